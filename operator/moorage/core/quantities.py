@@ -1,0 +1,102 @@
+"""Quantities: amounts as Kubernetes writes them ("250m", "1.5Gi", "2e3"), read exactly.
+
+An amount is a Python int of nano-units (10^-9), the finest step that Kubernetes keeps; nothing is ever a float. Finer amounts
+are rounded up in magnitude, so that a little is never nothing. Sums and maxima are taken in nano-units; a cycle then works with
+whole units (``to_units``) or thousandths (``to_milli``), rounded once.
+
+Source: Kubernetes apimachinery ``resource.Quantity`` (v1.36), including that ".", "+" and "e3" are 0.
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+import re
+
+NANO = 10**9
+"""Nano-units in a unit."""
+LIMIT = 10**50
+"""Nano-units beyond which an amount is taken to be just this: far more than any field can hold, small enough to calculate with."""
+
+_FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,18})|([numkMGTPE]?)|([KMGTPE])i)")
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_SUFFIX_OF = {power: suffix for suffix, power in _DECIMAL.items()}
+_BINARY = "KMGTPE"
+_BINARY_LIMIT = (2**63 - 1) * NANO
+"""Amounts with a binary suffix stop at the largest int64."""
+_FAR = 10**8
+"""A decimal exponent that no number of digits in an API object can make up for; larger ones count as this."""
+_EXACT = decimal.Context(prec=100, rounding=decimal.ROUND_UP, Emin=-10 * _FAR, Emax=10 * _FAR, traps=[])
+"""100 digits: beyond LIMIT on the left, and far below nano on the right, where rounding up twice is the same as once."""
+
+
+class QuantityError(ValueError):
+    """A text that is no quantity. The message names the text, and the field once somebody knows it."""
+
+    def __init__(self, text: str, path: str = "") -> None:
+        self.text = text
+        self.path = path
+        where = f"{path}: " if path else ""
+        super().__init__(f"{where}{text!r} is not a quantity; write a number such as 2, 0.5, 250m, 1.5Gi or 2e3")
+
+
+@functools.lru_cache(maxsize=16384)
+def nanos(quantity: str | int) -> int:
+    """The exact amount in nano-units. Raises QuantityError."""
+    text = str(quantity)
+    form = _FORM.fullmatch(text)
+    if form is None or not text:
+        raise QuantityError(text)
+    sign, whole, fraction, exponent, suffix, binary = form.groups()
+    power = max(-_FAR, min(int(exponent), _FAR)) if exponent else _DECIMAL[suffix or ""]
+    number = _EXACT.create_decimal(f"{whole or 0}.{fraction or 0}").scaleb(9 + power, _EXACT)
+    if binary:
+        number = _EXACT.multiply(number, decimal.Decimal(1024 ** (_BINARY.index(binary) + 1)))
+    if number and number.adjusted() >= 50:
+        amount = LIMIT
+    else:
+        amount = int(number.to_integral_value(context=_EXACT))
+    if binary:
+        amount = min(amount, _BINARY_LIMIT)
+    return -amount if sign == "-" else amount
+
+
+def to_units(amount: int) -> int:
+    """Nano-units as whole units, rounded away from zero."""
+    return -(-amount // NANO) if amount > 0 else amount // NANO
+
+
+def to_milli(amount: int) -> int:
+    """Nano-units as thousandths, rounded away from zero."""
+    return -(-amount // 10**6) if amount > 0 else amount // 10**6
+
+
+def value(quantity: str | int) -> int:
+    """Whole units, rounded away from zero. Raises QuantityError."""
+    return to_units(nanos(quantity))
+
+
+def milli_value(quantity: str | int) -> int:
+    """Thousandths, rounded away from zero. Raises QuantityError."""
+    return to_milli(nanos(quantity))
+
+
+def canonical(quantity: str | int) -> str:
+    """The quantity as Kubernetes writes it back: an integer with the largest suffix, in the style that it came in."""
+    amount = nanos(quantity)
+    text = str(quantity)
+    if text.endswith("i") and abs(amount) >= 1024 * NANO and amount % NANO == 0:
+        return _with_suffix(amount // NANO, 1024, ["", *(f"{letter}i" for letter in _BINARY)])
+    if text[-1:].isdigit() and "e" in text.lower():
+        return _with_suffix(amount, 1000, [f"e{power}" if power else "" for power in range(-9, 120, 3)])
+    return _with_suffix(amount, 1000, [_SUFFIX_OF[power] for power in range(-9, 19, 3)])
+
+
+def _with_suffix(amount: int, step: int, suffixes: list[str]) -> str:
+    """Divide by ``step`` as long as that is exact and there is a suffix for it."""
+    place = 0
+    while amount % step == 0 and amount and place + 1 < len(suffixes):
+        amount //= step
+        place += 1
+    return f"{amount}{suffixes[place]}" if amount else "0"
+
