@@ -1,18 +1,42 @@
 """Qualified names: the syntax of label keys, resource names and the like: ``name`` or ``prefix.example.com/name``.
 
-Source: Kubernetes apimachinery ``validation.IsQualifiedName`` (v1.36), whose messages administrators know.
+Source: Kubernetes apimachinery ``IsQualifiedName`` (v1.36), whose messages administrators and tools know.
 """
 
 from __future__ import annotations
 
 import re
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_NAME_RULE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME.pattern}')"
+)
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with "
+    f"an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN.pattern}')"
+)
+
+
+def problems(text: str) -> list[str]:
+    """What is wrong with a qualified name; empty when nothing is."""
+    if text.count("/") > 1:
+        return [f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+    prefix, slash, name = text.rpartition("/")
+    found = _problems_of("prefix part ", prefix, 253, _SUBDOMAIN, _SUBDOMAIN_RULE) if slash else []
+    return found + _problems_of("name part ", name, 63, _NAME, _NAME_RULE)
 
 
 def is_qualified(text: str) -> bool:
     """Whether this is a qualified name."""
-    prefix, slash, name = text.rpartition("/")
-    prefix_ok = not slash or (len(prefix) <= 253 and _SUBDOMAIN.fullmatch(prefix) is not None)
-    return prefix_ok and len(name) <= 63 and _NAME.fullmatch(name) is not None
+    return not problems(text)
+
+
+def _problems_of(part: str, text: str, longest: int, form: re.Pattern[str], rule: str) -> list[str]:
+    if len(text.encode()) > longest:
+        return [f"{part}must be no more than {longest} bytes"]
+    if not text:
+        return [f"{part}must be non-empty"]
+    return [] if form.fullmatch(text) else [f"{part}{rule}"]

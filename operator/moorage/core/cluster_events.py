@@ -1,0 +1,105 @@
+"""Cluster events: what changed in the cluster, as the queue sees it, and which of them can free a waiting pod.
+
+A plugin registers the events (``Wake``) that may make a pod fit which it refused. Source: kube-scheduler framework
+``ClusterEvent`` and ``EventsToRegister`` (v1.36), scheduler-core.md §4.8 in words of our own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable
+from typing import Protocol
+
+from moorage.core.objects import Node, Pod
+
+
+class Resource(enum.Enum):
+    """The kind of object that changed; the value is the name that metrics show."""
+
+    POD = "Pod"
+    """Registrations only: both of the following."""
+    ASSIGNED_POD = "AssignedPod"
+    UNSCHEDULED_POD = "UnschedulablePod"
+    NODE = "Node"
+    PROFILE = "Profile"
+    """Ours: a swap changed plugins of the pod's profile."""
+    ANY = "*"
+
+
+class Action(enum.Flag):
+    """How it changed. Each update flag names the aspect; a change that is none of them is UPDATE as a whole."""
+
+    ADD = enum.auto()
+    DELETE = enum.auto()
+    UPDATE_NODE_ALLOCATABLE = enum.auto()
+    UPDATE_NODE_LABEL = enum.auto()
+    UPDATE_NODE_TAINT = enum.auto()
+    UPDATE_NODE_CONDITION = enum.auto()
+    UPDATE_POD_LABEL = enum.auto()
+    UPDATE_POD_SCALE_DOWN = enum.auto()
+    UPDATE_POD_TOLERATION = enum.auto()
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = enum.auto()
+    UPDATE_NODE_IMAGES = enum.auto()
+    """Ours: bumps image scores, wakes nobody in the tree."""
+    UPDATE = (
+        UPDATE_NODE_ALLOCATABLE
+        | UPDATE_NODE_LABEL
+        | UPDATE_NODE_TAINT
+        | UPDATE_NODE_CONDITION
+        | UPDATE_POD_LABEL
+        | UPDATE_POD_SCALE_DOWN
+        | UPDATE_POD_TOLERATION
+        | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        | UPDATE_NODE_IMAGES
+    )
+    ALL = ADD | DELETE | UPDATE
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """One change. ``old`` and ``new`` are the object before and after, None where there is none."""
+
+    resource: Resource
+    action: Action
+    old: Pod | Node | None = None
+    new: Pod | Node | None = None
+
+    @property
+    def label(self) -> str:
+        """The event's name in metrics, as kube-scheduler spells it: ``NodeAdd``, ``AssignedPodDelete``."""
+        return self.resource.value + "".join(part.title() for part in (self.action.name or "Update").split("_"))
+
+
+Hint = Callable[[Pod, ClusterEvent], bool]
+"""Whether this event may make this waiting pod fit; pure and cheap."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wake:
+    """A registration: these actions on this resource may free a pod, if ``hint`` (None: always) says so."""
+
+    resource: Resource
+    actions: Action
+    hint: Hint | None = None
+
+    def matches(self, event: ClusterEvent) -> bool:
+        """Whether the event is one that was registered for; the hint is not asked."""
+        mine = (
+            self.resource is event.resource
+            or Resource.ANY in (self.resource, event.resource)
+            or (self.resource is Resource.POD and event.resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD))
+        )
+        return mine and bool(self.actions & event.action)
+
+
+class Wakeful(Protocol):
+    """A plugin, as far as the queue is concerned: a name and what wakes the pods that it refused."""
+
+    @property
+    def name(self) -> str:
+        """The plugin's name."""
+
+    @property
+    def wakes(self) -> tuple[Wake, ...]:
+        """Its registrations."""

@@ -1,0 +1,159 @@
+"""The cache: which pods are where, on nodes known or not, including pods that we placed and the API server has not shown yet.
+
+A pod that occupies a node is in one of two states; the events on the left move it (a move that is not in the table raises
+``CacheError`` and changes nothing). ``observe`` is what a watch says, ``assume`` and ``forget`` are what we decide.
+
+=============  ==========  ==========  ==========
+event          absent      ASSUMED     OBSERVED
+=============  ==========  ==========  ==========
+assume         ASSUMED     error       error
+forget         (nothing)   absent      error
+observe        OBSERVED    OBSERVED    OBSERVED
+remove         (nothing)   absent      absent
+=============  ==========  ==========  ==========
+
+There is no expiry: an assumed pod stays until its binding is known to have failed or the watch shows it. Pods may name a node
+that is not there (yet): they are kept and charged when it appears. One writer, one thread; plugins read through ``snapshot``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator
+
+from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.requests import Requests, unreadable_requests
+from moorage.core.objects import Node, PartialObject, Pod
+
+
+class CacheError(RuntimeError):
+    """A move that the state table does not have: a bug in the caller, never a user's fault."""
+
+
+class State(enum.Enum):
+    """Whether the API server has shown the pod on its node."""
+
+    ASSUMED = "assumed"
+    OBSERVED = "observed"
+
+
+@dataclasses.dataclass(slots=True)
+class Record:
+    """A pod on a node: the object, where it is, what it takes there and how we know."""
+
+    pod: Pod | PartialObject
+    node: str
+    requests: Requests
+    state: State
+
+
+class Cache:
+    """Nodes, the pods on them, and the sums that the node table keeps."""
+
+    def __init__(self) -> None:
+        self.nodes = NodeTable()
+        self._records: dict[str, Record] = {}
+        self._on_node: dict[str, dict[str, Record]] = {}
+        self._assumed = 0
+
+    # ---- reading -----------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """How many pods occupy a node."""
+        return len(self._records)
+
+    @property
+    def assumed(self) -> int:
+        """How many of them are assumed."""
+        return self._assumed
+
+    def record(self, uid: str) -> Record | None:
+        """What is known of a pod, None when it occupies no node."""
+        return self._records.get(uid)
+
+    def pods_on(self, node: str) -> Iterator[Record]:
+        """The pods on a node, in the order in which they came."""
+        return iter(self._on_node.get(node, {}).values())
+
+    # ---- nodes -------------------------------------------------------------------------------------------------------------
+
+    def put_node(self, node: Node) -> None:
+        """Add or update a node; pods that were waiting for it are charged. Raises QuantityError with nothing changed."""
+        name = node.metadata.name
+        known = name in self.nodes.row_of
+        row = self.nodes.put(node)
+        if not known:
+            for record in self._on_node.get(name, {}).values():
+                self.nodes.charge(row, record.requests, 1)
+
+    def remove_node(self, name: str) -> None:
+        """Remove a node; its pods stay known until they are removed themselves. Unknown names are ignored."""
+        if name in self.nodes.row_of:
+            self.nodes.remove(name)
+
+    # ---- pods --------------------------------------------------------------------------------------------------------------
+
+    def assume(self, pod: Pod, node: str, requests: Requests) -> None:
+        """Take the pod to be on ``node`` from now on."""
+        if pod.metadata.uid in self._records:
+            raise CacheError(f"pod {pod.metadata.namespace}/{pod.metadata.name} is in the cache, so it can't be assumed")
+        self._add(Record(pod, node, requests, State.ASSUMED))
+
+    def forget(self, uid: str) -> bool:
+        """Take an assumption back; whether there was one. A pod that the watch has shown is not ours to forget."""
+        record = self._records.get(uid)
+        if record is None:
+            return False
+        if record.state is State.OBSERVED:
+            raise CacheError(f"pod {record.pod.metadata.namespace}/{record.pod.metadata.name} was seen on {record.node}, so it can't be forgotten")
+        self._drop(record)
+        return True
+
+    def observe(self, pod: Pod, requests: Requests) -> None:
+        """The watch shows this pod on its spec.nodeName: confirms an assumption, adds, moves or updates."""
+        self._observe(Record(pod, pod.spec.node_name, requests, State.OBSERVED))
+
+    def observe_unreadable(self, pod: PartialObject, node: str) -> None:
+        """The watch shows a pod on ``node`` that could not be decoded: it takes one pod's place and nothing else that we know."""
+        self._observe(Record(pod, node, unreadable_requests(), State.OBSERVED))
+
+    def remove(self, uid: str) -> bool:
+        """The pod is gone, or has ended; whether it occupied a node."""
+        record = self._records.get(uid)
+        if record is not None:
+            self._drop(record)
+        return record is not None
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _observe(self, new: Record) -> None:
+        old = self._records.get(new.pod.metadata.uid)
+        if old is not None and old.node == new.node and old.requests == new.requests:
+            self._assumed -= old.state is State.ASSUMED
+            old.pod, old.state = new.pod, State.OBSERVED
+            return
+        if old is not None:
+            self._drop(old)
+        self._add(new)
+
+    def _add(self, record: Record) -> None:
+        uid = record.pod.metadata.uid
+        self._records[uid] = record
+        self._on_node.setdefault(record.node, {})[uid] = record
+        self._assumed += record.state is State.ASSUMED
+        row = self.nodes.row_of.get(record.node)
+        if row is not None:
+            self.nodes.charge(row, record.requests, 1)
+
+    def _drop(self, record: Record) -> None:
+        uid = record.pod.metadata.uid
+        del self._records[uid]
+        there = self._on_node[record.node]
+        del there[uid]
+        if not there:
+            del self._on_node[record.node]
+        self._assumed -= record.state is State.ASSUMED
+        row = self.nodes.row_of.get(record.node)
+        if row is not None:
+            self.nodes.charge(row, record.requests, -1)

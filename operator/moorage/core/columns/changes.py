@@ -1,0 +1,93 @@
+"""Change logs: which rows of the node table changed in which aspect, for whoever wants to catch up.
+
+Each aspect has a log of row numbers. A reader keeps the position up to which it has read and asks for what came after; when the
+log was cut meanwhile, or so much changed that catching up costs more than starting over, the answer is "everything".
+"""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Aspect(enum.IntEnum):
+    """What about a node may change; an index into the logs."""
+
+    RESOURCES = 0
+    """Allocatable, requested, the number of pods."""
+    LABELS = 1
+    TAINTS = 2
+    """Taints and spec.unschedulable."""
+    PORTS = 3
+    IMAGES = 4
+    MEMBERSHIP = 5
+    """A row was filled or emptied. Such a row changes in every other aspect as well."""
+
+
+Changed = npt.NDArray[np.intp] | None
+"""Distinct row numbers in ascending order, or None for all rows."""
+
+_LIMIT = 4096
+
+
+class ChangeLog:
+    """One aspect's log: row numbers in the order of change, of which the first ``base`` were cut off."""
+
+    __slots__ = ("_base", "_rows")
+
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+        self._base = 0
+
+    @property
+    def end(self) -> int:
+        """The position behind the newest entry."""
+        return self._base + len(self._rows)
+
+    def add(self, row: int) -> None:
+        """Note that a row changed."""
+        if len(self._rows) >= 2 * _LIMIT:
+            del self._rows[:_LIMIT]
+            self._base += _LIMIT
+        self._rows.append(row)
+
+    def since(self, position: int) -> list[int] | None:
+        """Rows noted from ``position`` on, repeated as often as they changed; None when that part of the log was cut off."""
+        if position < self._base:
+            return None
+        return self._rows[position - self._base :]
+
+
+class Reader:
+    """A reader's place in the logs of the aspects that it reads; starts before everything."""
+
+    __slots__ = ("_logs", "_positions")
+
+    def __init__(self, logs: tuple[ChangeLog, ...], aspects: frozenset[Aspect]) -> None:
+        self._logs = [logs[aspect] for aspect in sorted(aspects)]
+        self._positions = [-1] * len(self._logs)
+
+    def catch_up(self, rows: int) -> Changed:
+        """The rows that changed since the last call; ``rows`` is the size of the table, half of which counts as all of it."""
+        found: list[int] = []
+        everything = False
+        for i, log in enumerate(self._logs):
+            if (position := self._positions[i]) != log.end:
+                part = log.since(position)
+                self._positions[i] = log.end
+                if part is None:
+                    everything = True
+                else:
+                    found += part
+        if everything or 2 * len(found) > rows:
+            return None if everything or found else NOTHING
+        if len(found) < 2:
+            return np.array(found, dtype=np.intp) if found else NOTHING
+        return np.array(sorted(set(found)), dtype=np.intp)
+
+
+NOTHING: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
+NOTHING.flags.writeable = False
+"""No rows."""

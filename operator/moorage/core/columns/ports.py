@@ -1,0 +1,64 @@
+"""Host ports in use, indexed by (protocol, port), since few pods have one and a conflict is looked for by port.
+
+Each use is counted: two pods that share an address and port on one node (made by another scheduler, say) leave it one by one.
+kube-scheduler keeps a set there and forgets the second pod's port when the first one goes; users are better served by counting.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+WILDCARD = "0.0.0.0"  # noqa: S104 - a host IP to compare with, nothing is bound to it
+
+
+class HostPort(NamedTuple):
+    """A host port that a pod asks for, with defaults filled in: protocol TCP, ip 0.0.0.0."""
+
+    protocol: str
+    port: int
+    ip: str
+
+
+def clash(one: HostPort, other: HostPort) -> bool:
+    """Whether two host ports can't be held on one node: same protocol and port, under the same address or either under the wildcard."""
+    same = one.protocol == other.protocol and one.port == other.port
+    return same and (one.ip == other.ip or WILDCARD in (one.ip, other.ip))
+
+
+class PortTable:
+    """Which rows use which host ports under which addresses."""
+
+    def __init__(self) -> None:
+        self._users: dict[tuple[str, int], dict[int, dict[str, int]]] = {}
+
+    def charge(self, row: int, ports: tuple[HostPort, ...], sign: int) -> None:
+        """Count (``sign`` 1) or discount (-1) one pod's host ports."""
+        for protocol, port, ip in ports:
+            rows = self._users.setdefault((protocol, port), {})
+            uses = rows.setdefault(row, {})
+            uses[ip] = uses.get(ip, 0) + sign
+            if not uses[ip]:
+                del uses[ip]
+                if not uses:
+                    del rows[row]
+                    if not rows:
+                        del self._users[protocol, port]
+
+    def clear(self, row: int) -> None:
+        """Forget all uses on a row."""
+        for key in [key for key, rows in self._users.items() if row in rows]:
+            del self._users[key][row]
+            if not self._users[key]:
+                del self._users[key]
+
+    def taken(self, row: int, port: HostPort) -> bool:
+        """Whether this port clashes with one that is in use on the row."""
+        uses = self._users.get((port.protocol, port.port), {}).get(row)
+        return uses is not None and (port.ip == WILDCARD or port.ip in uses or WILDCARD in uses)
+
+    def conflicts(self, port: HostPort) -> list[int]:
+        """The rows on which this port is taken: same protocol and port under the same address, or either under the wildcard."""
+        rows = self._users.get((port.protocol, port.port), {})
+        if port.ip == WILDCARD:
+            return list(rows)
+        return [row for row, uses in rows.items() if port.ip in uses or WILDCARD in uses]

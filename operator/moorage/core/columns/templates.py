@@ -1,0 +1,30 @@
+"""Templates: what makes two pods the same to the scheduler.
+
+Pods of one controller differ in name, uid and often in labels, but ask for the same. The key of a template is the encoded part of
+the pod that placement depends on; ``objects.PodSpec`` declares nothing else, so the whole spec goes in.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from moorage.core.objects import Pod, PodStatus
+
+_encode = msgspec.msgpack.Encoder().encode
+_NOTHING = PodStatus()
+
+
+def template_key(pod: Pod) -> bytes:
+    """Equal for pods that may share masks and scores: namespace, spec, and what a kubelet said of resources."""
+    status = pod.status
+    if status.container_statuses or status.init_container_statuses or status.allocated_resources or status.resources:
+        said: PodStatus = PodStatus(
+            container_statuses=status.container_statuses,
+            init_container_statuses=status.init_container_statuses,
+            allocated_resources=status.allocated_resources,
+            resources=status.resources,
+            conditions=status.conditions,
+        )
+    else:
+        said = _NOTHING
+    return _encode((pod.metadata.namespace, pod.spec, said))

@@ -1,0 +1,183 @@
+"""The scheduling cycle: one pod, all nodes, one synchronous call.
+
+``decide`` looks and changes nothing; ``commit`` takes the decision for done (assume, reserve), all or nothing. The engine does the
+rest: it binds what was placed and tells why what was not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.requests import pod_requests
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.blueprint import Blueprint
+from moorage.core.framework.interfaces import Point, PostFilterResult, Reserved
+from moorage.core.framework.profiles import Revision
+from moorage.core.framework.runner import Observer, Runner, Unobserved
+from moorage.core.framework.sampling import Sampler
+from moorage.core.framework.tie_breaking import pick
+from moorage.core.objects import Pod
+from moorage.core.verdicts import REFUSALS, SUCCESS, Code, Status, fit_error
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placement:
+    """The pod goes to ``node``, decided by ``revision``; ``score`` is None when no other node was feasible."""
+
+    pod: Pod
+    node: str
+    revision: Revision
+    feasible: int
+    score: int | None = None
+    reservations: Mapping[str, Reserved] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The pod goes nowhere now. ``code`` ERROR: a fault, else a refusal by ``rejectors``; ``message`` is for the pod's condition."""
+
+    pod: Pod
+    revision: Revision
+    code: Code
+    message: str
+    rejectors: frozenset[str] = frozenset()
+    nominated_node: str | None = ""
+
+
+class Scheduler:
+    """What a cycle works on: the cache, the runner over it, the sampler's place, the tie-break's seed."""
+
+    def __init__(self, cache: Cache, seed: int = 0, observer: Observer | None = None) -> None:
+        self.cache = cache
+        self.seed = seed
+        self.runner = Runner(cache)
+        self.sampler = Sampler()
+        self.observer: Observer = observer or Unobserved()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What plugins see."""
+        return self.runner.snapshot
+
+
+def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Diagnosis:
+    """Where the pod should go, or why it cannot go anywhere. Changes nothing but what the runner keeps."""
+    snapshot, observer = scheduler.snapshot, scheduler.observer
+
+    # 1. No nodes, no choice.
+    if not len(snapshot.nodes):
+        return Diagnosis(pod, revision, Code.UNRESOLVABLE, NO_NODES)
+
+    # 2. preFilter and filter: catch up with what changed since this template was last looked at.
+    blueprint = scheduler.runner.blueprint(pod, revision)
+    observer.begin(Point.FILTER)
+    blueprint.refresh_filters(snapshot)
+    plugin, verdict = blueprint.verdict
+    observer.end(Point.FILTER, verdict.code.value)
+    if verdict.code is Code.ERROR:
+        return Diagnosis(pod, revision, Code.ERROR, verdict.message)
+    feasible = blueprint.feasible() if verdict.code is Code.SUCCESS else _NOBODY
+
+    # 3. Nobody fits: postFilter may make room; the diagnosis says why.
+    if not feasible.size:
+        return _diagnose(pod, revision, scheduler, blueprint)
+
+    # 4. A nominated node that still fits is taken; one feasible node needs no score.
+    nominated = snapshot.nodes.row_of.get(pod.status.nominated_node_name, -1)
+    if nominated in feasible[: feasible.size if nominated >= 0 else 0]:
+        return Placement(pod, snapshot.nodes.names[nominated], revision, 1)
+    candidates = scheduler.sampler.choose(feasible, revision, snapshot)
+    if candidates.size == 1:
+        return Placement(pod, snapshot.nodes.names[int(candidates[0])], revision, 1)
+
+    # 5. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
+    observer.begin(Point.SCORE)
+    status = blueprint.refresh_scores(snapshot)
+    observer.end(Point.SCORE, status.code.value)
+    if status.code is not Code.SUCCESS:
+        return Diagnosis(pod, revision, Code.ERROR, status.message)
+    totals = blueprint.totals if candidates is feasible else blueprint.totals_among(candidates)
+
+    # 6. The best total; ties by (seed, pod, node).
+    best = int(totals.max())
+    row = pick(np.flatnonzero(totals == best), snapshot.nodes.tie_break, pod.metadata.uid, scheduler.seed)
+    return Placement(pod, snapshot.nodes.names[row], revision, int(candidates.size), best)
+
+
+def commit(placement: Placement, scheduler: Scheduler) -> Placement | Diagnosis:
+    """Assume the pod on its node and let plugins reserve; when one refuses or fails, everything is taken back."""
+    pod, revision = placement.pod, placement.revision
+    reservations: dict[str, Reserved] = {}
+    placement = dataclasses.replace(placement, reservations=reservations)
+    kept = False
+    scheduler.cache.assume(pod, placement.node, pod_requests(pod))
+    try:
+        for name, plugin in revision.at(Point.RESERVE):
+            reserved: Reserved = plugin.reserve(pod, placement.node, scheduler.snapshot)
+            reservations[name] = reserved
+            if reserved.status.code is not Code.SUCCESS:
+                return _unreserved(placement, name, reserved.status)
+        kept = True
+    finally:
+        if not kept:
+            undo(placement, scheduler.cache)
+    return placement
+
+
+def undo(placement: Placement, cache: Cache) -> None:
+    """Take back what ``commit`` did, reservations in reverse order; safe to call again."""
+    for reserved in reversed(list(placement.reservations.values())):
+        if reserved.undo is not None:
+            reserved.undo()
+    record = cache.record(placement.pod.metadata.uid)
+    if record is not None and record.pod is placement.pod:
+        cache.forget(placement.pod.metadata.uid)
+
+
+def _unreserved(placement: Placement, plugin: str, status: Status) -> Diagnosis:
+    """A refusal at reserve speaks of the one node that was chosen."""
+    if status.code not in REFUSALS:
+        return Diagnosis(placement.pod, placement.revision, Code.ERROR, status.message)
+    message = fit_error(1, [(reason, 1) for reason in status.reasons])
+    return Diagnosis(placement.pod, placement.revision, status.code, message, frozenset({plugin}))
+
+
+_NOBODY: npt.NDArray[np.intp] = np.empty(0, np.intp)
+
+
+def _diagnose(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> Diagnosis:
+    snapshot = scheduler.snapshot
+    plugin, verdict = blueprint.verdict
+    if verdict.code is Code.SUCCESS:
+        code, rejectors = Code.UNSCHEDULABLE, blueprint.rejectors()
+        prefilter, counts = "", list(blueprint.counts(snapshot))
+    else:
+        code, rejectors = verdict.code, frozenset({plugin})
+        prefilter, counts = verdict.message, []
+    result = _post_filter(pod, revision, scheduler, blueprint)
+    message = fit_error(len(snapshot.nodes), counts, prefilter, result.status.message)
+    return Diagnosis(pod, revision, code, message, rejectors, result.nominated_node)
+
+
+def _post_filter(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> PostFilterResult:
+    """The first postFilter plugin that makes room, or all their messages; without any, a nomination is cleared."""
+    messages: list[str] = []
+    nominated: str | None = ""
+    refusals: Any = None
+    for _, plugin in revision.at(Point.POST_FILTER):
+        if refusals is None:
+            refusals = blueprint.refusals()
+        result: PostFilterResult = plugin.post_filter(pod, scheduler.snapshot, refusals)
+        messages += result.status.reasons
+        nominated = result.nominated_node
+        if result.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
+            break
+    return PostFilterResult(Status(SUCCESS.code, tuple(messages)), nominated)

@@ -1,0 +1,39 @@
+"""Arguments of plugins: how their dataclasses look to whoever reads a document into them, and what they can check themselves.
+
+Types and bounds stand in the annotations; the reader enforces them. Rules that span fields are the dataclass's own ``validate``.
+``ARGUMENTS`` is for a class's ``__pydantic_config__``: core imports no pydantic, it only says what the documents look like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+
+def camel(name: str) -> str:
+    """The field's name in documents: ``ignored_resources`` -> ``ignoredResources``."""
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)
+
+
+ARGUMENTS: Mapping[str, Any] = {"alias_generator": camel, "extra": "forbid"}
+
+
+class Violation(NamedTuple):
+    """A rule that arguments break: where (``shape[1].score``, relative to the arguments), with what value, and what is wrong."""
+
+    path: str
+    value: object
+    message: str
+
+    def under(self, path: str) -> Violation:
+        """The same, as seen from the field ``path`` that these arguments stand in."""
+        return self._replace(path=f"{path}.{self.path}")
+
+
+@runtime_checkable
+class Validated(Protocol):
+    """Arguments with rules that annotations can't say."""
+
+    def validate(self) -> list[Violation]:
+        """All violations, in the order of the fields; empty when there are none."""

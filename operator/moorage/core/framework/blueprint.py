@@ -1,0 +1,266 @@
+"""Blueprints: a template of pods compiled for a revision of a profile.
+
+A blueprint joins the columns of the revision's plugins: which filter plugin refuses each row first, and the weighted total of each
+row that none refuses. Both arrays are kept from pod to pod and corrected where a column changed, so that a decision costs what
+changed since the last one, not what the cluster holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.changes import Aspect, Changed, Reader
+from moorage.core.columns.node_table import Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.columns import Column
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, FilterPlugin, NormalizePlugin, Scores
+from moorage.core.verdicts import REFUSALS, SUCCESS, Code, Reason, Status, failed
+
+PASSES = -1
+"""In ``blame``: no filter refuses this row."""
+OUT_OF_SCOPE = -2
+"""In ``blame``: preFilter left this node out."""
+INFEASIBLE = -1
+"""In ``totals``: not a candidate."""
+Why = tuple[tuple[Reason, str], ...]
+"""Reasons with their details."""
+
+
+class ScoreColumn:
+    """A score plugin in a blueprint. ``normalized`` is meaningful on feasible rows only."""
+
+    __slots__ = ("_normalizer", "column", "normalized", "weight")
+
+    def __init__(self, column: Column, weight: int) -> None:
+        self.column = column
+        self.weight = weight
+        self.normalized: npt.NDArray[np.int64] | None = None
+        self._normalizer = column.plugin if isinstance(column.plugin, NormalizePlugin) else None
+
+    @property
+    def normalizes(self) -> bool:
+        """Whether raw scores mean something only beside each other."""
+        return self._normalizer is not None
+
+    def normalize(self, feasible: npt.NDArray[np.intp]) -> Scores:
+        """The plugin's share of 0..100 for each of these rows."""
+        raw = self.column.values[feasible]
+        return raw if self._normalizer is None else self._normalizer.normalize(self.column.prepared.state, raw)
+
+
+class Follower:
+    """Tells which rows changed for any of several columns, and whether one of them was compiled anew."""
+
+    def __init__(self, columns: Iterable[Column]) -> None:
+        self.columns = list(columns)
+        self._aspects = frozenset({Aspect.MEMBERSHIP}).union(*(column.reads for column in self.columns))
+        self._preparations: list[int] | None = None
+        self._reader: Reader
+
+    @property
+    def stale(self) -> bool:
+        """Whether a column was compiled since the last ``catch_up``."""
+        return self._preparations != [column.preparations for column in self.columns]
+
+    def catch_up(self, snapshot: Snapshot) -> Changed:
+        """The rows that changed since the last call; None for all."""
+        if self.stale:
+            self._preparations = [column.preparations for column in self.columns]
+            self._reader = snapshot.nodes.reader(self._aspects)
+        return self._reader.catch_up(snapshot.nodes.rows)
+
+
+class Blueprint:
+    """See the module's docstring. ``verdict`` is what preFilter said of all nodes at once, with the plugin's name."""
+
+    def __init__(self, preparing: dict[str, Column], filters: dict[str, Column], scores: dict[str, ScoreColumn]) -> None:
+        self.preparing = preparing
+        self.filters = filters
+        self.scores = scores
+        self.verdict: tuple[str, Status] = ("", SUCCESS)
+        self.narrowed_by: tuple[str, ...] = ()
+        self.blame: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self.totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._names: frozenset[str] | None = None
+        self._filter_follower = Follower({**preparing, **filters}.values())
+        score_columns = [part.column for part in scores.values()]
+        self._score_follower = Follower([*self._filter_follower.columns, *score_columns])
+        self._normal_follower = Follower([part.column for part in scores.values() if part.normalizes])
+
+    # ---- catching up -------------------------------------------------------------------------------------------------------
+
+    def refresh_filters(self, snapshot: Snapshot) -> None:
+        """Bring ``verdict`` and, unless that refuses all nodes, ``blame`` up to date."""
+        nodes = snapshot.nodes
+        for column in self._filter_follower.columns:
+            column.prepare(snapshot)
+        if self._filter_follower.stale:
+            self.verdict, self.narrowed_by, self._names = _judge(self.preparing)
+        if self.verdict[1].code is not Code.SUCCESS:
+            return
+        active = [(i, column) for i, column in enumerate(self.filters.values()) if column.takes_part]
+        for _, column in active:
+            column.refresh(snapshot)
+        changed = self._filter_follower.catch_up(snapshot)
+        if changed is None or self.blame.size < nodes.live.size:
+            self.blame = np.full(nodes.live.size, OUT_OF_SCOPE, np.int16)
+            rows: Rows = nodes.all_rows
+        elif changed.size:
+            rows = changed
+        else:
+            return
+        live = nodes.live[rows]
+        blame = np.where(live, np.int16(PASSES), np.int16(OUT_OF_SCOPE))
+        for i, column in reversed(active):
+            blame[(column.values[rows] != 0) & live] = i
+        if self._names is not None:
+            inside = np.zeros(nodes.live.size, bool)
+            inside[[nodes.row_of[name] for name in self._names if name in nodes.row_of]] = True
+            blame[~inside[rows]] = OUT_OF_SCOPE
+        self.blame[rows] = blame
+
+    def refresh_scores(self, snapshot: Snapshot) -> Status:
+        """Bring ``totals`` up to date after ``refresh_filters``; ERROR when a plugin failed."""
+        nodes = snapshot.nodes
+        for name, part in self.scores.items():
+            prepared = part.column.prepare(snapshot)
+            if prepared.status.code not in (Code.SUCCESS, Code.SKIP):
+                return self._spoilt(f'running PreScore plugin "{name}": {prepared.status.message}')
+            if part.column.takes_part:
+                part.column.refresh(snapshot)
+        changed = self._score_follower.catch_up(snapshot)
+        renormalize = self._normal_follower.catch_up(snapshot)
+        if changed is not None and self.totals.size >= nodes.live.size and renormalize is not None and not renormalize.size:
+            now, before = self.blame[changed] == PASSES, self.totals[changed] != INFEASIBLE
+            if np.array_equal(now, before):
+                return self._add_up(changed[now], renormalize=False)
+        self.totals = np.full(nodes.live.size, INFEASIBLE, np.int64)
+        return self._add_up(self.feasible(), renormalize=True)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------------
+
+    def feasible(self) -> npt.NDArray[np.intp]:
+        """The rows that no plugin refuses."""
+        return np.flatnonzero(self.blame == PASSES)
+
+    def totals_among(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+        """``totals`` as they would be if only these rows were feasible; call after ``refresh_scores``."""
+        totals = np.full_like(self.totals, INFEASIBLE)
+        parts = (part for part in self.scores.values() if part.column.takes_part)
+        totals[rows] = sum((part.normalize(rows) * part.weight for part in parts), np.zeros(rows.size, np.int64))
+        return totals
+
+    def counts(self, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
+        """(reason text, number of nodes that gave it) over all refused nodes, for the diagnosis."""
+        counts: dict[str, int] = {}
+        for why, rows in self._refused():
+            for text in texts(why):
+                counts[text] = counts.get(text, 0) + rows.size
+        outside = len(snapshot.nodes) - int(np.count_nonzero(self.blame != OUT_OF_SCOPE))
+        if outside:
+            counts[_narrowed(self.narrowed_by)] = outside
+        yield from counts.items()
+
+    def refusals(self) -> npt.NDArray[np.int64]:
+        """int64[capacity]: 0 not refused, 1 refused (removing pods may help), 2 unresolvable or out of scope."""
+        refusals = np.where(self.blame == OUT_OF_SCOPE, 2, 0)
+        for why, rows in self._refused():
+            refusals[rows] = 2 if _hopeless(why) else 1
+        return refusals
+
+    def rejectors(self) -> frozenset[str]:
+        """The plugins that refused a node, or narrowed the choice of nodes."""
+        names = list(self.filters)
+        return frozenset({names[i] for i in np.unique(self.blame).tolist() if i >= 0} | set(self.narrowed_by))
+
+    def refusal(self, row: int) -> tuple[str, Status] | None:
+        """Who refused this row and why; None when nobody did. A node out of scope has no plugin's name."""
+        i = int(self.blame[row])
+        if i == PASSES:
+            return None
+        if i == OUT_OF_SCOPE:
+            return "", Status(Code.UNRESOLVABLE, (_narrowed(self.narrowed_by),))
+        name = list(self.filters)[i]
+        column = self.filters[name]
+        why = _explain(column, int(column.values[row]))
+        return name, Status(Code.UNRESOLVABLE if _hopeless(why) else Code.UNSCHEDULABLE, tuple(texts(why)))
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _refused(self) -> Iterator[tuple[Why, npt.NDArray[np.intp]]]:
+        """Each distinct answer of each refusing plugin with the rows that got it."""
+        for i, column in enumerate(self.filters.values()):
+            rows = np.flatnonzero(self.blame == i)
+            codes, which = np.unique(column.values[rows], return_inverse=True)
+            for j, code in enumerate(codes.tolist()):
+                yield _explain(column, code), rows[which == j]
+
+    def _spoilt(self, message: str) -> Status:
+        """A fault: what was added up is worth nothing."""
+        self.totals = np.zeros(0, np.int64)
+        return failed(message)
+
+    def _add_up(self, rows: npt.NDArray[np.intp], renormalize: bool) -> Status:
+        """Write the totals of these feasible rows."""
+        total = np.zeros(rows.size, np.int64)
+        for name, part in self.scores.items():
+            if not part.column.takes_part or not rows.size:
+                continue
+            if not part.normalizes:
+                scores = part.column.values[rows]
+            elif renormalize or part.normalized is None:
+                scores = part.normalize(rows)
+                part.normalized = np.zeros(self.totals.size, np.int64)
+                part.normalized[rows] = scores
+            else:
+                scores = part.normalized[rows]
+            if scores.min() < 0 or scores.max() > MAX_NODE_SCORE:
+                wrong = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
+                return self._spoilt(f'plugin "{name}" returns an invalid score {wrong}, it should be in the range of [0, 100] after normalizing')
+            total += scores * part.weight
+        self.totals[rows] = total
+        return SUCCESS
+
+
+def _explain(column: Column, code: int) -> Why:
+    plugin: FilterPlugin = column.plugin  # type: ignore[assignment]  # only filters refuse
+    return plugin.explain(column.prepared.state, code)
+
+
+def _hopeless(why: Why) -> bool:
+    return any(reason.code is Code.UNRESOLVABLE for reason, _ in why)
+
+
+def texts(why: Why) -> Iterator[str]:
+    """The texts of reasons with their details."""
+    return (reason.text.replace("{}", detail) for reason, detail in why)
+
+
+def _narrowed(plugins: tuple[str, ...]) -> str:
+    return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
+
+
+def _judge(preparing: dict[str, Column]) -> tuple[tuple[str, Status], tuple[str, ...], frozenset[str] | None]:
+    """preFilter's common verdict: (plugin, status), the plugins that narrowed, the names that are left (None for all)."""
+    verdict: tuple[str, Status] = ("", SUCCESS)
+    narrowing: list[str] = []
+    names: frozenset[str] | None = None
+    for plugin, column in preparing.items():
+        prepared = column.prepared
+        code = prepared.status.code
+        if code is Code.UNRESOLVABLE:
+            return (plugin, prepared.status), (), None
+        if code in REFUSALS:
+            verdict = plugin, prepared.status
+        elif code is Code.ERROR:
+            return (plugin, failed(f'running PreFilter plugin "{plugin}": {prepared.status.message}')), (), None
+        if prepared.names is not None:
+            narrowing.append(plugin)
+            names = prepared.names if names is None else names & prepared.names
+            if not names:
+                who = f"plugin {plugin}" if len(narrowing) == 1 else f"plugin(s) [{' '.join(sorted(narrowing))}] simultaneously"
+                return (plugin, Status(Code.UNRESOLVABLE, (f"node(s) didn't satisfy {who}",))), tuple(narrowing), None
+    return verdict, tuple(narrowing), names

@@ -1,0 +1,84 @@
+"""A plugin's column: its answer for every row, for one template of pods, kept from pod to pod.
+
+What a template asks for is compiled once (``prepare``); after that only rows that changed in an aspect which the plugin reads are
+asked again. A column belongs to a template and a plugin value, so profiles and revisions that enable the same plugin with the same
+arguments share it, and a swap recomputes only what it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.changes import Reader
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import EpochPlugin, Plugin, Prepared
+from moorage.core.objects import Pod
+from moorage.core.verdicts import SUCCESS, Code
+
+Ask = Callable[[Any, Snapshot, Rows], npt.NDArray[np.int64]]
+Prepare = Callable[[Pod, Snapshot], Prepared]
+
+
+class Column:
+    """``values[row]`` is the plugin's code or raw score; arbitrary before the first ``refresh`` and on rows without a node."""
+
+    __slots__ = ("_ask", "_clock", "_epoch", "_pod", "_prepare", "_reader", "plugin", "prepared", "preparations", "values")
+
+    def __init__(self, plugin: Plugin, pod: Pod, ask: Ask, prepare: Prepare | None) -> None:
+        self.plugin = plugin
+        self.prepared = Prepared(SUCCESS, pod)
+        self.values: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._pod = pod
+        self._ask = ask
+        self._prepare = prepare
+        self._reader: Reader | None = None
+        self._clock = plugin if isinstance(plugin, EpochPlugin) else None
+        self._epoch: Hashable = self
+        self.preparations = 0
+        """How often the template was compiled: whoever keeps something made from this column compares it."""
+
+    @property
+    def nbytes(self) -> int:
+        """What the values take."""
+        return self.values.nbytes
+
+    def prepare(self, snapshot: Snapshot) -> Prepared:
+        """Compile the template if that was not done yet, or if the plugin's epoch moved (then all rows are stale)."""
+        epoch = self._clock.epoch(snapshot) if self._clock is not None else None
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._reader = None
+            self.preparations += 1
+            if self._prepare is not None:
+                self.prepared = self._prepare(self._pod, snapshot)
+        return self.prepared
+
+    @property
+    def takes_part(self) -> bool:
+        """False when the plugin has no say about this template."""
+        return self.prepared.status.code is not Code.SKIP
+
+    @property
+    def reads(self) -> frozenset[Aspect]:
+        """The aspects that the answers depend on."""
+        reads: frozenset[Aspect] = getattr(self.plugin, "reads", frozenset())
+        return reads | {Aspect.MEMBERSHIP}
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """Ask again for the rows that changed since the last call."""
+        nodes = snapshot.nodes
+        if self._reader is None:
+            self._reader = nodes.reader(self.reads)
+        changed = self._reader.catch_up(nodes.rows)
+        if changed is None:
+            self.values = np.zeros(nodes.live.size, np.int64)
+            self.values[: nodes.rows] = self._ask(self.prepared.state, snapshot, nodes.all_rows)
+        elif changed.size:
+            if self.values.size < nodes.live.size:
+                self.values = np.concatenate([self.values, np.zeros(nodes.live.size - self.values.size, np.int64)])
+            self.values[changed] = self._ask(self.prepared.state, snapshot, changed)

@@ -1,0 +1,226 @@
+"""The plugin contract: what a plugin may do at each extension point, in the order in which a pod meets them.
+
+A plugin is a frozen dataclass whose fields are its arguments; it opts into an extension point by having that method.
+The contract is columnar: ``filter`` and ``score`` answer for many nodes (rows of the node table) in one call with one integer
+array; text is made late, by ``explain``. The runner keeps these arrays and asks again only for rows that changed in an aspect
+that the plugin reads. Deciders live here in core: pure, synchronous, no clock, no I/O. What has to be *done* at permit, preBind,
+bind and postBind is the plugin's other half, an actor (``moorage.engine.actors``), registered under the same name.
+
+========================  ======================  =========================================================================
+extension point           method                  runs
+========================  ======================  =========================================================================
+preEnqueue                ``pre_enqueue``         before a pod enters the active queue
+queueSort                 ``sort_key``            when a pod enters the active queue
+preFilter                 ``pre_filter``          once per pod template, again when ``epoch`` moved
+filter                    ``filter``/``explain``  for rows that changed since last time
+postFilter                ``post_filter``         when no node fits
+preScore                  ``pre_score``           once per pod template, again when ``epoch`` moved
+score                     ``score``               for rows that changed since last time
+normalizeScore            ``normalize``           over the feasible rows, when they or their raw scores changed
+reserve                   ``reserve``             after assume; gives a value for the actor and how to undo it
+permit … postBind         (actors)                asynchronously, after the decision
+========================  ======================  =========================================================================
+
+Methods must be functions of their arguments alone. Whatever ``pre_filter`` or ``pre_score`` returns as state is shared between
+all pods of one template (same namespace, spec and status as ``columns.templates.template_key`` sees them), so it must not depend
+on the pod's name, uid or labels, unless the plugin sets ``per_pod``.
+
+Sources: kube-scheduler framework interfaces (v1.36); house-style.md points 6-11.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.cluster_events import Wake
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.objects import Pod
+from moorage.core.verdicts import Reason, Status
+
+Codes: TypeAlias = npt.NDArray[np.int64]
+"""int64[len(rows)]: 0 where the node passes, else a code of the plugin's own that its ``explain`` can read."""
+Scores: TypeAlias = npt.NDArray[np.int64]
+"""int64[len(rows)]: a score per row; within 0..100 once normalised."""
+SortKey: TypeAlias = tuple[float, ...]
+MAX_NODE_SCORE = 100
+
+
+class Point(enum.Enum):
+    """The extension points; the value is the field's name in a profile's ``plugins``."""
+
+    PRE_ENQUEUE = "preEnqueue"
+    QUEUE_SORT = "queueSort"
+    PRE_FILTER = "preFilter"
+    FILTER = "filter"
+    POST_FILTER = "postFilter"
+    PRE_SCORE = "preScore"
+    SCORE = "score"
+    RESERVE = "reserve"
+    PERMIT = "permit"
+    PRE_BIND = "preBind"
+    BIND = "bind"
+    POST_BIND = "postBind"
+
+    @property
+    def label(self) -> str:
+        """The point's name in metrics: ``PreEnqueue``."""
+        return self.value[0].upper() + self.value[1:]
+
+
+@runtime_checkable
+class Plugin(Protocol):
+    """What every decider is: a hashable value with a name (equal plugins have equal arguments and share their columns)."""
+
+    name: ClassVar[str]
+    wakes: ClassVar[tuple[Wake, ...]]
+    """The cluster events that may free a pod which this plugin refused."""
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Plugin, Protocol):
+    """May keep a pod out of the queue (gated) until an event it registered comes."""
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        """SUCCESS, or a refusal: the pod is gated."""
+
+
+@runtime_checkable
+class QueueSortPlugin(Plugin, Protocol):
+    """Orders the active queue; exactly one for all profiles."""
+
+    def sort_key(self, pod: Pod, queued_at: float) -> SortKey:
+        """A tuple that compares lower for the pod that is to go first; ``queued_at`` in seconds."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Prepared:
+    """What ``pre_filter`` or ``pre_score`` found out once per template.
+
+    ``status``: SUCCESS; SKIP (the plugin's later method is left out); from pre_filter also a refusal of all nodes, or ERROR.
+    ``state``: handed to ``filter``/``explain`` or ``score``. ``names`` (pre_filter): the only nodes that can fit, None for all.
+    """
+
+    status: Status
+    state: Any = None
+    names: frozenset[str] | None = None
+
+
+@runtime_checkable
+class PreFilterPlugin(Plugin, Protocol):
+    """Compiles what a template asks for, once."""
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """The state for ``filter``, or a verdict for all nodes at once."""
+
+
+@runtime_checkable
+class FilterPlugin(Plugin, Protocol):
+    """Tells which nodes a pod cannot run on."""
+
+    reads: ClassVar[frozenset[Aspect]]
+    """Aspects of a node that the answers depend on: a row is asked again when one of them changed."""
+
+    def filter(self, state: Any, snapshot: Snapshot, rows: Rows) -> Codes:
+        """A code per row, 0 = passes. ``state`` is pre_filter's, or the pod itself when the plugin has no pre_filter."""
+
+    def explain(self, state: Any, code: int) -> tuple[tuple[Reason, str], ...]:
+        """The reasons behind a code that ``filter`` gave, each with its detail ("" where its text has none), in text order."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What a postFilter plugin proposes. ``nominated_node``: None leaves a nomination alone, "" clears it."""
+
+    status: Status
+    nominated_node: str | None = None
+
+
+@runtime_checkable
+class PostFilterPlugin(Plugin, Protocol):
+    """Runs when nothing fits; may make room."""
+
+    def post_filter(self, pod: Pod, snapshot: Snapshot, refusals: Codes) -> PostFilterResult:
+        """``refusals``: int64[rows] of 0 not refused, 1 unschedulable, 2 unresolvable."""
+
+
+@runtime_checkable
+class PreScorePlugin(Plugin, Protocol):
+    """Compiles what a template prefers, once."""
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """The state for ``score``; SKIP leaves the plugin's score out; a refusal is a fault here."""
+
+
+@runtime_checkable
+class ScorePlugin(Plugin, Protocol):
+    """Ranks the nodes that passed."""
+
+    reads: ClassVar[frozenset[Aspect]]
+
+    def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
+        """A raw score per row; ``state`` is pre_score's, or the pod itself when the plugin has no pre_score."""
+
+
+@runtime_checkable
+class NormalizePlugin(Plugin, Protocol):
+    """A score plugin whose raw scores mean something only beside each other."""
+
+    def normalize(self, state: Any, raw: Scores) -> Scores:
+        """0..100 for each of the feasible rows' raw scores. int64[feasible] -> int64[feasible]."""
+
+
+@runtime_checkable
+class EpochPlugin(Plugin, Protocol):
+    """A filter or score plugin whose answer for a row depends on more than that row."""
+
+    def epoch(self, snapshot: Snapshot) -> Hashable:
+        """A value that changes whenever all rows have to be asked again (and pre_filter, pre_score run again)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reserved:
+    """``value`` goes, frozen, to the plugin's own actor; ``undo`` takes the reservation back (idempotent)."""
+
+    status: Status
+    value: Any = None
+    undo: Callable[[], None] | None = None
+
+
+@runtime_checkable
+class ReservePlugin(Plugin, Protocol):
+    """Keeps something of its own for the pod on the chosen node."""
+
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> Reserved:
+        """SUCCESS with a value and an undo, or a refusal: all reservations of this pod are undone in reverse order."""
+
+
+PROTOCOLS: dict[Point, type[Any]] = {
+    Point.PRE_ENQUEUE: PreEnqueuePlugin,
+    Point.QUEUE_SORT: QueueSortPlugin,
+    Point.PRE_FILTER: PreFilterPlugin,
+    Point.FILTER: FilterPlugin,
+    Point.POST_FILTER: PostFilterPlugin,
+    Point.PRE_SCORE: PreScorePlugin,
+    Point.SCORE: ScorePlugin,
+    Point.RESERVE: ReservePlugin,
+}
+"""The protocol of each extension point that a decider can have; the remaining points belong to actors."""
+
+
+def default_normalize(raw: Scores, *, reverse: bool = False) -> Scores:
+    """Scale so that the highest raw score becomes 100 (``reverse``: 0). int64[n] -> int64[n].
+
+    All scores 0 or below: unchanged, or all 100 in reverse. Source: kube-scheduler DefaultNormalizeScore.
+    """
+    top = int(raw.max(initial=0))
+    if top <= 0:
+        return np.full_like(raw, MAX_NODE_SCORE) if reverse else raw
+    scaled = raw * MAX_NODE_SCORE // top
+    return MAX_NODE_SCORE - scaled if reverse else scaled

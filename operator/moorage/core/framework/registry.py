@@ -1,0 +1,57 @@
+"""The registry: plugin name -> how it is made and where it takes part. A plain mapping, filled by one list, with no side effects."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from moorage.core.framework.interfaces import PROTOCOLS, Plugin, Point
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PluginSpec:
+    """One plugin as it can be enabled.
+
+    ``decider`` is the plugin's class (None: it only acts, as DefaultBinder does); ``args`` the frozen dataclass of its arguments
+    (None: it takes none), given to ``decider`` as its only argument; ``acts_at`` the extension points of its actor.
+    ``weight`` is the score weight that presets give it.
+    """
+
+    name: str
+    decider: type[Plugin] | None
+    args: type[Any] | None = None
+    acts_at: frozenset[Point] = frozenset()
+    weight: int = 1
+
+    @property
+    def points(self) -> frozenset[Point]:
+        """Every extension point that the plugin has, decider and actor together."""
+        if self.decider is None:
+            return self.acts_at
+        mine = (point for point, protocol in PROTOCOLS.items() if all(hasattr(self.decider, name) for name in _methods(protocol)))
+        return self.acts_at | frozenset(mine)
+
+    def make(self, args: Any) -> Plugin | None:
+        """A decider with these arguments; None when the plugin only acts."""
+        if self.decider is None:
+            return None
+        factory: Callable[..., Plugin] = self.decider
+        return factory(args) if self.args is not None else factory()
+
+
+Registry: TypeAlias = Mapping[str, PluginSpec]
+
+
+def build_registry(*lists: Iterable[PluginSpec]) -> Registry:
+    """One mapping of several lists; raises ValueError for a name that comes twice."""
+    registry: dict[str, PluginSpec] = {}
+    for spec in (spec for specs in lists for spec in specs):
+        if spec.name in registry:
+            raise ValueError(f"plugin {spec.name!r} is registered twice")
+        registry[spec.name] = spec
+    return registry
+
+
+def _methods(protocol: type[Any]) -> list[str]:
+    return [name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_")]

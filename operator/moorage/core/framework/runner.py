@@ -1,0 +1,150 @@
+"""The runner: evaluates a pod against all nodes for a revision, and keeps what can be used again for the next pod.
+
+It owns the templates (an LRU with a byte budget) with their columns and blueprints. It decides nothing: ``cycle`` does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.node_table import Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.templates import template_key
+from moorage.core.framework.blueprint import Blueprint, ScoreColumn
+from moorage.core.framework.columns import Column
+from moorage.core.framework.interfaces import FilterPlugin, Plugin, Point, PreFilterPlugin, PreScorePlugin
+from moorage.core.framework.profiles import Revision
+from moorage.core.objects import Pod
+
+BYTE_BUDGET = 64 * 2**20
+_ARRAYS = 2
+"""Arrays of a blueprint's own, blame and totals, counted as if int64."""
+
+
+class Observer(Protocol):
+    """Told when an extension point's plugins run; core has no clock of its own."""
+
+    def begin(self, point: Point) -> None:
+        """They start."""
+
+    def end(self, point: Point, status: str) -> None:
+        """They are done, with this code's name."""
+
+
+class Unobserved:
+    """An observer that nobody listens to."""
+
+    def begin(self, point: Point) -> None:
+        """Nothing."""
+
+    def end(self, point: Point, status: str) -> None:
+        """Nothing."""
+
+
+@dataclasses.dataclass(slots=True)
+class Template:
+    """Pods that ask for the same: their columns by (point, plugin) and their blueprints by revision."""
+
+    pod: Pod
+    columns: dict[tuple[Point, Plugin], Column] = dataclasses.field(default_factory=dict)
+    blueprints: dict[Revision, Blueprint] = dataclasses.field(default_factory=dict)
+
+    @property
+    def arrays(self) -> int:
+        """How many arrays over all nodes it keeps."""
+        return len(self.columns) + _ARRAYS * len(self.blueprints)
+
+
+class Runner:
+    """See the module's docstring. ``hits`` and ``misses`` count lookups of blueprints."""
+
+    def __init__(self, cache: Cache, byte_budget: int = BYTE_BUDGET) -> None:
+        self.snapshot = Snapshot(cache)
+        self.hits = 0
+        self.misses = 0
+        self._budget = byte_budget
+        self._templates: OrderedDict[bytes, Template] = OrderedDict()
+        self._arrays = 0
+
+    def blueprint(self, pod: Pod, revision: Revision) -> Blueprint:
+        """The blueprint of the pod's template; not yet caught up."""
+        key = template_key(pod)
+        if any(getattr(plugin, "per_pod", False) for plugin in revision.deciders.values()):
+            key += pod.metadata.uid.encode()
+        template = self._templates.get(key)
+        if template is None:
+            template = self._templates[key] = Template(pod)
+        else:
+            self._templates.move_to_end(key)
+        blueprint = template.blueprints.get(revision)
+        if blueprint is not None:
+            self.hits += 1
+            return blueprint
+        self.misses += 1
+        before = template.arrays
+        blueprint = template.blueprints[revision] = _compile(template, revision)
+        self._arrays += template.arrays - before
+        self._evict()
+        return blueprint
+
+    def retire(self, revision: Revision) -> None:
+        """Drop what only this revision used."""
+        for template in self._templates.values():
+            if template.blueprints.pop(revision, None) is not None:
+                before = template.arrays
+                used = {id(column) for blueprint in template.blueprints.values() for column in _columns_of(blueprint)}
+                template.columns = {key: column for key, column in template.columns.items() if id(column) in used}
+                self._arrays += template.arrays - before - _ARRAYS
+
+    def __len__(self) -> int:
+        """How many templates are kept."""
+        return len(self._templates)
+
+    def _evict(self) -> None:
+        """Drop the templates not used for longest until the budget holds; the newest stays."""
+        per_array = 8 * self.snapshot.nodes.live.size
+        while self._arrays * per_array > self._budget and len(self._templates) > 1:
+            _, template = self._templates.popitem(last=False)
+            self._arrays -= template.arrays
+
+
+def _compile(template: Template, revision: Revision) -> Blueprint:
+    filters = {name: _filter_column(template, plugin) for name, plugin in revision.at(Point.FILTER)}
+    preparing = {name: filters.get(name) or _filter_column(template, plugin) for name, plugin in revision.at(Point.PRE_FILTER)}
+    scores = {name: ScoreColumn(_score_column(template, plugin), revision.weights[name]) for name, plugin in revision.at(Point.SCORE)}
+    return Blueprint(preparing, filters, scores)
+
+
+def _filter_column(template: Template, plugin: Any) -> Column:
+    """A column shared by pre_filter and filter; a plugin with pre_filter alone passes every row."""
+    key = (Point.FILTER, plugin)
+    if key not in template.columns:
+        prepare = plugin.pre_filter if isinstance(plugin, PreFilterPlugin) else None
+        ask = plugin.filter if isinstance(plugin, FilterPlugin) else _passes
+        template.columns[key] = Column(plugin, template.pod, ask, prepare)
+    return template.columns[key]
+
+
+def _score_column(template: Template, plugin: Any) -> Column:
+    key = (Point.SCORE, plugin)
+    if key not in template.columns:
+        prepare = plugin.pre_score if isinstance(plugin, PreScorePlugin) else None
+        template.columns[key] = Column(plugin, template.pod, plugin.score, prepare)
+    return template.columns[key]
+
+
+def _passes(_state: Any, snapshot: Snapshot, rows: Rows) -> npt.NDArray[np.int64]:
+    return np.zeros(snapshot.nodes.live[rows].size, np.int64)
+
+
+def _columns_of(blueprint: Blueprint) -> Iterator[Column]:
+    yield from blueprint.preparing.values()
+    yield from blueprint.filters.values()
+    yield from (part.column for part in blueprint.scores.values())

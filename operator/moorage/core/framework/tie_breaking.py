@@ -1,0 +1,26 @@
+"""Tie-break: which of the nodes with the best score is taken.
+
+A function of (seed, pod uid, node name): the same for any order of rows, different from pod to pod, so that equal pods spread
+over equal nodes. kube-scheduler draws at random instead, which cannot be replayed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+
+
+def pick(rows: npt.NDArray[np.intp], tie_break: npt.NDArray[np.uint64], uid: str, seed: int) -> int:
+    """One of ``rows``; ``tie_break`` holds the hash of each row's node name (uint64[capacity])."""
+    if rows.size == 1:
+        return int(rows[0])
+    digest = hashlib.blake2b(uid.encode(), digest_size=8, key=seed.to_bytes(8, "little")).digest()
+    mixed = (tie_break[rows] ^ np.uint64(int.from_bytes(digest, "little"))) * _ODD
+    mixed ^= mixed >> _SHIFT
+    mixed *= _ODD
+    return int(rows[mixed.argmin()])

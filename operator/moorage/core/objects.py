@@ -1,0 +1,281 @@
+"""The Kubernetes objects that Moorage reads, as structs that a watch line is decoded into directly.
+
+Only fields that something reads are declared; the decoder skips all others in C. Whoever needs another field adds it here.
+The API server may write ``null`` for most lists, maps and structs, so every one of them is optional: ``None`` and absent mean
+the same, except where Kubernetes itself tells them apart.
+
+Structs are frozen and not tracked by the garbage collector (``gc=False``): fields are strings, numbers, tuples of structs
+and maps of str to str or int, so no reference cycle can pass through them. Quantities stay text; ``core.quantities`` reads them.
+
+Source of names and meanings: Kubernetes API reference v1.36, core/v1, storage/v1.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+Labels = dict[str, str]
+ResourceList = dict[str, str | int]
+
+
+class Struct(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Base of all objects: frozen, camelCase on the wire, defaults left out when encoded."""
+
+
+# ---- metadata ----------------------------------------------------------------------------------------------------------
+
+
+class OwnerReference(Struct, frozen=True):
+    """An owner of an object (metav1.OwnerReference)."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class ObjectMeta(Struct, frozen=True):
+    """What every object carries (metav1.ObjectMeta)."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: Labels | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class PartialObject(Struct, frozen=True):
+    """An object of which only the metadata could be, or had to be, read (metav1.PartialObjectMetadata)."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+# ---- selectors -----------------------------------------------------------------------------------------------------------
+
+
+class Requirement(Struct, frozen=True):
+    """``key operator values``: a label selector requirement or a node selector requirement."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] | None = None
+
+
+class LabelSelector(Struct, frozen=True):
+    """metav1.LabelSelector: all of matchLabels and matchExpressions."""
+
+    match_labels: Labels | None = None
+    match_expressions: tuple[Requirement, ...] | None = None
+
+
+class NodeSelectorTerm(Struct, frozen=True):
+    """All of matchExpressions (labels) and matchFields (only metadata.name exists)."""
+
+    match_expressions: tuple[Requirement, ...] | None = None
+    match_fields: tuple[Requirement, ...] | None = None
+
+
+class NodeSelector(Struct, frozen=True):
+    """Any of its terms."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] | None = None
+
+
+class PreferredSchedulingTerm(Struct, frozen=True):
+    """A term that adds ``weight`` where it matches."""
+
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(Struct, frozen=True):
+    """Which nodes a pod needs and which it prefers."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] | None = None
+
+
+class Affinity(Struct, frozen=True):
+    """A pod's affinity; pod affinity is read from issue to issue as plugins need it."""
+
+    node_affinity: NodeAffinity | None = None
+
+
+# ---- pods ----------------------------------------------------------------------------------------------------------------
+
+
+class ResourceRequirements(Struct, frozen=True):
+    """Requests of a container or a pod."""
+
+    requests: ResourceList | None = None
+
+
+class ContainerPort(Struct, frozen=True):
+    """A port of a container; hostPort 0 means none."""
+
+    host_port: int = 0
+    container_port: int = 0
+    protocol: str = ""
+    host_ip: str = msgspec.field(default="", name="hostIP")
+
+
+class Container(Struct, frozen=True):
+    """An app container or, with restartPolicy, an init container."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements | None = None
+    ports: tuple[ContainerPort, ...] | None = None
+    restart_policy: str | None = None
+
+
+class Toleration(Struct, frozen=True):
+    """What taint a pod tolerates."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class SchedulingGate(Struct, frozen=True):
+    """A gate that keeps a pod out of the queue."""
+
+    name: str = ""
+
+
+class ImageVolume(Struct, frozen=True):
+    """A volume that is an OCI image."""
+
+    reference: str = ""
+
+
+class Volume(Struct, frozen=True):
+    """A volume; its name is left out, as an API server makes a random one for each pod's token."""
+
+    image: ImageVolume | None = None
+
+
+class PodSpec(Struct, frozen=True):
+    """The part of a pod's spec that placement depends on."""
+
+    node_name: str = ""
+    scheduler_name: str = ""
+    priority: int | None = None
+    preemption_policy: str | None = None
+    containers: tuple[Container, ...] | None = None
+    init_containers: tuple[Container, ...] | None = None
+    node_selector: Labels | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] | None = None
+    scheduling_gates: tuple[SchedulingGate, ...] | None = None
+    overhead: ResourceList | None = None
+    resources: ResourceRequirements | None = None
+    volumes: tuple[Volume, ...] | None = None
+
+
+class ContainerStatus(Struct, frozen=True):
+    """What a kubelet has given to a container (in-place resize)."""
+
+    name: str = ""
+    allocated_resources: ResourceList | None = None
+    resources: ResourceRequirements | None = None
+
+
+class PodCondition(Struct, frozen=True):
+    """A condition of a pod."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class PodStatus(Struct, frozen=True):
+    """The part of a pod's status that is read."""
+
+    phase: str = ""
+    nominated_node_name: str = ""
+    start_time: str | None = None
+    conditions: tuple[PodCondition, ...] | None = None
+    container_statuses: tuple[ContainerStatus, ...] | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] | None = None
+    allocated_resources: ResourceList | None = None
+    resources: ResourceRequirements | None = None
+
+
+class Pod(Struct, frozen=True):
+    """A pod (core/v1)."""
+
+    metadata: ObjectMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+# ---- nodes and namespaces --------------------------------------------------------------------------------------------------
+
+
+class Taint(Struct, frozen=True):
+    """What repels pods from a node."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(Struct, frozen=True):
+    """The part of a node's spec that is read."""
+
+    unschedulable: bool | None = None
+    taints: tuple[Taint, ...] | None = None
+
+
+class ContainerImage(Struct, frozen=True):
+    """An image that a node holds, under all its names."""
+
+    names: tuple[str, ...] | None = None
+    size_bytes: int = 0
+
+
+class NodeCondition(Struct, frozen=True):
+    """A condition of a node."""
+
+    type: str = ""
+    status: str = ""
+
+
+class NodeStatus(Struct, frozen=True):
+    """The part of a node's status that is read."""
+
+    allocatable: ResourceList | None = None
+    images: tuple[ContainerImage, ...] | None = None
+    conditions: tuple[NodeCondition, ...] | None = None
+
+
+class Node(Struct, frozen=True):
+    """A node (core/v1)."""
+
+    metadata: ObjectMeta
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class Namespace(Struct, frozen=True):
+    """A namespace (core/v1); its labels matter to namespace selectors."""
+
+    metadata: ObjectMeta
+
+
+def key(obj: Pod | Node | Namespace | PartialObject) -> str:
+    """``namespace/name`` of an object, or its name when it has no namespace."""
+    meta = obj.metadata
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+def priority(pod: Pod) -> int:
+    """The pod's priority; unset counts as 0."""
+    return pod.spec.priority or 0

@@ -1,0 +1,67 @@
+"""ImageLocality: prefers nodes that hold the pod's images already, the more so the larger they are.
+
+An image that few nodes hold counts for less, so that pods of one image do not all gather where it was pulled first.
+Source: kube-scheduler ImageLocality (v1.36).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from moorage.core.cluster_events import Wake
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, Scores
+from moorage.core.objects import Pod
+from moorage.core.verdicts import Reason
+
+NAME = "ImageLocality"
+LEAST = 23 * 2**20
+"""Bytes below which it is not worth looking."""
+MOST_PER_CONTAINER = 1000 * 2**20
+"""Bytes per container beyond which more makes no difference."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ImageLocality:
+    """Scores 0 for 23 MiB or less of images present, 100 for 1000 MiB per container or more, linear in between."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = ()
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.IMAGES})
+    wakes: ClassVar[tuple[Wake, ...]] = ()
+
+    def epoch(self, snapshot: Snapshot) -> Hashable:
+        """What an image is worth depends on all nodes."""
+        return snapshot.nodes.images.version, len(snapshot.nodes)
+
+    def score(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Scores:
+        """The share of the pod's image bytes that a node holds, each image weighed by the share of nodes that hold it."""
+        nodes = snapshot.nodes
+        spec = state.spec
+        most = MOST_PER_CONTAINER * len((spec.containers or ()) + (spec.init_containers or ()))
+        held = np.zeros(nodes.rows, np.int64)
+        for image in _images(state):
+            size, holders = nodes.images.holders(_normalized(image))
+            if holders:
+                worth = int(size * (len(holders) / len(nodes)))
+                held[np.fromiter(holders, np.intp, len(holders))] += min(worth, most)
+        return (np.clip(held[rows], LEAST, most) - LEAST) * MAX_NODE_SCORE // (most - LEAST)
+
+
+def _images(pod: Pod) -> Iterator[str]:
+    """Every image that the pod uses, as often as it does."""
+    for container in (pod.spec.init_containers or ()) + (pod.spec.containers or ()):
+        yield container.image
+    for volume in pod.spec.volumes or ():
+        if volume.image is not None:
+            yield volume.image.reference
+
+
+def _normalized(image: str) -> str:
+    """The image's name as nodes report it: with a tag. A colon before the last slash is that of a registry's port."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,0 +1,61 @@
+"""NodePorts: a pod's host ports must be free on its node. Source: kube-scheduler NodePorts (v1.36)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.ports import HostPort, clash
+from moorage.core.columns.requests import host_ports
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import Codes, Prepared
+from moorage.core.objects import Pod
+from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason
+
+NAME = "NodePorts"
+PORT_TAKEN = Reason("HostPortTaken", "node(s) didn't have free ports for the requested pod ports", Code.UNSCHEDULABLE)
+
+
+def _frees_a_port(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether the deleted pod held, on a node, a port that this pod asks for."""
+    gone = event.old
+    if not isinstance(gone, Pod) or not (gone.spec.node_name or gone.status.nominated_node_name):
+        return False
+    freed = host_ports(gone)
+    return any(clash(mine, theirs) for mine in host_ports(pod) for theirs in freed)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodePorts:
+    """Passes the nodes on which no pod holds a host port that this pod asks for."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (PORT_TAKEN,)
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.PORTS})
+    wakes: ClassVar[tuple[Wake, ...]] = (
+        Wake(Resource.POD, Action.DELETE, _frees_a_port),
+        Wake(Resource.NODE, Action.ADD),
+    )
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """The pod's host ports; a pod without any skips this plugin."""
+        ports = host_ports(pod)
+        return Prepared(SUCCESS, ports) if ports else Prepared(SKIP)
+
+    def filter(self, state: tuple[HostPort, ...], snapshot: Snapshot, rows: Rows) -> Codes:
+        """1 where a port is taken."""
+        table = snapshot.nodes.ports
+        if not isinstance(rows, slice):
+            return np.array([any(table.taken(row, port) for port in state) for row in rows.tolist()], np.int64)
+        codes = np.zeros(snapshot.nodes.rows, np.int64)
+        for port in state:
+            codes[table.conflicts(port)] = 1
+        return codes[rows]
+
+    def explain(self, state: tuple[HostPort, ...], code: int) -> tuple[tuple[Reason, str], ...]:
+        """The only reason there is."""
+        return ((PORT_TAKEN, ""),)

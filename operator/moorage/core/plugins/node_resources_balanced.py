@@ -1,0 +1,106 @@
+"""NodeResourcesBalancedAllocation: prefers nodes on which the pod brings the use of several resources closer together.
+
+A node that is full of memory and idle otherwise is of little use; this plugin sends it pods that ask for cpu.
+Source: kube-scheduler NodeResourcesBalancedAllocation (v1.36), including float64 where it uses it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.cluster_events import Wake
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.requests import OCCUPIED, pod_amounts
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.arguments import ARGUMENTS, Violation
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, Prepared, Scores
+from moorage.core.objects import Pod
+from moorage.core.quantities import QuantityError
+from moorage.core.resource_scoring import CPU_AND_MEMORY, ResourceSpec, Share, shares, usage
+from moorage.core.verdicts import SKIP, SUCCESS, Reason, failed
+
+NAME = "NodeResourcesBalancedAllocation"
+_HALF = MAX_NODE_SCORE // 2
+UNMOVED = _HALF + _HALF // 2
+"""The score of a node whose balance the pod does not change."""
+
+Fractions = npt.NDArray[np.float64]
+"""float64[2, rows]: the used fraction of a resource, at most 1, without the pod and with it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeResourcesBalancedAllocationArgs:
+    """Which resources to balance; none named: cpu and memory."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    resources: tuple[ResourceSpec, ...] | None = CPU_AND_MEMORY
+
+    def validate(self) -> list[Violation]:
+        """Each resource once, and all with the same weight."""
+        found: list[Violation] = []
+        names: set[str] = set()
+        for i, spec in enumerate(self.resources or ()):
+            if spec.name in names:
+                found.append(Violation(f"resources[{i}].name", spec.name, "must not be named twice"))
+            names.add(spec.name)
+            if spec.weight not in (0, 1):
+                found.append(Violation(f"resources[{i}].weight", spec.weight, "must be 1"))
+        return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeResourcesBalancedAllocation:
+    """Scores 75 where the pod leaves the balance as it is, up to 100 where it mends it, down to 50 where it upsets it."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = ()
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
+    wakes: ClassVar[tuple[Wake, ...]] = ()
+
+    args: NodeResourcesBalancedAllocationArgs = NodeResourcesBalancedAllocationArgs()
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """What the pod asks for; one that asks for none of the resources skips this plugin."""
+        try:
+            wanted = shares(self.args.resources, pod_amounts(pod, OCCUPIED))
+        except QuantityError as error:
+            return Prepared(failed(str(error)))
+        return Prepared(SUCCESS, wanted) if any(share.amount for share in wanted) else Prepared(SKIP)
+
+    def score(self, state: tuple[Share, ...], snapshot: Snapshot, rows: Rows) -> Scores:
+        """How far the pod moves the balance."""
+        used: list[Fractions] = []
+        present: list[npt.NDArray[np.bool_]] = []
+        for share, capacity, requested in usage(state, snapshot.nodes, rows, nonzero=False):
+            without_and_with = requested + np.array([[0], [share.amount]])
+            used.append(np.minimum(without_and_with / np.maximum(capacity, 1), 1.0))
+            present.append(capacity != 0)
+        if len(used) < 2:
+            return np.full(snapshot.nodes.live[rows].size, UNMOVED)
+        deviation = pair_deviation(used, present) if len(used) == 2 else deviations(used, present)
+        without, with_pod = ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+        return _HALF + (_HALF + with_pod - without) // 2
+
+
+def pair_deviation(used: list[Fractions], present: list[npt.NDArray[np.bool_]]) -> Fractions:
+    """The standard deviation of two resources, 0 where a node lacks one. float64[2, rows] each, and bool[rows] -> float64[2, rows]."""
+    deviation: Fractions = np.abs(used[0] - used[1]) / 2 * (present[0] & present[1])
+    return deviation
+
+
+def deviations(used: list[Fractions], present: list[npt.NDArray[np.bool_]]) -> Fractions:
+    """The standard deviation over those of three or more resources that a node has, shapes as in ``pair_deviation``.
+
+    Sums go in the order of the resources and a node with two of them gets the formula for pairs: the last bit may decide the integer.
+    """
+    count = np.maximum(np.sum(present, axis=0), 1)
+    mean = sum(fractions * there for fractions, there in zip(used, present, strict=True)) / count
+    squares = sum((fractions - mean) ** 2 * there for fractions, there in zip(used, present, strict=True))
+    highest = np.max([fractions * there for fractions, there in zip(used, present, strict=True)], axis=0)
+    lowest = np.min([np.where(there, fractions, 1.0) for fractions, there in zip(used, present, strict=True)], axis=0)
+    return np.where(count == 2, (highest - lowest) / 2, np.sqrt(squares / count))

@@ -1,0 +1,274 @@
+"""NodeResourcesFit: a node must have what the pod asks for; prefers emptier nodes, fuller ones, or those near a shape of use.
+
+Source: kube-scheduler NodeResourcesFit (v1.36).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Interval
+
+from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.requests import OCCUPIED, PODS, SPECIFIED, SPREAD, allocatable_amounts, is_extended, pod_amounts
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.arguments import ARGUMENTS, Violation
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
+from moorage.core.objects import Node, Pod
+from moorage.core.qualified_names import problems
+from moorage.core.quantities import QuantityError
+from moorage.core.resource_scoring import CPU_AND_MEMORY, Column, ResourceSpec, Share, shares, usage
+from moorage.core.verdicts import SUCCESS, Code, Reason, failed
+
+NAME = "NodeResourcesFit"
+TOO_MANY_PODS = Reason("TooManyPods", "Too many pods", Code.UNSCHEDULABLE)
+INSUFFICIENT = Reason("InsufficientResource", "Insufficient {}", Code.UNSCHEDULABLE)
+TOO_SMALL = Reason("NodeTooSmall", "Insufficient {}", Code.UNRESOLVABLE)
+"""Not even the empty node has enough."""
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UtilizationShapePoint:
+    """What score (0..10) a utilization (percent) gets."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    utilization: Annotated[int, Interval(ge=0, le=100)] = 0
+    score: Annotated[int, Interval(ge=0, le=10)] = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatio:
+    """A score as a function of utilization: straight lines between the points, level outside them."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    shape: tuple[UtilizationShapePoint, ...] | None = None
+
+    def validate(self) -> list[Violation]:
+        """At least one point, from left to right."""
+        shape = self.shape or ()
+        if not shape:
+            return [Violation("shape", None, "at least one point must be specified")]
+        for i, (left, right) in enumerate(zip(shape, shape[1:], strict=False), start=1):
+            if left.utilization >= right.utilization:
+                return [Violation(f"shape[{i}].utilization", right.utilization, "values must be sorted in increasing order")]
+        return []
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    """How nodes are ranked, and by which resources; none named: cpu and memory."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
+    resources: tuple[ResourceSpec, ...] | None = CPU_AND_MEMORY
+    requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
+
+    def validate(self) -> list[Violation]:
+        """A shape for the type that has one, and only for it."""
+        path, ratio = "requestedToCapacityRatio", self.requested_to_capacity_ratio
+        if self.type != "RequestedToCapacityRatio":
+            return [Violation(path, ratio, "must be nil when type is not RequestedToCapacityRatio")] if ratio is not None else []
+        if ratio is None:
+            return [Violation(path, None, "must be specified when type is RequestedToCapacityRatio")]
+        return [violation.under(path) for violation in ratio.validate()]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeResourcesFitArgs:
+    """Which extended resources are somebody else's business (by name, or by what is before the slash), and how to rank nodes."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    ignored_resources: tuple[str, ...] | None = None
+    ignored_resource_groups: tuple[str, ...] | None = None
+    scoring_strategy: ScoringStrategy | None = ScoringStrategy()
+
+    def validate(self) -> list[Violation]:
+        """Names must be able to be resource names, groups what is before their slash."""
+        found: list[Violation] = []
+        for i, name in enumerate(self.ignored_resources or ()):
+            found += [Violation(f"ignoredResources[{i}]", name, problem) for problem in problems(name)]
+        for i, group in enumerate(self.ignored_resource_groups or ()):
+            texts = ["resource group name can't contain '/'"] if "/" in group else []
+            found += [Violation(f"ignoredResourceGroups[{i}]", group, text) for text in texts + problems(group)]
+        if self.scoring_strategy is not None:
+            found += [violation.under("scoringStrategy") for violation in self.scoring_strategy.validate()]
+        return found
+
+    def ignores(self, resource: str) -> bool:
+        """Whether nodes need not have this resource. What Kubernetes itself hands out is never ignored."""
+        named = resource in (self.ignored_resources or ()) or resource.partition("/")[0] in (self.ignored_resource_groups or ())
+        return named and is_extended(resource)
+
+
+# ---- what wakes a pod that was refused -------------------------------------------------------------------------------------
+
+
+def _frees_resources(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether a pod left a node, or one (this pod, even) asks for less of something that this pod asks for."""
+    old, new = event.old, event.new
+    if not isinstance(old, Pod):
+        return False
+    if not isinstance(new, Pod):
+        return bool(old.spec.node_name or old.status.nominated_node_name)
+    if new.metadata.uid == pod.metadata.uid:
+        return True
+    if not new.spec.node_name:
+        return False
+    before, after = pod_amounts(old, OCCUPIED), pod_amounts(new, OCCUPIED)
+    wanted = pod_amounts(pod, OCCUPIED)
+    return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items())
+
+
+def _makes_room(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether the pod would fit the node if that were empty, and the node is new or has more of something than before."""
+    old, new = event.old, event.new
+    if not isinstance(new, Node):
+        return False
+    wanted = {"pods": 1, **pod_amounts(pod, SPECIFIED)}
+    now = allocatable_amounts(new)
+    if any(amount > now.get(name, 0) for name, amount in wanted.items()):
+        return False
+    if not isinstance(old, Node):
+        return True
+    before = allocatable_amounts(old)
+    return any(amount and now.get(name, 0) > before.get(name, 0) for name, amount in wanted.items())
+
+
+# ---- the plugin ----------------------------------------------------------------------------------------------------------
+
+_PODS_BIT = 1
+_SLOTS = 30
+"""A code has a bit for the number of pods and two for each resource: lacking now, lacking on the empty node."""
+
+
+class Wanted(NamedTuple):
+    """A resource that a pod asks for: how much, in the node table's unit."""
+
+    resource: str
+    amount: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeResourcesFit:
+    """Passes nodes with enough left of everything; ranks them as its strategy says."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (TOO_MANY_PODS, INSUFFICIENT, TOO_SMALL)
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
+    wakes: ClassVar[tuple[Wake, ...]] = (
+        Wake(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _frees_resources),
+        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, _makes_room),
+    )
+
+    args: NodeResourcesFitArgs = NodeResourcesFitArgs()
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """What nodes must have: cpu, memory and ephemeral storage first, then the rest by name."""
+        try:
+            amounts = pod_amounts(pod, SPECIFIED)
+        except QuantityError as error:
+            return Prepared(failed(str(error)))
+        wanted = [Wanted(name, amount) for name, amount in amounts.items() if amount and not self.args.ignores(name)]
+        first = ("cpu", "memory", "ephemeral-storage")
+        return Prepared(SUCCESS, tuple(sorted(wanted, key=lambda w: (w.resource not in first, w.resource))))
+
+    def filter(self, state: tuple[Wanted, ...], snapshot: Snapshot, rows: Rows) -> Codes:
+        """Bits as ``_SLOTS`` says."""
+        nodes = snapshot.nodes
+        codes = (nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]).astype(np.int64)
+        for i, (resource, amount) in enumerate(state):
+            lacking, too_small = _bits(i)
+            index = nodes.resource_index.get(resource)
+            if index is None:
+                codes |= lacking | too_small
+                continue
+            allocatable = nodes.allocatable[index][rows]
+            codes |= (allocatable - nodes.requested[index][rows] < amount) * lacking
+            codes |= (allocatable < amount) * too_small
+        return codes
+
+    def explain(self, state: tuple[Wanted, ...], code: int) -> tuple[tuple[Reason, str], ...]:
+        """One reason for each thing that is lacking."""
+        why = [(TOO_MANY_PODS, "")] if code & _PODS_BIT else []
+        for i, (resource, _) in enumerate(state):
+            lacking, too_small = _bits(i)
+            if code & lacking:
+                why.append((TOO_SMALL if code & too_small else INSUFFICIENT, resource))
+        return tuple(why)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """The resources that count, and the shape as a table."""
+        strategy = self.args.scoring_strategy or ScoringStrategy()
+        try:
+            counted = shares(strategy.resources, pod_amounts(pod, SPREAD))
+        except QuantityError as error:
+            return Prepared(failed(str(error)))
+        ratio = strategy.requested_to_capacity_ratio
+        table = shape_table(ratio.shape or ()) if ratio is not None else None
+        return Prepared(SUCCESS, Ranking(counted, strategy.type, table))
+
+    def score(self, state: Ranking, snapshot: Snapshot, rows: Rows) -> Scores:
+        """The weighted mean of the resources' scores, 0 for a node that has none of them."""
+        size = snapshot.nodes.live[rows].size
+        total, weights = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        for share, capacity, requested in usage(state.shares, snapshot.nodes, rows, nonzero=True):
+            scores, counts = state.rank(capacity, requested + share.amount)
+            total += scores * share.weight
+            weights += counts * share.weight
+        weights = np.maximum(weights, 1)
+        return (2 * total + weights) // (2 * weights) if state.table is not None else total // weights
+
+
+# ---- pure helpers ----------------------------------------------------------------------------------------------------------
+
+
+def _bits(i: int) -> tuple[int, int]:
+    """The i-th resource's bits. Those from the last slot on share it: then all of them are named, in a pod that asks for so many."""
+    slot = min(i, _SLOTS - 1)
+    return 2 << 2 * slot, 4 << 2 * slot
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """What a pod's scores are made of: resources, the strategy's type and, if it has a shape, the score at each percent of use."""
+
+    shares: tuple[Share, ...]
+    type: str
+    table: Column | None
+
+    def rank(self, capacity: Column, requested: Column) -> tuple[Scores, npt.NDArray[np.bool_]]:
+        """One resource's score on each node and whether it counts there. A node that has none of it is not judged by it."""
+        present = capacity != 0
+        divisor = np.maximum(capacity, 1)
+        if self.type == "LeastAllocated":
+            return np.maximum(capacity - requested, 0) * MAX_NODE_SCORE // divisor, present
+        used = np.minimum(requested, capacity) * MAX_NODE_SCORE // divisor
+        if self.table is None:
+            return used, present
+        scores = self.table[used] * present
+        return scores, scores > 0
+
+
+def shape_table(shape: tuple[UtilizationShapePoint, ...]) -> Column:
+    """int64[101]: the score at each percent of utilization, 0..100. Divisions drop the fraction, as Go's do."""
+    scores = [MAX_NODE_SCORE // 10 * point.score for point in shape]
+    points = list(zip((point.utilization for point in shape), scores, strict=True))
+    table = np.empty(MAX_NODE_SCORE + 1, np.int64)
+    for percent in range(MAX_NODE_SCORE + 1):
+        table[percent] = points[-1][1]
+        for (left, low), (right, high) in zip([(-1, scores[0]), *points], points, strict=False):
+            if percent <= right:
+                table[percent] = low + int((high - low) * (percent - left) / (right - left))
+                break
+    return table

@@ -1,0 +1,89 @@
+"""Verdicts: the small closed set of answers that a plugin can give, and the reasons that go with a refusal.
+
+A plugin answers with codes; text is made late, when somebody reads it. Each ``Reason`` is one row of docs/conditions.md.
+Source: kube-scheduler framework ``Code`` and ``Status`` (v1.36), reduced to what a columnar contract needs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterable
+
+
+class Code(enum.Enum):
+    """What happens next with a pod that got this answer."""
+
+    SUCCESS = "Success"
+    """Go on."""
+    SKIP = "Skip"
+    """The plugin has no say about this pod: its later half (filter, score) is left out of the cycle."""
+    UNSCHEDULABLE = "Unschedulable"
+    """Refused; removing other pods may help. The pod waits for an event that the plugin registered."""
+    UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    """Refused; removing pods cannot help here. The pod waits likewise."""
+    PENDING = "Pending"
+    """Refused until somebody outside acts; then retried without backoff."""
+    WAIT = "Wait"
+    """Permit only: hold the pod with its node reserved."""
+    ERROR = "Error"
+    """A fault, never "does not fit": the attempt ends, the pod is retried after a backoff, no plugin is blamed."""
+
+
+REFUSALS = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING})
+"""Answers that are a "no", as opposed to a fault."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a node, or all nodes, were refused.
+
+    ``text`` is what administrators and tools read, exactly as kube-scheduler words it; ``{}`` in it stands for a detail
+    (a resource name, say). ``code`` is UNSCHEDULABLE or UNRESOLVABLE.
+    """
+
+    id: str
+    text: str
+    code: Code
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Status:
+    """An answer with its texts: ``reasons`` empty on success."""
+
+    code: Code
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """The reasons as one text."""
+        return ", ".join(self.reasons)
+
+
+SUCCESS = Status(Code.SUCCESS)
+SKIP = Status(Code.SKIP)
+
+
+def refused(*reasons: Reason) -> Status:
+    """A refusal for these reasons; unresolvable if any of them is."""
+    hopeless = any(reason.code is Code.UNRESOLVABLE for reason in reasons)
+    return Status(Code.UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reason.text for reason in reasons))
+
+
+def failed(message: str) -> Status:
+    """A fault."""
+    return Status(Code.ERROR, (message,))
+
+
+def fit_error(nodes: int, counts: Iterable[tuple[str, int]], prefilter: str = "", postfilter: str = "") -> str:
+    """The text of a pod that fits nowhere, as kube-scheduler's FitError words it (tools parse it).
+
+    ``nodes`` is how many there are, ``counts`` pairs each reason with the number of nodes that gave it; ``prefilter`` replaces
+    the counts when every node was refused at once. Entries are sorted as whole strings, so "10 x" comes before "2 y".
+    """
+    message = f"0/{nodes} nodes are available:"
+    if prefilter:
+        message += f" {prefilter}."
+    elif parts := sorted(f"{count} {reason}" for reason, count in counts):
+        message += f" {', '.join(parts)}."
+    return f"{message} {postfilter}" if postfilter else message

@@ -1,0 +1,176 @@
+"""The engine: joins intake, queue, loop, swapping and status to one thing that apps start and handlers talk to."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.core.backlog.backlog import Backlog
+from moorage.core.columns.cache import Cache
+from moorage.core.cycle import Scheduler
+from moorage.core.framework.registry import Registry
+from moorage.core.objects import Pod
+from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.engine.actors import ActorFactory, join
+from moorage.engine.binding import Binder
+from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
+from moorage.engine.intake import Namespaces, Nodes, Pods
+from moorage.engine.loop import Loop
+from moorage.engine.profiles import Body, ProfileRecord
+from moorage.engine.reconciling import Reconciler
+from moorage.engine.reporting import Reporter
+from moorage.engine.swapping import Resolver, Swapper, by_profile
+from moorage.ports.errors import EdgeError, Forbidden
+from moorage.ports.kube import Leadership, Reads, Writes
+from moorage.ports.surroundings import Clock, EventSink, Telemetry
+
+log = logging.getLogger(__name__)
+
+CONDITION_WRITERS = 8
+TICK = 0.25
+"""Seconds between looks at what is due by time, when nothing else happens."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the engine does things with."""
+
+    clock: Clock
+    writes: Writes
+    reads: Reads
+    events: EventSink
+    telemetry: Telemetry
+
+
+class Engine:
+    """See the module's docstring. All methods belong to the event loop's thread."""
+
+    def __init__(self, config: OperatorConfiguration, around: Surroundings, resolver: Resolver, registry: Registry, actors: Mapping[str, ActorFactory]) -> None:
+        clock = around.clock
+        self._around = around
+        self._config = config
+        self._listed = False
+        self.reporter = Reporter(around.telemetry, clock)
+        self.scheduler = Scheduler(Cache(), observer=self.reporter)
+        flush_after = config.pod_max_in_unschedulable_pods_duration
+        self.backlog = Backlog(PrioritySort().sort_key, flush_after, around.telemetry.incoming)
+        binder = Binder(join(registry, actors, around.writes), around.reads, clock, config.bind_concurrency)
+        self.failures = Failures(around.writes, around.events, clock, self._current)
+        self.loop = Loop(self.scheduler, self.backlog, binder, self.failures)
+        self.loop.connect(clock, around.events, around.telemetry)
+        self.swapper = Swapper(self.loop, resolver, around.writes, config.swap_debounce)
+        self.swapper.connect(clock, around.events, around.telemetry)
+        self.reconciler = Reconciler(self.swapper, self.backlog, around.writes, clock)
+        self.swapper.changed = self._settled
+        self.pods = Pods(self.scheduler.cache, self.backlog, clock.boottime, self._queued)
+        self.nodes = Nodes(self.scheduler.cache, self.backlog, clock.boottime)
+        self.namespaces = Namespaces()
+
+    # ---- what handlers say -------------------------------------------------------------------------------------------------
+
+    def profile_seen(self, name: str, body: Body | None) -> None:
+        """A SchedulerProfile is in this state; None: it is gone. Those of other installations are none of ours."""
+        mine = body is not None and body.get("spec", {}).get("controllerName", self._config.controller_name) == self._config.controller_name
+        self.swapper.profile_seen(name, body if mine else None)
+
+    def plugin_config_seen(self, name: str, body: Body | None) -> None:
+        """A PluginConfig is in this state; None: it is gone."""
+        self.swapper.plugin_config_seen(name, body)
+
+    def listed(self) -> None:
+        """Both kinds have been listed once: from now on an unknown schedulerName is unknown."""
+        self._listed = True
+
+    # ---- the engine's life -------------------------------------------------------------------------------------------------
+
+    async def restore(self) -> None:
+        """Read the stored revisions, so that a bad spec finds its last good one. Without the right to, it goes on without them."""
+        try:
+            self.swapper.stored = by_profile(await self._around.reads.revisions())
+        except Forbidden as error:
+            log.error("stored revisions cannot be read: %s", error)
+
+    def lead(self, leadership: Callable[[], Leadership | None]) -> None:
+        """Start deciding and writing: the lease is held and the feeds have caught up."""
+        self.reconciler.situation.leadership = leadership
+        self.loop.deciding = True
+        self.swapper.lead()
+        self.loop.poke()
+
+    async def run(self) -> None:
+        """Run all parts; ends only by an error of one of them, or cancelled."""
+        async with asyncio.TaskGroup() as group:
+            parts = {"loop": self.loop.run(), "swapping": self.swapper.run(), "status": self.reconciler.run(), "time": self._time(), "lag": self.reporter.watch_lag()}
+            for name, part in parts.items():
+                group.create_task(part, name=name)
+            for i in range(CONDITION_WRITERS):
+                group.create_task(self.failures.run(), name=f"conditions-{i}")
+
+    async def settle(self, seconds: float) -> None:
+        """Stop popping; wait, at most so long, for the bindings in flight."""
+        self.loop.deciding = False
+        if left := await self.loop.binder.settle(seconds):
+            log.warning("%d bindings were not answered within %.1f s", left, seconds)
+
+    def checks(self) -> Mapping[str, Callable[[], str | None]]:
+        """What readiness asks: name -> a problem, or None."""
+        return {
+            "pods": lambda: None if self.pods.synced else "pods are not listed yet",
+            "nodes": lambda: None if self.nodes.synced else "nodes are not listed yet",
+            "namespaces": lambda: None if self.namespaces.synced else "namespaces are not listed yet",
+            "profiles": lambda: None if self._listed else "profiles are not listed yet",
+        }
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    async def _time(self) -> None:
+        """What is due by the clock: backoffs, flushes, owed moves, gauges."""
+        while True:
+            now = self._around.clock.boottime()
+            if self.backlog.tick(now):
+                self.loop.poke()
+            for record in self.swapper.records.values():
+                self.swapper.move_owed(record)
+            self.reporter.gauges(self.backlog, self.scheduler.cache)
+            due = self.backlog.next_deadline(now)
+            await self._around.clock.sleep(TICK if due is None else min(max(due - now, 0.01), TICK))
+
+    def _current(self, uid: str) -> Pod | None:
+        """The pod's newest state while it waits."""
+        pod = self.pods.objects.get(uid)
+        return pod if pod is not None and not pod.spec.node_name else None
+
+    def _queued(self, pod: Pod) -> None:
+        """A pod came into the backlog: decide on it, or tell it what is wrong with its profile."""
+        self.loop.poke()
+        record = next((r for r in self._never_good() if _scheduler_name(r) == pod.spec.scheduler_name), None)
+        if record is not None and self.swapper.leading:
+            self._answer(pod, record)
+
+    def _settled(self) -> None:
+        """Profiles were settled: status follows, and pods of a profile that was never good are told so."""
+        self.reconciler.poke()
+        if self.swapper.leading:
+            for record in self._never_good():
+                for pod in self.backlog.held(_scheduler_name(record)):
+                    self._answer(pod, record)
+
+    def _never_good(self) -> list[ProfileRecord]:
+        return [record for record in self.swapper.records.values() if record.active is None and record.errors]
+
+    def _answer(self, pod: Pod, record: ProfileRecord) -> None:
+        text = f"SchedulerProfile {record.name!r} has never been valid: {'; '.join(map(str, record.errors))}"
+        self.failures.report(Verdict(pod, SCHEDULER_ERROR, text))
+
+
+def _scheduler_name(record: ProfileRecord) -> str:
+    return record.resolution.scheduler_name if record.resolution is not None and record.resolution.scheduler_name else record.name
+
+
+def snapshot_of(engine: Engine) -> dict[str, Any]:
+    """Live revisions by schedulerName, for the replica's own announcement: profile name -> revision id."""
+    return {record.name: record.active.revision.id for record in engine.swapper.records.values() if record.active is not None}

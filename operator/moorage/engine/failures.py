@@ -1,0 +1,103 @@
+"""Failures: what is said and written when a pod could not be placed.
+
+The pod is back in the queue at once; the event and the PodScheduled condition follow off the critical path. A condition is written
+only where it differs from what the pod has, the newest one wins, and a few are in flight at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable
+
+from moorage.core.objects import Pod
+from moorage.engine.actors import pod_ref
+from moorage.ports.errors import EdgeError, Fenced, Refused, Retryable
+from moorage.ports.kube import Writes
+from moorage.ports.surroundings import Clock, Event, EventSink, ObjectRef
+
+log = logging.getLogger(__name__)
+
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULER_ERROR = "SchedulerError"
+NOTE_LIMIT = 1024
+_ATTEMPTS = 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a pod's condition should say."""
+
+    pod: Pod
+    reason: str
+    message: str
+    nominated_node: str | None = None
+
+
+class Failures:
+    """Says why pods wait. ``current(uid)`` gives the pod's newest state, None when it is gone or bound."""
+
+    def __init__(self, writes: Writes, events: EventSink, clock: Clock, current: Callable[[str], Pod | None]) -> None:
+        self._writes = writes
+        self._events = events
+        self._clock = clock
+        self._current = current
+        self._pending: dict[str, Verdict] = {}
+        self._wanted = asyncio.Event()
+
+    def report(self, verdict: Verdict) -> None:
+        """Emit the event and have the condition written."""
+        pod = verdict.pod
+        self._events.emit(
+            Event(pod_object(pod), "FailedScheduling", shorten(verdict.message), "Scheduling", controller=pod.spec.scheduler_name, warning=True)
+        )
+        self._pending[pod.metadata.uid] = verdict
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Write conditions until cancelled; one worker, of which several may run."""
+        while True:
+            while not self._pending:
+                self._wanted.clear()
+                await self._wanted.wait()
+            uid = next(iter(self._pending))
+            await self._write(self._pending.pop(uid))
+
+    async def _write(self, verdict: Verdict) -> None:
+        for attempt in range(_ATTEMPTS):
+            pod = self._current(verdict.pod.metadata.uid)
+            if pod is None or not _differs(pod, verdict):
+                return
+            condition = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
+            try:
+                await self._writes.pod_condition(pod_ref(pod), condition, verdict.nominated_node)
+            except (Fenced, Refused) as error:
+                log.info("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
+            except Retryable as error:
+                await self._clock.sleep(max(error.after, 0.1 * 2**attempt))
+                continue
+            except EdgeError as error:
+                log.warning("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
+            return
+        log.warning("a pod's condition was given up after %d attempts", _ATTEMPTS, extra={"pod": verdict.pod.metadata.name})
+
+
+def pod_object(pod: Pod) -> ObjectRef:
+    """The pod as events name it."""
+    return ObjectRef("Pod", pod.metadata.name, pod.metadata.uid, pod.metadata.namespace)
+
+
+def shorten(note: str) -> str:
+    """At most 1024 bytes, as kube-scheduler cuts an event's note."""
+    raw = note.encode()
+    return note if len(raw) <= NOTE_LIMIT else raw[: NOTE_LIMIT - 4].decode(errors="ignore") + " ..."
+
+
+def _differs(pod: Pod, verdict: Verdict) -> bool:
+    if verdict.nominated_node is not None and pod.status.nominated_node_name != verdict.nominated_node:
+        return True
+    return not any(
+        c.type == "PodScheduled" and c.status == "False" and c.reason == verdict.reason and c.message == verdict.message
+        for c in pod.status.conditions or ()
+    )

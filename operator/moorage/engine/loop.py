@@ -1,0 +1,130 @@
+"""The loop: takes the next pod, decides, hands over, and again.
+
+Decisions are made one after another on the event loop's thread; between slices of a few milliseconds the loop lets watches and
+bindings have their turn. A pod is decided by the revision that is live at that moment and keeps it to the end of its binding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from moorage.core import cycle
+from moorage.core.backlog.backlog import Backlog
+from moorage.core.backlog.entries import Entry
+from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.cycle import Diagnosis, Placement, Scheduler
+from moorage.core.framework.profiles import Revision
+from moorage.core.objects import Pod, key
+from moorage.core.verdicts import REFUSALS, Code
+from moorage.engine.binding import Binder, Outcome
+from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
+from moorage.ports.surroundings import Clock, Event, EventSink, Telemetry
+
+log = logging.getLogger(__name__)
+decisions = logging.getLogger("moorage.decisions")
+
+SLICE = 0.004
+"""Seconds of deciding before others get their turn."""
+
+
+class Loop:
+    """See the module's docstring. ``live`` maps a schedulerName to the revision that decides; swapping writes it."""
+
+    def __init__(self, scheduler: Scheduler, backlog: Backlog, binder: Binder, failures: Failures) -> None:
+        self.live: dict[str, Revision] = {}
+        self.scheduler = scheduler
+        self.backlog = backlog
+        self.binder = binder
+        self.failures = failures
+        self.deciding = False
+        """Whether this replica leads and may decide; set once it may, cleared for good when it stops."""
+        self._work = asyncio.Event()
+        binder.finish = self.finish
+
+    def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry) -> None:
+        """Give the loop its surroundings."""
+        self._clock, self._events, self._telemetry = clock, events, telemetry
+
+    def poke(self) -> None:
+        """There may be something to do."""
+        self._work.set()
+
+    async def run(self) -> None:
+        """Decide until cancelled."""
+        while True:
+            # 1. Wait for the right to decide, for a pod, for a free binding.
+            await self.binder.wait_free()
+            entry = self.backlog.pop(self._clock.boottime()) if self.deciding else None
+            if entry is None:
+                self._work.clear()
+                await self._work.wait()
+                continue
+
+            # 2. Decide a slice of pods, one by one, then let the others run.
+            until = self._clock.boottime() + SLICE
+            while entry is not None:
+                self.attempt(entry)
+                more = self.binder.free and self._clock.boottime() < until
+                entry = self.backlog.pop(self._clock.boottime()) if more else None
+            await asyncio.sleep(0)
+
+    def attempt(self, entry: Entry) -> None:
+        """One scheduling attempt, up to the hand-over to binding or back to the queue."""
+        started = self._clock.boottime()
+        pod, revision = entry.pod, self.live[entry.scheduler_name]
+        if pod.metadata.deletion_timestamp is not None:
+            self._skip(entry)
+            return
+        try:
+            outcome = cycle.decide(pod, revision, self.scheduler)
+            if isinstance(outcome, Placement):
+                outcome = cycle.commit(outcome, self.scheduler)
+        except Exception as error:  # a plugin's bug fails this pod's attempt, never the process
+            log.exception("an attempt failed with a bug", extra={"pod": key(pod), "profile": revision.scheduler_name})
+            outcome = Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")
+        now = self._clock.boottime()
+        self._telemetry.algorithm(now - started)
+        if isinstance(outcome, Placement):
+            entry.started = started
+            self.binder.start(entry, outcome)
+        else:
+            self._refuse(entry, outcome, now - started)
+        if decisions.isEnabledFor(logging.INFO):
+            node = outcome.node if isinstance(outcome, Placement) else ""
+            decisions.info("decided", extra={"pod": key(pod), "uid": pod.metadata.uid, "profile": revision.scheduler_name, "revision": revision.id, "node": node})
+
+    def finish(self, entry: Entry, placement: Placement, outcome: Outcome) -> None:
+        """A binding ended: confirm it, or take the assumption back and wake whom that frees."""
+        now, pod = self._clock.boottime(), placement.pod
+        profile = placement.revision.scheduler_name
+        if outcome.bound:
+            self.backlog.done(pod.metadata.uid)
+            self._telemetry.attempt("scheduled", profile, now - entry.started)
+            self._telemetry.bound(entry.attempts, now - entry.first_queued_at)
+            note = f"Successfully assigned {key(pod)} to {placement.node}"
+            self._events.emit(Event(pod_object(pod), "Scheduled", note, "Binding", controller=profile))
+        else:
+            cycle.undo(placement, self.scheduler.cache)
+            if outcome.status is None:
+                self.backlog.done(pod.metadata.uid)
+            else:
+                rejectors = frozenset[str]()
+                self._refuse(entry, Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors), now - entry.started)
+            self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pod), now)
+        self.poke()
+
+    def _refuse(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
+        """Back to the queue, and say why."""
+        refused = diagnosis.code in REFUSALS
+        pod, profile = diagnosis.pod, diagnosis.revision.scheduler_name
+        self.backlog.requeue(entry, diagnosis.rejectors if refused else frozenset(), self._clock.boottime())
+        self._telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
+        self.failures.report(Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message, diagnosis.nominated_node))
+
+    def _skip(self, entry: Entry) -> None:
+        """A pod that is being deleted is not placed any more; the watch takes it out."""
+        pod = entry.pod
+        self.backlog.done(pod.metadata.uid)
+        note = f"skip schedule deleting pod: {key(pod)}"
+        self._events.emit(Event(pod_object(pod), "FailedScheduling", note, "Scheduling", controller=entry.scheduler_name, warning=True))

@@ -1,0 +1,84 @@
+"""Profile records: what is known of each SchedulerProfile, from its object to the revision that decides for it.
+
+Only ``swapping`` writes these records; ``reconciling`` turns them into status.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from moorage.api.resolution import Resolution
+from moorage.core.framework.profiles import FieldError, Revision
+
+Body = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Active:
+    """The revision that decides, what it was made of and since when; ``last_good`` when the object's spec is not what it is."""
+
+    revision: Revision
+    resolution: Resolution
+    since: datetime.datetime
+    last_good: bool = False
+
+
+@dataclasses.dataclass(slots=True)
+class ProfileRecord:
+    """One SchedulerProfile of this installation."""
+
+    name: str
+    body: Body
+    resolution: Resolution | None = None
+    """Of the object's present spec; None before the first."""
+    conflicts: tuple[FieldError, ...] = ()
+    """What is wrong with it beside other profiles."""
+    active: Active | None = None
+    superseded: list[Revision] = dataclasses.field(default_factory=list)
+    """Revisions that may still have bindings in flight."""
+    owed: frozenset[str] = frozenset()
+    """Plugins that a swap changed and whose refused pods are still to be moved."""
+    moved_at: float = float("-inf")
+    said: str = ""
+    """The refusal that was last told in an event."""
+
+    @property
+    def uid(self) -> str:
+        """The object's UID."""
+        return str(self.body["metadata"].get("uid", ""))
+
+    @property
+    def generation(self) -> int:
+        """The object's generation."""
+        return int(self.body["metadata"].get("generation") or 0)
+
+    @property
+    def age(self) -> tuple[str, str]:
+        """Orders profiles: the older one first, then by name."""
+        return str(self.body["metadata"].get("creationTimestamp") or ""), self.name
+
+    @property
+    def errors(self) -> tuple[FieldError, ...]:
+        """All that is wrong with the present spec."""
+        return (self.resolution.errors if self.resolution is not None else ()) + self.conflicts
+
+    @property
+    def suspended(self) -> bool:
+        """Whether its pods are to stay queued."""
+        return self.body.get("spec", {}).get("suspend") is True
+
+
+def name_conflicts(records: Iterable[ProfileRecord]) -> Iterator[tuple[ProfileRecord, FieldError]]:
+    """The younger profiles of each schedulerName that two or more ask for."""
+    owners: dict[str, ProfileRecord] = {}
+    for record in sorted(records, key=lambda record: record.age):
+        if record.resolution is None or not record.resolution.scheduler_name:
+            continue
+        name = record.resolution.scheduler_name
+        owner = owners.setdefault(name, record)
+        if owner is not record:
+            text = f"SchedulerProfile {owner.name!r} is older and has this schedulerName already; choose another one"
+            yield record, FieldError("schedulerName", name, text, "NameConflict")

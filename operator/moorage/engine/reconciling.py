@@ -1,0 +1,245 @@
+"""Reconciling: what the records say, written into the status of SchedulerProfiles and PluginConfigs by the leader.
+
+Level-triggered: every round computes the whole status of each object and compares it with what the API server last showed.
+Conditions, revisions and the leader are written at once; queue counts when they changed, at least 5 s apart per profile; the
+leader's renewTime every 30 s; at most 5 writes a second in all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from moorage.api import conditions
+from moorage.core.backlog.backlog import Backlog
+from moorage.core.framework.interfaces import Point
+from moorage.engine.profiles import ProfileRecord
+from moorage.engine.swapping import Swapper
+from moorage.ports.errors import EdgeError, Fenced, NotFound
+from moorage.ports.kube import Leadership, Replica, Writes
+from moorage.ports.surroundings import Clock
+
+log = logging.getLogger(__name__)
+
+ROUND = 0.5
+"""Seconds between rounds when nothing urgent happens."""
+QUEUE_APART = 5.0
+RENEW_APART = 30.0
+WRITES_PER_SECOND = 5.0
+
+Status = dict[str, Any]
+
+
+@dataclasses.dataclass(slots=True)
+class Situation:
+    """What status tells beside the records: who leads, which replicas there are, which rights are missing."""
+
+    leadership: Callable[[], Leadership | None] = lambda: None
+    replicas: tuple[Replica, ...] = ()
+    missing_rights: tuple[str, ...] = ()
+    claimed_by: str = ""
+
+
+@dataclasses.dataclass(slots=True)
+class _Written:
+    """What was last written of one object, and when."""
+
+    status: Status
+    queue_at: float
+    renewed_at: float
+
+
+class Reconciler:
+    """Writes status; see the module's docstring."""
+
+    def __init__(self, swapper: Swapper, backlog: Backlog, writes: Writes, clock: Clock) -> None:
+        self.situation = Situation()
+        self._swapper = swapper
+        self._backlog = backlog
+        self._writes = writes
+        self._clock = clock
+        self._written: dict[tuple[str, str], _Written] = {}
+        self._poked = asyncio.Event()
+
+    def poke(self) -> None:
+        """Something changed that should be visible at once."""
+        self._poked.set()
+
+    async def run(self) -> None:
+        """Reconcile until cancelled; does nothing until this replica leads."""
+        while True:
+            if self._swapper.leading:
+                await self.round()
+            self._poked.clear()
+            try:
+                async with asyncio.timeout(ROUND):
+                    await self._poked.wait()
+            except TimeoutError:
+                pass
+
+    async def round(self) -> None:
+        """One look at every object."""
+        for record in list(self._swapper.records.values()):
+            await self._reconcile(("SchedulerProfile", record.name), record.body, self.profile_status(record), self._writes.profile_status)
+        for name, body in list(self._swapper.configs.items()):
+            await self._reconcile(("PluginConfig", name), body, self.config_status(name, body), self._writes.plugin_config_status)
+        known = {("SchedulerProfile", name) for name in self._swapper.records} | {("PluginConfig", name) for name in self._swapper.configs}
+        self._written = {key: written for key, written in self._written.items() if key in known}
+
+    # ---- what the status is ------------------------------------------------------------------------------------------------
+
+    def profile_status(self, record: ProfileRecord) -> Status:
+        """The whole status of a profile, conditions included."""
+        active, resolution = record.active, record.resolution
+        status: Status = {
+            "observedGeneration": record.generation,
+            "schedulerName": resolution.scheduler_name if resolution is not None else None,
+            "desiredRevision": resolution.id if resolution is not None else None,
+            "activeRevision": active.revision.id if active is not None else None,
+            "activeSince": timestamp(active.since) if active is not None else None,
+            "pluginConfigs": self._plugin_configs(record),
+            "pluginConfigCount": len(resolution.configs) if resolution is not None else 0,
+            "drainingCycles": self._swapper.drain(record),
+            "leader": leader_status(self.situation.leadership()),
+            "queue": self._queue(record),
+            "effective": effective(record),
+            "replicas": self._replicas(record),
+            "claimedBy": self.situation.claimed_by,
+        }
+        status["conditions"] = profile_conditions(record, self.situation, self._old_conditions("SchedulerProfile", record.name, record.body), self._clock.now())
+        return status
+
+    def config_status(self, name: str, body: Mapping[str, Any]) -> Status:
+        """The whole status of a PluginConfig."""
+        users = sorted(r.name for r in self._swapper.records.values() if r.resolution is not None and name in r.resolution.configs)
+        verdict = self._swapper.judge_config(body)
+        accepted = conditions.Verdict(conditions.Type.ACCEPTED, verdict is None, verdict[0] if verdict else "Valid", verdict[1] if verdict else "")
+        generation = int(body["metadata"].get("generation") or 0)
+        old = self._old_conditions("PluginConfig", name, body)
+        return {
+            "observedGeneration": generation,
+            "hash": self._swapper.config_hash(body),
+            "profiles": users,
+            "profileCount": len(users),
+            "conditions": conditions.merge(old, [accepted], generation, self._clock.now()),
+        }
+
+    def _old_conditions(self, kind: str, name: str, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        written = self._written.get((kind, name))
+        status = written.status if written is not None else body.get("status") or {}
+        return list(status.get("conditions") or [])
+
+    def _plugin_configs(self, record: ProfileRecord) -> list[Status]:
+        desired = dict(record.resolution.configs) if record.resolution is not None else {}
+        active = dict(record.active.resolution.configs) if record.active is not None else {}
+        return [{"name": name, "observedGeneration": desired.get(name), "activeGeneration": active.get(name)} for name in sorted({*desired, *active})]
+
+    def _queue(self, record: ProfileRecord) -> Status:
+        name = record.resolution.scheduler_name if record.resolution is not None else record.name
+        counts = self._backlog.counts(name)
+        queue: Status = {
+            "active": counts.active + counts.held,
+            "backoff": counts.backoff,
+            "unschedulable": counts.unschedulable,
+            "gated": counts.gated,
+            "inFlight": counts.in_flight,
+        }
+        if counts.oldest is not None:
+            age = datetime.timedelta(seconds=self._clock.boottime() - counts.oldest)
+            queue["oldestPendingSince"] = timestamp((self._clock.now() - age).replace(microsecond=0))
+        return queue
+
+    def _replicas(self, record: ProfileRecord) -> list[Status]:
+        leadership = self.situation.leadership()
+        leader = leadership.identity if leadership is not None else ""
+        return [
+            {"identity": r.identity, "role": "Leader" if r.identity == leader else "Standby", "revision": r.revisions.get(record.name, "")}
+            for r in sorted(self.situation.replicas, key=lambda replica: replica.identity)
+        ]
+
+    # ---- writing -----------------------------------------------------------------------------------------------------------
+
+    async def _reconcile(self, key: tuple[str, str], body: Mapping[str, Any], status: Status, write: Callable[[str, Status], Any]) -> None:
+        now = self._clock.boottime()
+        written = self._written.get(key)
+        shown = written.status if written is not None else {}
+        if written is not None and _without(status) == _without(shown):
+            queue_due = status.get("queue") != shown.get("queue") and now >= written.queue_at + QUEUE_APART
+            renewal_due = status.get("leader") != shown.get("leader") and now >= written.renewed_at + RENEW_APART
+            if not queue_due and not renewal_due:
+                return
+        try:
+            await write(key[1], status)
+        except (NotFound, Fenced) as error:
+            log.info("status was not written: %s", error, extra={"object": "/".join(key)})
+            return
+        except EdgeError as error:
+            log.warning("status was not written, it is tried again: %s", error, extra={"object": "/".join(key)})
+            return
+        self._written[key] = _Written(status, now, now)
+        await self._clock.sleep(1 / WRITES_PER_SECOND)
+
+
+def effective(record: ProfileRecord) -> Status | None:
+    """What really runs, in order, by extension point; weights at score."""
+    if record.active is None:
+        return None
+    revision = record.active.revision
+    shown: Status = {point.value: list(names) for point, names in revision.points.items() if names and point is not Point.SCORE}
+    shown["score"] = [{"name": name, "weight": revision.weights[name]} for name in revision.points[Point.SCORE]]
+    return shown
+
+
+def leader_status(leadership: Leadership | None) -> Status | None:
+    """Who leads, for status."""
+    if leadership is None:
+        return None
+    return {"identity": leadership.identity, "since": leadership.since, "transitions": leadership.transitions, "renewTime": leadership.renewed}
+
+
+def timestamp(moment: datetime.datetime) -> str:
+    """RFC 3339 with whole seconds, UTC."""
+    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def profile_conditions(record: ProfileRecord, situation: Situation, old: list[Mapping[str, Any]], now: datetime.datetime) -> list[Status]:
+    """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
+    references = [error for error in record.errors if error.reason in conditions.REFERENCE_REASONS]
+    own = [error for error in record.errors if error.reason not in conditions.REFERENCE_REASONS]
+    verdicts = [
+        _judged(conditions.Type.ACCEPTED, own, "Valid"),
+        _judged(conditions.Type.RESOLVED_REFS, references, "Resolved"),
+        conditions.Verdict(conditions.Type.PERMITTED, not situation.missing_rights, "RBACMissing" if situation.missing_rights else "Permitted", "; ".join(situation.missing_rights)),
+        _active(record),
+    ]
+    return conditions.merge(old, [*verdicts, conditions.roll_up(verdicts)], record.generation, now)
+
+
+def _judged(kind: conditions.Type, errors: list[Any], good: str) -> conditions.Verdict:
+    if not errors:
+        return conditions.Verdict(kind, True, good, "")
+    return conditions.Verdict(kind, False, errors[0].reason, "; ".join(map(str, errors)))
+
+
+def _active(record: ProfileRecord) -> conditions.Verdict:
+    active = record.active
+    if active is None:
+        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", "no revision has been good yet")
+    if record.suspended:
+        return conditions.Verdict(conditions.Type.ACTIVE, False, "Suspended", "spec.suspend is true: pods stay queued")
+    if record.errors:
+        return conditions.Verdict(conditions.Type.ACTIVE, False, "LastGood", f"revision {active.revision.id} goes on deciding")
+    if record.resolution is not None and active.revision.id != record.resolution.id:
+        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", f"revision {record.resolution.id} is not swapped in yet")
+    return conditions.Verdict(conditions.Type.ACTIVE, True, "Deciding", f"revision {active.revision.id} decides")
+
+
+def _without(status: Status) -> Status:
+    """The status less what may lag."""
+    shown = {key: value for key, value in status.items() if key not in ("queue", "leader", "drainingCycles")}
+    leader = status.get("leader") or {}
+    return {**shown, "leader": {key: value for key, value in leader.items() if key != "renewTime"}}

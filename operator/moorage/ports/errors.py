@@ -1,0 +1,66 @@
+"""What can go wrong at an edge, in our words.
+
+::
+
+    EdgeError
+    +-- Refused            the API server answered no
+    |   +-- Conflict       409: it changed meanwhile, or exists already
+    |   +-- NotFound       404: it is gone, or the API lacks this resource
+    |   +-- Forbidden      401, 403: a right is missing
+    |   +-- Invalid        any other 4xx: asking again cannot help
+    +-- Retryable          429, 5xx, time-outs, broken connections: ask again; ``outcome_unknown`` when it may have been done
+    +-- Fenced             not sent: our lease may have run out
+    +-- Expired            410: a list or watch has to start over
+
+Adapters raise nothing else for what the network or the API server do; the cause is chained. A broken invariant of our own is no
+EdgeError and is not caught where these are.
+"""
+
+from __future__ import annotations
+
+
+class EdgeError(Exception):
+    """Base of all of them; the text names the request and, trimmed, what came back."""
+
+
+class Refused(EdgeError):
+    """The API server answered no; ``status`` is the HTTP code, ``reason`` the Status' reason, ``message`` its message."""
+
+    def __init__(self, request: str, status: int, reason: str = "", message: str = "") -> None:
+        super().__init__(f"{request}: {status} {reason}: {message[:500]}")
+        self.status = status
+        self.reason = reason
+        self.message = message
+
+
+class Conflict(Refused):
+    """409."""
+
+
+class NotFound(Refused):
+    """404."""
+
+
+class Forbidden(Refused):
+    """401 or 403."""
+
+
+class Invalid(Refused):
+    """Another 4xx."""
+
+
+class Retryable(EdgeError):
+    """Ask again, not before ``after`` seconds."""
+
+    def __init__(self, text: str, *, after: float = 0.0, outcome_unknown: bool = False) -> None:
+        super().__init__(text)
+        self.after = after
+        self.outcome_unknown = outcome_unknown
+
+
+class Fenced(EdgeError):
+    """The write was not sent, as this replica may no longer be the leader."""
+
+
+class Expired(EdgeError):
+    """The resource version is too old for the API server."""

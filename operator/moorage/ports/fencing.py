@@ -1,0 +1,41 @@
+"""The fence: the moment until which this replica may write.
+
+The lease adapter moves the deadline with each renewal; everything that writes passes the fence right before it sends. Time is
+CLOCK_BOOTTIME seconds, which goes on while a machine sleeps and never jumps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from moorage.ports.errors import Fenced
+
+
+class Fence:
+    """Closed until ``extend`` is called; closed again when the deadline passes or ``close`` is called."""
+
+    def __init__(self, boottime: Callable[[], float]) -> None:
+        self._boottime = boottime
+        self._deadline = -math.inf
+        self.refused = 0
+        """How many writes were stopped here."""
+
+    @property
+    def open(self) -> bool:
+        """Whether a write may be sent now."""
+        return self._boottime() < self._deadline
+
+    def extend(self, deadline: float) -> None:
+        """Writes may be sent until ``deadline`` (last successful renewal + leaseDuration - margin)."""
+        self._deadline = deadline
+
+    def close(self) -> None:
+        """No more writes."""
+        self._deadline = -math.inf
+
+    def check(self, what: str) -> None:
+        """Raise ``Fenced`` unless open; ``what`` names the write."""
+        if not self.open:
+            self.refused += 1
+            raise Fenced(f"{what}: not sent, the lease is not held or may have run out")

@@ -1,0 +1,196 @@
+"""The API server, as the engine sees it: feeds that come in, writes that go out.
+
+All methods raise only what ``ports.errors`` lists.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from moorage.core.objects import PartialObject
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+PROFILE_LABEL = "moorage.dev/profile"
+"""On ControllerRevisions: the profile, shortened to a label's 63 characters; the annotation of the same key has it in full."""
+INSTALLATION_LABEL = "moorage.dev/installation"
+"""On the replicas' Leases: the name of the leader's Lease, shortened to a label's 63 characters."""
+REVISIONS_ANNOTATION = "moorage.dev/revisions"
+"""On the replicas' Leases: a JSON map of profile name to the revision that the replica has ready."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object that could not be decoded: what could be read of it, and why the rest could not."""
+
+    partial: PartialObject
+    node_name: str
+    error: str
+
+
+class FeedSink(Protocol[T_contra]):
+    """Where a feed's objects go. Called on the event loop's thread; must be quick and must not raise for what an object holds.
+
+    A feed (re)lists page by page: ``list_started``, then ``put`` for each object, then ``list_ended``: whatever was not put in
+    between is gone. A list that breaks off has no ``list_ended``; the next one begins with ``list_started`` again. Between lists it
+    puts and deletes as the watch says. After a resume an object may come again in a state that was put before.
+    """
+
+    def list_started(self) -> None:
+        """A whole list begins."""
+
+    def put(self, obj: T_contra) -> None:
+        """The object is there, in this state."""
+
+    def delete(self, obj: T_contra) -> None:
+        """The object is gone; ``obj`` is its last state."""
+
+    def unreadable(self, obj: Unreadable, deleted: bool) -> None:
+        """An object that could not be decoded came, or went."""
+
+    def list_ended(self) -> None:
+        """The list is complete."""
+
+
+class Feed(Protocol):
+    """A list/watch of one resource that goes on until cancelled."""
+
+    @property
+    def resource(self) -> str:
+        """What is watched, as in ``pods``."""
+
+    @property
+    def synced(self) -> bool:
+        """Whether a whole list has come in."""
+
+    @property
+    def age(self) -> float:
+        """Seconds since the API server last said anything (an event, a bookmark, an opened stream)."""
+
+    @property
+    def failures(self) -> int:
+        """Attempts to list or watch that failed in a row."""
+
+    async def run(self) -> None:
+        """List, watch, resume, relist; never ends by itself."""
+
+    async def catch_up(self) -> None:
+        """Return once the watch has delivered all that the API server held when this was called."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PodRef:
+    """A pod as writes name it; the UID guards against a namesake."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Revision:
+    """A stored revision of a profile (apps/v1 ControllerRevision)."""
+
+    name: str
+    profile: str
+    number: int
+    data: Mapping[str, Any]
+
+
+class Writes(Protocol):
+    """Every write that only the leader may make; each passes the fence."""
+
+    async def bind(self, pod: PodRef, node: str) -> None:
+        """POST the Binding. Conflict: somebody bound it or it is another pod; NotFound: the pod is gone."""
+
+    async def pod_condition(self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None) -> None:
+        """Patch one condition (and, unless None, nominatedNodeName) into the pod's status."""
+
+    async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
+        """Merge-patch a SchedulerProfile's status (None removes a field)."""
+
+    async def plugin_config_status(self, name: str, status: Mapping[str, Any]) -> None:
+        """Merge-patch a PluginConfig's status."""
+
+    async def create_revision(self, revision: Revision) -> None:
+        """Store a revision; Conflict when it is there already."""
+
+    async def delete_revision(self, name: str) -> None:
+        """Delete a stored revision; one that is gone is fine."""
+
+    async def delete_replica(self, identity: str) -> None:
+        """Delete what a replica announced that died without withdrawing (``Reads.dead_replicas``); one that is gone is fine."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Replica:
+    """What a replica says of itself: identity and profile name -> revision that it has ready."""
+
+    identity: str
+    revisions: Mapping[str, str]
+
+
+class Reads(Protocol):
+    """Reads that are not feeds; none is fenced."""
+
+    async def pod_node(self, pod: PodRef) -> str | None:
+        """The node that the pod is bound to now ("" for none), None when the pod with this UID is gone."""
+
+    async def revisions(self) -> Sequence[Revision]:
+        """All stored revisions of our namespace."""
+
+    async def replicas(self) -> Sequence[Replica]:
+        """The replicas of this installation that have announced themselves lately."""
+
+    async def dead_replicas(self) -> Sequence[str]:
+        """Identities whose announcement has not changed for long, as ``replicas`` saw it at its calls."""
+
+    async def allowed(self, verb: str, group: str, resource: str) -> bool:
+        """Whether our service account holds this right (SelfSubjectAccessReview)."""
+
+
+class Announcer(Protocol):
+    """Where a replica says what it has ready; everyone writes only their own Lease, so it is not fenced."""
+
+    async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
+        """Say that ``identity`` is alive and has these revisions (profile name -> revision); repeat it every ``REPLICA_PERIOD``."""
+
+    async def withdraw(self, identity: str) -> None:
+        """Say that it is gone; one that never announced itself is fine."""
+
+
+REPLICA_PERIOD = 20.0
+"""Seconds between two announcements of a replica; after three missed ones it counts as gone."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Leadership:
+    """Who leads, as the Lease says."""
+
+    identity: str
+    since: str
+    transitions: int
+    renewed: str
+
+
+class Elector(Protocol):
+    """Leader election over a Lease."""
+
+    @property
+    def identity(self) -> str:
+        """Ours: host name and a random part."""
+
+    @property
+    def leadership(self) -> Leadership | None:
+        """The newest that was read, None before the first."""
+
+    async def acquire(self) -> None:
+        """Return when this replica holds the lease (the fence is open then)."""
+
+    async def hold(self) -> None:
+        """Renew until the lease is lost; return then (the fence is closed)."""
+
+    async def release(self) -> None:
+        """Give the lease back so that another replica takes over at once."""

@@ -1,0 +1,105 @@
+"""Time, events and metrics, as the engine sees them."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Real time, or a test's own."""
+
+    def boottime(self) -> float:
+        """Seconds of CLOCK_BOOTTIME: never jumps, goes on during suspend. For durations, deadlines, the queue."""
+
+    def now(self) -> datetime.datetime:
+        """The wall clock, aware, UTC. For what people read; never compared with another machine's."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """The object that an event is about."""
+
+    kind: str
+    name: str
+    uid: str
+    namespace: str = ""
+    api_version: str = "v1"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened to an object, for people (events.k8s.io/v1). ``note`` is cut to 1024 bytes when sent."""
+
+    regarding: ObjectRef
+    reason: str
+    note: str
+    action: str
+    controller: str
+    """reportingController: the pod's schedulerName, or moorage for profiles."""
+    warning: bool = False
+    related: ObjectRef | None = None
+
+
+class EventSink(Protocol):
+    """Takes events, sends them in its own time; never blocks, never raises."""
+
+    def emit(self, event: Event) -> None:
+        """Log it and queue it for the API server."""
+
+
+class Telemetry(Protocol):
+    """What is measured. Names of metrics, buckets and labels are the adapter's business."""
+
+    def attempt(self, result: str, profile: str, seconds: float) -> None:
+        """A scheduling attempt ended: result is scheduled, unschedulable or error."""
+
+    def algorithm(self, seconds: float) -> None:
+        """A decision took this long."""
+
+    def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        """All plugins of an extension point ran."""
+
+    def bound(self, attempts: int, sli_seconds: float) -> None:
+        """A pod was bound after so many attempts, so long after it was first queued (gated time left out)."""
+
+    def incoming(self, queue: str, event: str) -> None:
+        """A pod entered a queue for this event."""
+
+    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+        """Pods by queue (active, backoff, unschedulable, gated); nodes, pods and assumed_pods in the cache."""
+
+    def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
+        """(plugin, profile, pods that it refused and that wait)."""
+
+    def swap(self, profile: str, result: str, seconds: float) -> None:
+        """A revision was swapped in (result swapped) or refused (result refused); seconds of the critical section."""
+
+    def leading(self, name: str, leader: bool) -> None:
+        """Whether this replica leads."""
+
+    def loop_lag(self, seconds: float) -> None:
+        """How late the event loop was."""
+
+    def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
+        """One plugin ran at one extension point (sampled: recorded in a tenth of the cycles only)."""
+
+    def preemption(self, victims: int) -> None:
+        """A preemption attempt chose so many victims; 0 when it found none."""
+
+    def gated(self, counts: Mapping[str, int]) -> None:
+        """Gated pods by the name of the gate."""
+
+    def revisions(self, profile: str, active: str, superseded: int) -> None:
+        """A profile's active revision ("" when it has none) and how many superseded ones cycles still hold."""
+
+    def event(self, result: str) -> None:
+        """An event was sent, merged (into a series), limited (by its object's rate), dropped (queue full) or failed."""
+
+    def request(self, method: str, code: str, seconds: float) -> None:
+        """A request to the API server was answered; ``code`` is the HTTP code or ``<error>``."""
