@@ -1,0 +1,176 @@
+"""Reads that are not feeds: one pod, stored revisions, the other replicas, our own rights."""
+
+from __future__ import annotations
+
+import dataclasses
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from moorage.core.objects import Struct
+from moorage.ports.errors import NotFound, Retryable
+from moorage.ports.kube import INSTALLATION_LABEL, PROFILE_LABEL, REPLICA_PERIOD, REVISIONS_ANNOTATION, PodRef, Replica, Revision
+from moorage.ports.names import shortened
+from moorage.ports.surroundings import Clock
+from moorage.ports.wire import Call, Session
+
+LIVE_SECONDS = 3 * REPLICA_PERIOD
+"""A replica counts as live for so long after its Lease last changed."""
+DEAD_SECONDS = 600.0
+"""After this the Lease of a replica is litter."""
+
+
+class _Meta(Struct, frozen=True):
+    name: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _PodMeta(Struct, frozen=True):
+    uid: str = ""
+
+
+class _PodSpec(Struct, frozen=True):
+    node_name: str = ""
+
+
+class _PodPlace(Struct, frozen=True):
+    """No more of a pod than is asked for, so that nothing else in it can be unreadable."""
+
+    metadata: _PodMeta
+    spec: _PodSpec = _PodSpec()
+
+
+class _StoredRevision(Struct, frozen=True):
+    metadata: _Meta
+    revision: int = 0
+    data: dict[str, Any] | None = None
+
+
+class _RevisionList(Struct, frozen=True):
+    items: tuple[_StoredRevision, ...] | None = None
+
+
+class _LeaseSpec(Struct, frozen=True):
+    holder_identity: str | None = None
+    renew_time: str | None = None
+
+
+class _Lease(Struct, frozen=True):
+    metadata: _Meta
+    spec: _LeaseSpec = _LeaseSpec()
+
+
+class _LeaseList(Struct, frozen=True):
+    items: tuple[_Lease, ...] | None = None
+
+
+class _ReviewStatus(Struct, frozen=True):
+    allowed: bool = False
+
+
+class _Review(Struct, frozen=True):
+    status: _ReviewStatus = _ReviewStatus()
+
+
+@dataclasses.dataclass(slots=True)
+class _Sighting:
+    """What a replica's Lease said when it last changed, and when that was by our own clock."""
+
+    renewed: str
+    at: float
+
+
+T = TypeVar("T")
+
+
+class KubeReads:
+    """``ports.kube.Reads``. ``namespace`` and ``lease`` are those of the leader's Lease."""
+
+    def __init__(self, session: Session, clock: Clock, namespace: str, lease: str) -> None:
+        self._session = session
+        self._clock = clock
+        self._namespace = namespace
+        self._lease = lease
+        self._sightings: dict[str, _Sighting] = {}
+
+    async def pod_node(self, pod: PodRef) -> str | None:
+        """The node of the pod with this UID, "" for none, None when it is gone."""
+        try:
+            found = await self._get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", _PodPlace)
+        except NotFound:
+            return None
+        return found.spec.node_name if found.metadata.uid == pod.uid else None
+
+    async def revisions(self) -> Sequence[Revision]:
+        """All stored revisions, the oldest first."""
+        query = urllib.parse.urlencode({"labelSelector": PROFILE_LABEL})
+        stored = await self._get(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions?{query}", _RevisionList)
+        found = [
+            Revision(item.metadata.name, (item.metadata.annotations or {}).get(PROFILE_LABEL, ""), item.revision, item.data or {})
+            for item in stored.items or ()
+        ]
+        return sorted(found, key=lambda revision: (revision.profile, revision.number, revision.name))
+
+    async def replicas(self) -> Sequence[Replica]:
+        """The live replicas, by identity.
+
+        Times of other machines are not compared with ours: a replica is live until its Lease has not changed for LIVE_SECONDS, so one
+        that died before our first look is shown for that long.
+        """
+        now = self._clock.boottime()
+        leases = await self._leases()
+        seen = {}
+        for identity, lease in leases.items():
+            renewed = lease.spec.renew_time or ""
+            before = self._sightings.get(identity)
+            seen[identity] = before if before is not None and before.renewed == renewed else _Sighting(renewed, now)
+        self._sightings = seen
+        return [
+            Replica(identity, _announced(lease.metadata.annotations))
+            for identity, lease in sorted(leases.items())
+            if now - seen[identity].at < LIVE_SECONDS
+        ]
+
+    async def dead_replicas(self) -> Sequence[str]:
+        """Identities whose Lease has not changed for DEAD_SECONDS."""
+        now = self._clock.boottime()
+        return sorted(identity for identity, sighting in self._sightings.items() if now - sighting.at >= DEAD_SECONDS)
+
+    async def allowed(self, verb: str, group: str, resource: str) -> bool:
+        """Ask with a SelfSubjectAccessReview, for all namespaces; ``resource`` may name a subresource, as in pods/binding."""
+        name, _, subresource = resource.partition("/")
+        attributes = {"verb": verb, "group": group, "resource": name, "subresource": subresource}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        return _decoded(path, await self._session.call(Call("POST", path, msgspec.json.encode(review))), _Review).status.allowed
+
+    async def _leases(self) -> dict[str, _Lease]:
+        """Replicas' Leases of this installation by identity."""
+        query = urllib.parse.urlencode({"labelSelector": f"{INSTALLATION_LABEL}={shortened(self._lease)}"})
+        found = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases?{query}", _LeaseList)
+        return {item.spec.holder_identity: item for item in found.items or () if item.spec.holder_identity}
+
+    async def _get(self, path: str, kind: type[T]) -> T:
+        return _decoded(path, await self._session.call(Call("GET", path)), kind)
+
+
+def _decoded(path: str, body: bytes, kind: type[T]) -> T:
+    """The body as this kind; an answer that is none is asked for again later."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise Retryable(f"{path}: the answer cannot be read: {error}") from error
+
+
+def _announced(annotations: Mapping[str, str] | None) -> dict[str, str]:
+    """Profile name -> revision, as a replica wrote it; {} where it wrote something else."""
+    try:
+        return msgspec.json.decode((annotations or {}).get(REVISIONS_ANNOTATION, "{}"), type=dict[str, str])
+    except msgspec.MsgspecError:
+        return {}

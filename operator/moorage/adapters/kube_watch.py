@@ -1,0 +1,426 @@
+"""List and watch of one resource, for as long as the process lives.
+
+A list comes page by page, a watch line by line; each object is decoded once, straight into its struct, and handed to a sink. The
+loop is never held for longer than ``SLICE``: pods are placed and the lease is renewed between two slices of a long list.
+
+How a stream may end, and what follows:
+
+* without an error (its time is over, or we read too slowly): go on from the last resource version at once;
+* 410, as the answer or as an ERROR line: the version is too old, list anew;
+* anything else: wait, longer each time, then go on from the last version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import random
+import time
+import urllib.parse
+from collections.abc import AsyncGenerator
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from moorage.core.objects import ObjectMeta, PartialObject
+from moorage.ports.errors import EdgeError, Expired, Retryable
+from moorage.ports.kube import FeedSink, Unreadable
+from moorage.ports.surroundings import Clock
+from moorage.ports.wire import Call, Session, refusal
+
+log = logging.getLogger(__name__)
+
+PAGE = 500
+"""Objects a page. A page is split into objects in one go, about 3 ms for 500 pods of 5 kB."""
+PAGE_TIMEOUT = 60.0
+SLICE = 0.004
+"""Seconds of work after which other tasks get their turn."""
+WATCH_SECONDS = (300, 600)
+"""A watch is asked to end after a random time between these, so that watches spread over the API servers."""
+CATCH_UP_SECONDS = 3
+"""How long a watch is opened for that has to reach a version: the API server sends a bookmark two seconds before its end."""
+CATCH_UP_STREAMS = 3
+"""After so many such watches in vain the resource is listed anew."""
+BACKOFF = (0.1, 10.0)
+SHORT = 1.0
+"""A stream that ends sooner than this, with nothing delivered, counts as a failure: going on at once would be a busy loop."""
+
+_DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class Watchable(Protocol):
+    """Any struct of core.objects."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Its metadata."""
+
+
+T = TypeVar("T", bound=Watchable)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Watched(Generic[T]):
+    """What to watch: its plural name, its path (``/api/v1/pods``), its struct, and a field selector if any."""
+
+    resource: str
+    path: str
+    kind: type[T]
+    field_selector: str = ""
+
+    def url(self, **parameters: str | int) -> str:
+        """The path with a query; empty values are left out."""
+        query = {"fieldSelector": self.field_selector, **parameters}
+        return f"{self.path}?{urllib.parse.urlencode({key: value for key, value in query.items() if value != ''})}"
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str | None = msgspec.field(default=None, name="continue")
+
+
+class _Page(msgspec.Struct):
+    """A page of a list whose objects are still text, so that one bad object spoils no other."""
+
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _Bookmark(msgspec.Struct):
+    object: PartialObject
+
+
+class _Status(msgspec.Struct):
+    """The part of a metav1.Status that decides what to do."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: dict[str, Any] | None = None
+
+
+class _Failure(msgspec.Struct):
+    """An ERROR line."""
+
+    object: _Status
+
+
+class _Identity(msgspec.Struct, rename="camel"):
+    """The least that tells which object it is, whatever else in its metadata is broken."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Remains(msgspec.Struct):
+    metadata: _Identity
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Placed(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Outline(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_PAGE = msgspec.json.Decoder(_Page)
+_BOOKMARK = msgspec.json.Decoder(_Bookmark)
+_FAILURE = msgspec.json.Decoder(_Failure)
+_OUTLINE = msgspec.json.Decoder(_Outline)
+_REMAINS = msgspec.json.Decoder(_Remains)
+_PLACED = msgspec.json.Decoder(_Placed)
+
+
+class KubeFeed(Generic[T]):
+    """``ports.kube.Feed`` for one resource; ``run`` it in a task of its own."""
+
+    def __init__(self, session: Session, clock: Clock, watched: Watched[T], sink: FeedSink[T]) -> None:
+        self._session = session
+        self._clock = clock
+        self._watched = watched
+        self._sink = sink
+        self._decode_object = msgspec.json.Decoder(watched.kind).decode
+        event = msgspec.defstruct("Event", [("type", str), ("object", watched.kind)], frozen=True, gc=False)
+        self._decode_event: Any = msgspec.json.Decoder(event).decode
+        self._version = ""
+        """Of the last thing delivered; "" when a list is needed."""
+        self._heard = clock.boottime()
+        self._waiters: list[_Waiter] = []
+        self._catching_up = 0
+        self._scope: asyncio.Timeout | None = None
+        self._synced = False
+        self._failures = 0
+        self.lost = 0
+        """Lines of which not even the object's name could be read."""
+
+    @property
+    def resource(self) -> str:
+        """What is watched."""
+        return self._watched.resource
+
+    @property
+    def synced(self) -> bool:
+        """Whether a whole list has come in."""
+        return self._synced
+
+    @property
+    def age(self) -> float:
+        """Seconds since the API server last said anything."""
+        return self._clock.boottime() - self._heard
+
+    @property
+    def failures(self) -> int:
+        """Attempts that failed since the API server last delivered something."""
+        return self._failures
+
+    async def run(self) -> None:
+        """List, watch, resume, relist, until cancelled."""
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+            except EdgeError as error:
+                if isinstance(error, Expired):
+                    self._version = ""
+                self._failures += 1
+                delay = _delay(self._failures, error)
+                log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error)
+                await self._clock.sleep(delay)
+
+    async def catch_up(self) -> None:
+        """Return once the sink has all that the API server held when this was called."""
+        target = await self._current_version()
+        if self._synced and _reached(self._version, target):
+            return
+        waiter = _Waiter(target, asyncio.get_running_loop().create_future())
+        self._waiters.append(waiter)
+        self._catching_up = 0
+        # Cut the stream short: the next one is opened so that a bookmark comes soon.
+        scope, self._scope = self._scope, None
+        if scope is not None:
+            scope.reschedule(0)
+        try:
+            await waiter.done
+        finally:
+            with contextlib.suppress(ValueError):
+                self._waiters.remove(waiter)
+
+    async def _current_version(self) -> str:
+        """The resource's version now, by a consistent read, however long that takes."""
+        failures = 0
+        while True:
+            try:
+                body = await self._session.call(Call("GET", self._watched.url(limit=1)))
+                return self._page(body).metadata.resource_version
+            except EdgeError as error:
+                failures += 1
+                delay = _delay(failures, error)
+                log.warning("the version of %s could not be read, next attempt in %.1f s: %s", self.resource, delay, error)
+                await self._clock.sleep(delay)
+
+    # ---- listing -----------------------------------------------------------------------------------------------------
+
+    async def _list(self) -> None:
+        """Give the sink everything, from one consistent list."""
+        covered = list(self._waiters)
+        pace = _Pace()
+        self._sink.list_started()
+        token: str | None = ""
+        page = _Page(_ListMeta())
+        while token is not None:
+            body = await self._session.call(
+                Call("GET", self._watched.url(limit=PAGE, **{"continue": token}), timeout=PAGE_TIMEOUT)
+            )
+            self._heard = self._clock.boottime()
+            page = self._page(body)
+            for raw in page.items or ():
+                self._listed(raw)
+                if pace.due:
+                    await pace.rest()
+            token = page.metadata.continue_ or None
+        self._sink.list_ended()
+        self._synced = True
+        self._version = page.metadata.resource_version
+        for waiter in covered:
+            waiter.finish()
+        self._serve_waiters()
+
+    def _page(self, body: bytes) -> _Page:
+        try:
+            return _PAGE.decode(body)
+        except _DECODE_ERRORS as error:
+            raise Retryable(f"GET {self._watched.path}: not a list: {error}: {body[:200]!r}") from error
+
+    def _listed(self, raw: msgspec.Raw) -> None:
+        try:
+            obj = self._decode_object(raw)
+        except _DECODE_ERRORS as error:
+            self._unreadable(raw, error, deleted=False)
+        else:
+            self._sink.put(obj)
+
+    # ---- watching ----------------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        """Follow one stream to its end. Raises EdgeError unless the end was a regular one."""
+        if self._waiters:
+            self._catching_up += 1
+            if self._catching_up > CATCH_UP_STREAMS:
+                self._version = ""
+                return
+        seconds = CATCH_UP_SECONDS if self._waiters else random.randint(*WATCH_SECONDS)
+        url = self._watched.url(watch="true", allowWatchBookmarks="true", resourceVersion=self._version, timeoutSeconds=seconds)
+        opened, version = self._clock.boottime(), self._version
+        try:
+            async with asyncio.timeout(None) as self._scope, contextlib.aclosing(self._session.stream(url)) as chunks:
+                await self._follow(chunks)
+        except TimeoutError:
+            return  # catch_up cut it
+        finally:
+            self._scope = None
+        if self._version == version and self._clock.boottime() - opened < SHORT:
+            raise Retryable(f"GET {url}: ended at once with nothing delivered")
+
+    async def _follow(self, chunks: AsyncGenerator[bytes, None]) -> None:
+        lines, pace = _Lines(), _Pace()
+        async for chunk in chunks:
+            self._heard = self._clock.boottime()
+            for line in lines.split(chunk):
+                self._line(line)
+                if pace.due:
+                    await pace.rest()
+            if pace.due:
+                await pace.rest()
+
+    def _line(self, line: bytes) -> None:
+        """One event. BOOKMARK and ERROR are told apart first, as their objects would not decode as what is watched."""
+        try:
+            if line.startswith(b'{"type":"BOOKMARK"'):
+                self._advance(_BOOKMARK.decode(line).object.metadata.resource_version)
+                return
+            if line.startswith(b'{"type":"ERROR"'):
+                status = _FAILURE.decode(line).object
+                raise refusal(f"watch {self._watched.path}", status.code or 500, msgspec.json.encode(status))
+            event = self._decode_event(line)
+        except _DECODE_ERRORS as error:
+            self._advance(self._odd_line(line, error))
+            return
+        if event.type == "DELETED":
+            self._sink.delete(event.object)
+        else:
+            self._sink.put(event.object)
+        self._advance(event.object.metadata.resource_version)
+
+    def _odd_line(self, line: bytes, error: Exception) -> str:
+        """An event whose object does not decode; returns its version, "" when that cannot be read either."""
+        try:
+            outline = _OUTLINE.decode(line)
+        except _DECODE_ERRORS:
+            self.lost += 1
+            log.error("a line of the watch on %s cannot be read: %s: %.200r", self.resource, error, line)
+            return ""
+        return self._unreadable(outline.object, error, deleted=outline.type == "DELETED")
+
+    def _unreadable(self, raw: msgspec.Raw, error: Exception, deleted: bool) -> str:
+        """Hand over what can be read of a broken object; returns its version."""
+        try:
+            remains = _REMAINS.decode(raw)
+        except _DECODE_ERRORS:
+            self.lost += 1
+            log.error("an object among %s has no readable metadata: %s: %.200r", self.resource, error, bytes(raw))
+            return ""
+        named = remains.metadata
+        meta = ObjectMeta(name=named.name, namespace=named.namespace, uid=named.uid, resource_version=named.resource_version)
+        self._sink.unreadable(Unreadable(PartialObject(meta), _node_name(remains.spec), str(error)), deleted)
+        return named.resource_version
+
+    # ---- progress ----------------------------------------------------------------------------------------------------
+
+    def _advance(self, version: str) -> None:
+        """Something was delivered."""
+        self._failures = 0
+        if version:
+            self._version = version
+            if self._waiters:
+                self._serve_waiters()
+
+    def _serve_waiters(self) -> None:
+        for waiter in self._waiters:
+            if _reached(self._version, waiter.target):
+                waiter.finish()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Waiter:
+    """A caller of catch_up, and the version that it waits for."""
+
+    target: str
+    done: asyncio.Future[None]
+
+    def finish(self) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+class _Lines:
+    """Cuts chunks into lines; the start of an unfinished line is kept in pieces, so that a giant one is joined once."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def split(self, chunk: bytes) -> list[bytes]:
+        """The lines that this chunk completes."""
+        if b"\n" not in chunk:
+            self._pieces.append(chunk)
+            return []
+        first, *lines = chunk.split(b"\n")
+        lines.insert(0, b"".join((*self._pieces, first)))
+        self._pieces = [lines.pop()]
+        return [line for line in lines if line]
+
+
+class _Pace:
+    """Tells when other tasks should get their turn."""
+
+    def __init__(self) -> None:
+        self._until = time.perf_counter() + SLICE
+
+    @property
+    def due(self) -> bool:
+        return time.perf_counter() > self._until
+
+    async def rest(self) -> None:
+        await asyncio.sleep(0)
+        self._until = time.perf_counter() + SLICE
+
+
+def _reached(version: str, target: str) -> bool:
+    """Whether ``version`` is ``target`` or later: the API promises integers from 1.35 on; other texts can only be equal."""
+    try:
+        return int(version) >= int(target)
+    except ValueError:
+        log.warning("resource versions %r and %r cannot be compared, only equal ones count as reached", version, target)
+        return version == target
+
+
+def _delay(failures: int, error: EdgeError) -> float:
+    """Seconds to wait after so many failures in a row: doubled each time, jittered, not below what the API server asked for."""
+    low, high = BACKOFF
+    wished = error.after if isinstance(error, Retryable) else 0.0
+    return max(wished, min(high, low * 2.0 ** min(failures - 1, 20)) * random.uniform(0.5, 1.0))
+
+
+def _node_name(spec: msgspec.Raw) -> str:
+    """spec.nodeName, "" where it has none that can be read."""
+    try:
+        return _PLACED.decode(spec).node_name
+    except _DECODE_ERRORS:
+        return ""

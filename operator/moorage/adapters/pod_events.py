@@ -1,0 +1,256 @@
+"""Events for people: to the log, and to the API server as events.k8s.io/v1, without ever holding up who emits them.
+
+* What repeats within ``SERIES_SECONDS`` becomes a series: the first is created, later ones only raise its count.
+* An object has ``BURST`` events at once and one more each ``REFILL_SECONDS`` (client-go's spam filter); what is over that is counted,
+  not sent. A count that could not be sent goes out with the next event of its series. The rule holds for every reason.
+* The queue is bounded; what does not fit is counted and dropped. All tables forget their oldest entries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+import datetime
+import logging
+from typing import Any
+
+import msgspec
+
+from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
+from moorage.ports.names import NAME_LIMIT
+from moorage.ports.surroundings import Clock, Event, ObjectRef, Telemetry
+from moorage.ports.wire import MERGE_PATCH, Call, Session
+
+log = logging.getLogger(__name__)
+
+SERIES_SECONDS = 360.0
+BURST = 25
+REFILL_SECONDS = 300.0
+QUEUE_LIMIT = 10_000
+TABLE_LIMIT = 4096
+"""Entries of the tables of series and of objects, as many as client-go keeps."""
+NOTE_LIMIT = 1024
+INSTANCE_LIMIT = 128
+ATTEMPTS = 4
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class _Series:
+    """One event, created once and counted on."""
+
+    event: Event
+    name: str
+    first: datetime.datetime
+    last: datetime.datetime
+    last_boot: float
+    count: int = 1
+    sent: int = 0
+    """The count that the API server knows; 0 before it is created."""
+    busy: bool = False
+    """Queued or being sent: a repetition only raises the count, and what the request did not have yet follows it."""
+
+    @property
+    def path(self) -> str:
+        """Of the collection that it is in; events on cluster-scoped objects are in namespace default."""
+        return f"/apis/events.k8s.io/v1/namespaces/{self.event.regarding.namespace or 'default'}/events"
+
+
+@dataclasses.dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    filled: float
+
+
+class EventSender:
+    """``ports.surroundings.EventSink``. ``run`` sends until cancelled; ``flush`` before that, at the end."""
+
+    def __init__(self, session: Session, clock: Clock, telemetry: Telemetry, host: str, workers: int = 16) -> None:
+        self._session = session
+        self._clock = clock
+        self._telemetry = telemetry
+        self._host = host
+        self._workers = workers
+        self._queue: asyncio.Queue[_Series] = asyncio.Queue(QUEUE_LIMIT)
+        self._series: collections.OrderedDict[Any, _Series] = collections.OrderedDict()
+        self._buckets: collections.OrderedDict[tuple[str, str], _Bucket] = collections.OrderedDict()
+        self._last_stamp = 0
+        self.dropped = 0
+        """Events that did not fit into the queue."""
+
+    def emit(self, event: Event) -> None:
+        """Log it and queue it."""
+        regarding = event.regarding
+        log.log(
+            logging.WARNING if event.warning else logging.INFO,
+            "event: %s",
+            event.note,
+            extra={"reason": event.reason, regarding.kind.lower(): f"{regarding.namespace}/{regarding.name}".lstrip("/")},
+        )
+        series = self._recorded(event)
+        if series.busy:
+            self._telemetry.event("merged")
+        else:
+            self._submit(series)
+
+    async def run(self) -> None:
+        """Send, a few at a time, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._work())
+
+    async def flush(self, seconds: float) -> None:
+        """Wait at most so long until all is sent; what is left is told in the log. ``run`` must still be running."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._queue.join()
+        except TimeoutError:
+            log.warning("%d events were not sent before the end", self._queue.qsize())
+
+    # ---- what to send --------------------------------------------------------------------------------------------------
+
+    def _recorded(self, event: Event) -> _Series:
+        """The series that the event starts or goes on."""
+        boot, now = self._clock.boottime(), self._clock.now()
+        while self._series and (
+            len(self._series) > TABLE_LIMIT or boot - next(iter(self._series.values())).last_boot >= SERIES_SECONDS
+        ):
+            self._series.popitem(last=False)
+        series = self._series.get(event)
+        if series is None:
+            series = self._series[event] = _Series(event, self._name(event.regarding.name, now), now, now, boot)
+        else:
+            series.count += 1
+            series.last, series.last_boot = now, boot
+            self._series.move_to_end(event)
+        return series
+
+    def _permitted(self, event: Event) -> bool:
+        """Take a token of the object's bucket."""
+        boot = self._clock.boottime()
+        key = (event.regarding.uid or event.regarding.name, event.controller)
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(BURST, boot)
+            if len(self._buckets) > TABLE_LIMIT:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end(key)
+        bucket.tokens = min(BURST, bucket.tokens + (boot - bucket.filled) / REFILL_SECONDS)
+        bucket.filled = boot
+        if bucket.tokens < 1:
+            return False
+        bucket.tokens -= 1
+        return True
+
+    def _submit(self, series: _Series) -> None:
+        if not self._permitted(series.event):
+            self._telemetry.event("limited")
+            return
+        try:
+            self._queue.put_nowait(series)
+        except asyncio.QueueFull:
+            self.dropped += 1
+            self._telemetry.event("dropped")
+            if self.dropped == 1 or self.dropped % 1000 == 0:
+                log.warning("the queue of events is full, %d were not sent so far", self.dropped)
+        else:
+            series.busy = True
+
+    def _name(self, regarding: str, now: datetime.datetime) -> str:
+        """``<object>.<hex nanoseconds>``, never the same twice."""
+        stamp = int(now.timestamp() * 1_000_000) * 1000
+        self._last_stamp = max(stamp, self._last_stamp + 1)
+        suffix = f".{self._last_stamp:x}"
+        return regarding[: NAME_LIMIT - len(suffix)].rstrip("-.") + suffix
+
+    # ---- sending -----------------------------------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        while True:
+            series = await self._queue.get()
+            try:
+                await self._send(series)
+            finally:
+                series.busy = False
+                self._queue.task_done()
+            if series.count > series.sent > 0:
+                self._submit(series)
+
+    async def _send(self, series: _Series) -> None:
+        """Create or count on, trying again where that may help."""
+        error: EdgeError | None = None
+        for attempt in range(ATTEMPTS):
+            try:
+                await self._deliver(series)
+            except Retryable as again:
+                error = again
+                await self._clock.sleep(max(again.after, 0.2 * 4**attempt))
+            except EdgeError as refused:
+                error = refused
+                break
+            else:
+                self._telemetry.event("sent")
+                return
+        self._telemetry.event("failed")
+        log.warning("an event was not sent: %s", error, extra={"reason": series.event.reason, "event": series.name})
+
+    async def _deliver(self, series: _Series) -> None:
+        """Bring the API server's copy up to date."""
+        count = series.count
+        if series.sent:
+            body = _encode({"series": _counted(series)})
+            try:
+                await self._session.call(Call("PATCH", f"{series.path}/{series.name}", body, MERGE_PATCH))
+                series.sent = count
+                return
+            except NotFound:
+                # It has expired, or somebody deleted it: begin anew.
+                series.sent, series.name = 0, self._name(series.event.regarding.name, self._clock.now())
+        # Conflict: an attempt whose answer did not come has created it after all.
+        with contextlib.suppress(Conflict):
+            await self._session.call(Call("POST", series.path, _encode(self._body(series))))
+        series.sent = count
+
+    def _body(self, series: _Series) -> dict[str, Any]:
+        event = series.event
+        body: dict[str, Any] = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": series.name, "namespace": event.regarding.namespace or "default"},
+            "eventTime": _micro_time(series.first),
+            "reportingController": event.controller,
+            "reportingInstance": f"{event.controller}-{self._host}"[:INSTANCE_LIMIT],
+            "action": event.action,
+            "reason": event.reason,
+            "regarding": _reference(event.regarding),
+            "note": shortened_note(event.note),
+            "type": "Warning" if event.warning else "Normal",
+        }
+        if event.related is not None:
+            body["related"] = _reference(event.related)
+        if series.count > 1:
+            body["series"] = _counted(series)
+        return body
+
+
+def shortened_note(note: str) -> str:
+    """At most 1024 bytes of UTF-8, cut between characters; a cut note ends in " ..."."""
+    raw = note.encode()
+    return note if len(raw) <= NOTE_LIMIT else raw[: NOTE_LIMIT - 4].decode(errors="ignore") + " ..."
+
+
+def _counted(series: _Series) -> dict[str, Any]:
+    return {"count": series.count, "lastObservedTime": _micro_time(series.last)}
+
+
+def _reference(ref: ObjectRef) -> dict[str, str]:
+    full = {"apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name, "uid": ref.uid}
+    return {key: value for key, value in full.items() if value}
+
+
+def _micro_time(time: datetime.datetime) -> str:
+    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

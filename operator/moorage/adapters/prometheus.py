@@ -1,0 +1,263 @@
+"""Metrics, by prometheus-client.
+
+What kube-scheduler measures too has its names, labels and buckets (1.36, ``pkg/scheduler/metrics``), so that dashboards and alerts
+work as they are; what is ours begins with ``moorage_``. Label values come from small closed sets, never from users, except profile,
+plugin and gate names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+M = TypeVar("M", Counter, Gauge, Histogram)
+
+REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
+"""client-go's, for rest_client_request_duration_seconds."""
+SWAP_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1)
+"""Around the 5 ms that a swap may hold the loop."""
+LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+"""Around the 50 ms that a step of the loop may take."""
+
+
+def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Upper bounds of buckets, each ``factor`` times the one before."""
+    return tuple(start * factor**i for i in range(count))
+
+
+class _Children(Generic[M]):
+    """A labelled metric whose children are looked up once: ``labels()`` takes a lock and checks its arguments every time."""
+
+    def __init__(self, metric: M) -> None:
+        self._metric: M = metric
+        self._known: dict[tuple[str, ...], M] = {}
+
+    def __call__(self, *values: str) -> M:
+        child = self._known.get(values)
+        if child is None:
+            child = self._known[values] = self._metric.labels(*values) if values else self._metric
+        return child
+
+    def forget(self) -> None:
+        """Drop all children."""
+        self._known.clear()
+        self._metric.clear()
+
+
+class _Pulled(Collector):
+    """A gauge whose samples are read when they are asked for."""
+
+    def __init__(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
+        self._describe = (name, text, label)
+        self._read = read
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        name, text, label = self._describe
+        family = GaugeMetricFamily(name, text, labels=[label] if label else [])
+        for value, number in self._read().items():
+            family.add_metric([value] if label else [], number)
+        yield family
+
+
+class PrometheusTelemetry:
+    """``ports.surroundings.Telemetry`` into a registry of its own. ``render`` gives what /metrics answers."""
+
+    def __init__(self) -> None:
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry()
+        prometheus_client.ProcessCollector(registry=self._registry)
+        prometheus_client.PlatformCollector(registry=self._registry)
+        prometheus_client.GCCollector(registry=self._registry)
+        self._attempts = self._counter(
+            "scheduler_schedule_attempts_total",
+            "Attempts to schedule pods, by result (scheduled, unschedulable, error).",
+            "result",
+            "profile",
+        )
+        self._attempt_seconds = self._histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Attempt from pop to binding or failure.",
+            exponential(0.001, 2, 15),
+            "result",
+            "profile",
+        )
+        self._algorithm_seconds = self._histogram(
+            "scheduler_scheduling_algorithm_duration_seconds", "Decision alone, without binding.", exponential(0.001, 2, 15)
+        )()
+        self._point_seconds = self._histogram(
+            "scheduler_framework_extension_point_duration_seconds",
+            "All plugins of an extension point.",
+            exponential(0.0001, 2, 12),
+            "extension_point",
+            "status",
+            "profile",
+        )
+        self._plugin_seconds = self._histogram(
+            "scheduler_plugin_execution_duration_seconds",
+            "One plugin at one extension point, in sampled cycles.",
+            exponential(0.00001, 1.5, 20),
+            "plugin",
+            "extension_point",
+            "status",
+        )
+        self._sli_seconds = self._histogram(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "From the first queueing to the binding, time gated left out, by attempts.",
+            exponential(0.01, 2, 20),
+            "attempts",
+        )
+        self._pod_attempts = self._histogram(
+            "scheduler_pod_scheduling_attempts", "Attempts that a bound pod took.", exponential(1, 2, 5)
+        )()
+        self._incoming = self._counter(
+            "scheduler_queue_incoming_pods_total", "Pods added to a queue, by queue and event.", "queue", "event"
+        )
+        self._pending = self._gauge(
+            "scheduler_pending_pods", "Pods that wait, by queue (active, backoff, unschedulable, gated).", "queue"
+        )
+        self._cache_size = self._gauge("scheduler_cache_size", "Nodes, pods and assumed pods in the cache.", "type")
+        self._unschedulable = self._gauge(
+            "scheduler_unschedulable_pods", "Waiting pods that a plugin refused.", "plugin", "profile"
+        )
+        self._preemptions = self._counter("scheduler_preemption_attempts_total", "Attempts to preempt.")()
+        self._victims = self._histogram("scheduler_preemption_victims", "Victims of a preemption.", exponential(1, 2, 7))()
+        self._leading = self._gauge("leader_election_master_status", "1 if this replica leads, 0 if not.", "name")
+        self._requests = self._counter(
+            "rest_client_requests_total", "Requests to the API server, by code, method and host.", "code", "method", "host"
+        )
+        self._request_seconds = self._histogram(
+            "rest_client_request_duration_seconds",
+            "Requests to the API server, by verb and host.",
+            REQUEST_BUCKETS,
+            "verb",
+            "host",
+        )
+        self._swaps = self._counter(
+            "moorage_swaps_total", "Revisions of profiles, by result (swapped, refused).", "profile", "result"
+        )
+        self._swap_seconds = self._histogram("moorage_swap_duration_seconds", "Critical section of a swap.", SWAP_BUCKETS)()
+        self._active = self._gauge(
+            "moorage_profile_revision_info", "1 for the revision of a profile that decides.", "profile", "revision"
+        )
+        self._superseded = self._gauge(
+            "moorage_superseded_revisions", "Older revisions that running cycles still hold.", "profile"
+        )
+        self._gated = self._gauge("moorage_gated_pods", "Gated pods, by gate.", "gate")
+        self._events = self._counter(
+            "moorage_events_total", "Events, by result (sent, merged, limited, dropped, failed).", "result"
+        )
+        self._lag_seconds = self._histogram("moorage_loop_lag_seconds", "How late the event loop was.", LAG_BUCKETS)()
+        self._active_revisions: dict[str, str] = {}
+        self.host = ""
+        """The API server's, as the label of the rest_client metrics."""
+
+    def render(self) -> bytes:
+        """Everything, in Prometheus' text format."""
+        return prometheus_client.generate_latest(self._registry)
+
+    def pull(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
+        """A gauge that is read at each scrape: ``read`` gives label value -> number; with label "" its one key is ignored."""
+        self._registry.register(_Pulled(name, text, label, read))
+
+    # ---- ports.surroundings.Telemetry ----------------------------------------------------------------------------------------
+
+    def attempt(self, result: str, profile: str, seconds: float) -> None:
+        """A scheduling attempt ended."""
+        self._attempts(result, profile).inc()
+        self._attempt_seconds(result, profile).observe(seconds)
+
+    def algorithm(self, seconds: float) -> None:
+        """A decision took this long."""
+        self._algorithm_seconds.observe(seconds)
+
+    def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        """All plugins of an extension point ran."""
+        self._point_seconds(point, status, profile).observe(seconds)
+
+    def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
+        """One plugin ran."""
+        self._plugin_seconds(plugin, point, status).observe(seconds)
+
+    def bound(self, attempts: int, sli_seconds: float) -> None:
+        """A pod was bound."""
+        self._pod_attempts.observe(attempts)
+        self._sli_seconds(str(attempts) if attempts < 15 else "15+").observe(sli_seconds)
+
+    def incoming(self, queue: str, event: str) -> None:
+        """A pod entered a queue."""
+        self._incoming(queue, event).inc()
+
+    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+        """Pods by queue; what the cache holds."""
+        for queue, count in pending.items():
+            self._pending(queue).set(count)
+        for kind, count in cache.items():
+            self._cache_size(kind).set(count)
+
+    def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
+        """Waiting pods by the plugin that refused them."""
+        self._unschedulable.forget()
+        for plugin, profile, count in counts:
+            self._unschedulable(plugin, profile).set(count)
+
+    def gated(self, counts: Mapping[str, int]) -> None:
+        """Gated pods by gate."""
+        self._gated.forget()
+        for gate, count in counts.items():
+            self._gated(gate).set(count)
+
+    def preemption(self, victims: int) -> None:
+        """A preemption attempt."""
+        self._preemptions.inc()
+        if victims:
+            self._victims.observe(victims)
+
+    def swap(self, profile: str, result: str, seconds: float) -> None:
+        """A revision was swapped in or refused."""
+        self._swaps(profile, result).inc()
+        if result == "swapped":
+            self._swap_seconds.observe(seconds)
+
+    def revisions(self, profile: str, active: str, superseded: int) -> None:
+        """A profile's active revision and how many older ones are still held."""
+        if active:
+            self._active_revisions[profile] = active
+        else:
+            self._active_revisions.pop(profile, None)
+        self._active.forget()
+        for name, revision in self._active_revisions.items():
+            self._active(name, revision).set(1)
+        self._superseded(profile).set(superseded)
+
+    def leading(self, name: str, leader: bool) -> None:
+        """Whether this replica leads."""
+        self._leading(name).set(int(leader))
+
+    def loop_lag(self, seconds: float) -> None:
+        """How late the event loop was."""
+        self._lag_seconds.observe(seconds)
+
+    def event(self, result: str) -> None:
+        """What became of an event."""
+        self._events(result).inc()
+
+    def request(self, method: str, code: str, seconds: float) -> None:
+        """A request to the API server was answered."""
+        self._requests(code, method, self.host).inc()
+        self._request_seconds(method, self.host).observe(seconds)
+
+    # ---- declarations --------------------------------------------------------------------------------------------------------
+
+    def _counter(self, name: str, text: str, *labels: str) -> _Children[Counter]:
+        return _Children(Counter(name, text, labels, registry=self._registry))
+
+    def _gauge(self, name: str, text: str, *labels: str) -> _Children[Gauge]:
+        return _Children(Gauge(name, text, labels, registry=self._registry))
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> _Children[Histogram]:
+        return _Children(Histogram(name, text, labels, registry=self._registry, buckets=buckets))

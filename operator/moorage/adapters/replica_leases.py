@@ -1,0 +1,56 @@
+"""Each replica says what it has ready in a Lease of its own, which the leader reads for the profiles' status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from moorage.ports.errors import Conflict, NotFound
+from moorage.ports.kube import INSTALLATION_LABEL, REPLICA_PERIOD, REVISIONS_ANNOTATION
+from moorage.ports.names import replica_lease, shortened
+from moorage.ports.surroundings import Clock
+from moorage.ports.wire import MERGE_PATCH, Call, Session
+
+
+class ReplicaLeases:
+    """``ports.kube.Announcer``. ``namespace`` and ``lease`` are those of the leader's Lease."""
+
+    def __init__(self, session: Session, clock: Clock, namespace: str, lease: str) -> None:
+        self._session = session
+        self._clock = clock
+        self._lease = lease
+        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+    async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
+        """Write our Lease, make it where there is none."""
+        name = replica_lease(self._lease, identity)
+        body = msgspec.json.encode(self._body(name, identity, revisions))
+        try:
+            await self._session.call(Call("PATCH", f"{self._path}/{name}", body, MERGE_PATCH))
+        except NotFound:
+            await self._session.call(Call("POST", self._path, body))
+
+    async def withdraw(self, identity: str) -> None:
+        """Delete our Lease."""
+        try:
+            await self._session.call(Call("DELETE", f"{self._path}/{replica_lease(self._lease, identity)}"))
+        except (NotFound, Conflict):
+            return  # nothing there, or being deleted already
+
+    def _body(self, name: str, identity: str, revisions: Mapping[str, str]) -> dict[str, object]:
+        announced = msgspec.json.encode(dict(sorted(revisions.items()))).decode()
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {
+                "name": name,
+                "labels": {INSTALLATION_LABEL: shortened(self._lease)},
+                "annotations": {REVISIONS_ANNOTATION: announced},
+            },
+            "spec": {
+                "holderIdentity": identity,
+                "leaseDurationSeconds": round(3 * REPLICA_PERIOD),
+                "renewTime": self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            },
+        }
