@@ -1,0 +1,127 @@
+"""The cache's state table, and that sums follow the pods whatever the order of events."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorage.core.columns.cache import Cache, CacheError, State
+from moorage.core.columns.requests import CPU, PODS, pod_requests
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.objects import PartialObject
+from tests.builders import make_node, make_pod
+
+POD = make_pod("a", cpu="500m")
+ON_N1 = make_pod("a", cpu="500m", node="n1")
+
+
+def cache_with(state: State | None) -> Cache:
+    """A cache with one node and the pod in this state."""
+    cache = Cache()
+    cache.put_node(make_node("n1"))
+    if state is State.ASSUMED:
+        cache.assume(POD, "n1", pod_requests(POD))
+    elif state is State.OBSERVED:
+        cache.observe(ON_N1, pod_requests(ON_N1))
+    return cache
+
+
+def used(cache: Cache, node: str = "n1") -> tuple[int, int]:
+    """(millicores, pods) charged to a node."""
+    row = cache.nodes.row_of[node]
+    return int(cache.nodes.requested[CPU, row]), int(cache.nodes.requested[PODS, row])
+
+
+def apply(cache: Cache, event: str) -> None:
+    """Let an event happen to the pod."""
+    {
+        "assume": lambda: cache.assume(POD, "n1", pod_requests(POD)),
+        "forget": lambda: cache.forget("uid-a"),
+        "observe": lambda: cache.observe(ON_N1, pod_requests(ON_N1)),
+        "remove": lambda: cache.remove("uid-a"),
+    }[event]()
+
+
+TABLE: dict[tuple[State | None, str], State | None | type[CacheError]] = {
+    (None, "assume"): State.ASSUMED,
+    (None, "forget"): None,
+    (None, "observe"): State.OBSERVED,
+    (None, "remove"): None,
+    (State.ASSUMED, "assume"): CacheError,
+    (State.ASSUMED, "forget"): None,
+    (State.ASSUMED, "observe"): State.OBSERVED,
+    (State.ASSUMED, "remove"): None,
+    (State.OBSERVED, "assume"): CacheError,
+    (State.OBSERVED, "forget"): CacheError,
+    (State.OBSERVED, "observe"): State.OBSERVED,
+    (State.OBSERVED, "remove"): None,
+}
+
+
+@pytest.mark.parametrize(("state", "event", "want"), [(*key, want) for key, want in TABLE.items()])
+def test_every_move_of_the_table(state: State | None, event: str, want: State | None | type[CacheError]) -> None:
+    """Each event in each state leads where the table says; an illegal one raises and changes nothing."""
+    cache = cache_with(state)
+    if want is CacheError:
+        with pytest.raises(CacheError):
+            apply(cache, event)
+        want = state
+    else:
+        apply(cache, event)
+    record = cache.record("uid-a")
+    assert (record.state if record else None) is want
+    assert used(cache) == ((500, 1) if want else (0, 0))
+    assert (len(cache), cache.assumed) == (int(want is not None), int(want is State.ASSUMED))
+
+
+def test_a_pod_seen_elsewhere_moves() -> None:
+    """A pod that we assumed on one node and the API server shows on another is charged there."""
+    cache = cache_with(State.ASSUMED)
+    cache.put_node(make_node("n2"))
+    elsewhere = make_pod("a", cpu="500m", node="n2")
+    cache.observe(elsewhere, pod_requests(elsewhere))
+    assert (used(cache, "n1"), used(cache, "n2")) == ((0, 0), (500, 1))
+
+
+def test_pods_wait_for_their_node() -> None:
+    """Pods on a node not seen yet are charged when it comes; a node that goes and comes back finds its pods."""
+    cache = Cache()
+    cache.observe(ON_N1, pod_requests(ON_N1))
+    for _ in range(2):
+        cache.put_node(make_node("n1"))
+        assert used(cache) == (500, 1)
+        cache.remove_node("n1")
+    cache.remove("uid-a")
+    cache.put_node(make_node("n1"))
+    assert used(cache) == (0, 0)
+
+
+def test_an_unreadable_pod_takes_one_place() -> None:
+    """What cannot be decoded still counts as a pod of its node."""
+    cache = cache_with(None)
+    cache.observe_unreadable(PartialObject(POD.metadata), "n1")
+    assert used(cache) == (0, 1)
+
+
+def test_arrays_cannot_be_written_from_outside() -> None:
+    """Plugins get read-only views, also after the table has grown."""
+    cache = Cache()
+    for i in range(100):
+        cache.put_node(make_node(f"n{i}"))
+    with pytest.raises(ValueError, match="read-only"):
+        cache.nodes.requested[CPU, 0] = 1
+
+
+@pytest.mark.parametrize("state", [State.ASSUMED, State.OBSERVED])
+def test_a_trial_leaves_no_trace(state: State) -> None:
+    """Whatever a trial removes and adds is as before after it, also when it ends with an error."""
+    cache = cache_with(state)
+    other = make_pod("b", cpu="1")
+    with pytest.raises(RuntimeError, match="stop"), Snapshot(cache).trial() as trial:
+        trial.remove("uid-a")
+        trial.add(other, "n1", pod_requests(other))
+        assert used(cache) == (1000, 1)
+        raise RuntimeError("stop")
+    assert used(cache) == (500, 1)
+    record = cache.record("uid-a")
+    assert record is not None
+    assert record.state is state

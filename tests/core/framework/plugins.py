@@ -1,0 +1,138 @@
+"""Plugins with one plain behaviour each, for tests of the framework itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import Codes, Point, Prepared, Reserved, Scores, SortKey
+from moorage.core.framework.presets import Preset
+from moorage.core.framework.registry import PluginSpec, Registry, build_registry
+from moorage.core.objects import Pod
+from moorage.core.verdicts import SUCCESS, Code, Reason, Status
+
+BLOCKED = Reason("Blocked", "node(s) were blocked by {}", Code.UNSCHEDULABLE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plain:
+    """Base of them all."""
+
+    name: ClassVar[str] = ""
+    wakes: ClassVar[tuple[()]] = ()
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
+
+
+@dataclasses.dataclass(frozen=True)
+class Sort(Plain):
+    """Orders by time."""
+
+    name = "Sort"
+
+    def sort_key(self, pod: Pod, queued_at: float) -> SortKey:
+        """First come, first served."""
+        return (queued_at,)
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockArgs:
+    """Nodes to refuse."""
+
+    nodes: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True)
+class Block(Plain):
+    """Refuses some nodes; counts nothing, so equal arguments are equal plugins."""
+
+    args: BlockArgs = BlockArgs()
+    name = "Block"
+
+    def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
+        """7 for each blocked node."""
+        names = np.array(snapshot.nodes.names)[rows]
+        return np.where(np.isin(names, list(self.args.nodes)), np.int64(7), np.int64(0))
+
+    def explain(self, state: Pod, code: int) -> tuple[tuple[Reason, str], ...]:
+        """The code is the detail."""
+        return ((BLOCKED, str(code)),)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rank(Plain):
+    """Scores a node by the last figure of its name."""
+
+    name = "Rank"
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """Nothing to compile."""
+        return Prepared(SUCCESS, pod)
+
+    def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
+        """0..9."""
+        return np.array([int(name[-1:] or 0) for name in np.array(snapshot.nodes.names)[rows]], np.int64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stretch(Plain):
+    """Scores by allocatable cpu, stretched to 0..100 over the feasible nodes."""
+
+    name = "Stretch"
+
+    def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
+        """Millicores."""
+        return snapshot.nodes.allocatable[0][rows].copy()
+
+    def normalize(self, state: Any, raw: Scores) -> Scores:
+        """The largest becomes 100."""
+        return raw * 100 // max(1, int(raw.max(initial=0)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Keep(Plain):
+    """Refuses to reserve on some nodes; remembers what it holds."""
+
+    args: BlockArgs = BlockArgs()
+    held: ClassVar[list[str]] = []
+    name = "Keep"
+
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> Reserved:
+        """A refusal on blocked nodes."""
+        if node in self.args.nodes:
+            return Reserved(Status(Code.UNSCHEDULABLE, ("cannot keep",)))
+        self.held.append(node)
+        return Reserved(SUCCESS, node, lambda: self.held.remove(node) if node in self.held else None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Census(Plain):
+    """Scores every node by how many nodes there are: all rows depend on more than themselves."""
+
+    name = "Census"
+
+    def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
+        """The same for all."""
+        return np.full(np.arange(snapshot.nodes.rows)[rows].size, min(100, len(snapshot.nodes)), np.int64)
+
+    def epoch(self, snapshot: Snapshot) -> Hashable:
+        """The number of nodes."""
+        return len(snapshot.nodes)
+
+
+REGISTRY: Registry = build_registry(
+    [
+        PluginSpec("Sort", Sort),
+        PluginSpec("Block", Block, BlockArgs),
+        PluginSpec("Rank", Rank),
+        PluginSpec("Stretch", Stretch),
+        PluginSpec("Keep", Keep, BlockArgs),
+        PluginSpec("Census", Census),
+        PluginSpec("Bind", None, None, frozenset({Point.BIND})),
+    ]
+)
+PRESETS = {"Default": Preset("Default", (("Sort", 1), ("Block", 1), ("Rank", 3), ("Bind", 1)))}
