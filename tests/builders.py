@@ -7,6 +7,7 @@ from typing import Any
 from moorage.core.objects import (
     Container,
     Node,
+    NodeMeta,
     NodeSpec,
     NodeStatus,
     ObjectMeta,
@@ -27,5 +28,5 @@ def make_pod(name: str, *, cpu: str = "100m", memory: str = "100Mi", node: str =
 def make_node(name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", labels: dict[str, str] | None = None, **spec: Any) -> Node:
     """A node; further keywords go into its spec."""
     allocatable: dict[str, str | int] = {"cpu": cpu, "memory": memory, "pods": pods}
-    meta = ObjectMeta(name=name, uid=f"uid-{name}", resource_version="1", labels=labels)
+    meta = NodeMeta(name=name, uid=f"uid-{name}", resource_version="1", labels=labels)
     return Node(meta, NodeSpec(**spec), NodeStatus(allocatable=allocatable))

@@ -36,10 +36,13 @@ class Action(enum.Flag):
     UPDATE_NODE_LABEL = enum.auto()
     UPDATE_NODE_TAINT = enum.auto()
     UPDATE_NODE_CONDITION = enum.auto()
+    UPDATE_NODE_ANNOTATION = enum.auto()
+    UPDATE_NODE_DECLARED_FEATURE = enum.auto()
     UPDATE_POD_LABEL = enum.auto()
     UPDATE_POD_SCALE_DOWN = enum.auto()
     UPDATE_POD_TOLERATION = enum.auto()
     UPDATE_POD_SCHEDULING_GATES_ELIMINATED = enum.auto()
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = enum.auto()
     UPDATE_NODE_IMAGES = enum.auto()
     """Ours: bumps image scores, wakes nobody in the tree."""
     UPDATE = (
@@ -47,10 +50,13 @@ class Action(enum.Flag):
         | UPDATE_NODE_LABEL
         | UPDATE_NODE_TAINT
         | UPDATE_NODE_CONDITION
+        | UPDATE_NODE_ANNOTATION
+        | UPDATE_NODE_DECLARED_FEATURE
         | UPDATE_POD_LABEL
         | UPDATE_POD_SCALE_DOWN
         | UPDATE_POD_TOLERATION
         | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        | UPDATE_POD_GENERATED_RESOURCE_CLAIM
         | UPDATE_NODE_IMAGES
     )
     ALL = ADD | DELETE | UPDATE
@@ -84,13 +90,19 @@ class Wake:
     hint: Hint | None = None
 
     def matches(self, event: ClusterEvent) -> bool:
-        """Whether the event is one that was registered for; the hint is not asked."""
+        """Whether the event is one that was registered for; the hint is not asked.
+
+        An update that is none of the named aspects (UPDATE) is for those alone who registered for every update. An event of any
+        resource is for everybody.
+        """
+        if event.resource is Resource.ANY:
+            return True
         mine = (
             self.resource is event.resource
-            or Resource.ANY in (self.resource, event.resource)
+            or self.resource is Resource.ANY
             or (self.resource is Resource.POD and event.resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD))
         )
-        return mine and bool(self.actions & event.action)
+        return mine and event.action in self.actions
 
 
 class Wakeful(Protocol):

@@ -195,6 +195,28 @@ class PodCondition(Struct, frozen=True):
     message: str = ""
 
 
+class PodResourceClaimStatus(Struct, frozen=True):
+    """The claim that was generated for one of a pod's claim templates."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class ContainerExtendedResourceRequest(Struct, frozen=True):
+    """Which request of a claim stands for a container's extended resource."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class PodExtendedResourceClaimStatus(Struct, frozen=True):
+    """The claim that was generated for a pod's extended resources."""
+
+    request_mappings: tuple[ContainerExtendedResourceRequest, ...] | None = None
+    resource_claim_name: str = ""
+
+
 class PodStatus(Struct, frozen=True):
     """The part of a pod's status that is read."""
 
@@ -206,6 +228,8 @@ class PodStatus(Struct, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] | None = None
     allocated_resources: ResourceList | None = None
     resources: ResourceRequirements | None = None
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] | None = None
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
 class Pod(Struct, frozen=True):
@@ -217,6 +241,12 @@ class Pod(Struct, frozen=True):
 
 
 # ---- nodes and namespaces --------------------------------------------------------------------------------------------------
+
+
+class NodeMeta(ObjectMeta, frozen=True):
+    """A node's metadata. Annotations are kept for nodes alone: those of pods can be large, and nothing reads them."""
+
+    annotations: Labels | None = None
 
 
 class Taint(Struct, frozen=True):
@@ -254,12 +284,13 @@ class NodeStatus(Struct, frozen=True):
     allocatable: ResourceList | None = None
     images: tuple[ContainerImage, ...] | None = None
     conditions: tuple[NodeCondition, ...] | None = None
+    declared_features: tuple[str, ...] | None = None
 
 
 class Node(Struct, frozen=True):
     """A node (core/v1)."""
 
-    metadata: ObjectMeta
+    metadata: NodeMeta
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
