@@ -111,13 +111,14 @@ class Keep(Plain):
 
 @dataclasses.dataclass(frozen=True)
 class Census(Plain):
-    """Scores every node by how many nodes there are: all rows depend on more than themselves."""
+    """Favours the node whose last figure is the number of nodes: every row depends on more than itself."""
 
     name = "Census"
 
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
-        """The same for all."""
-        return np.full(np.arange(snapshot.nodes.rows)[rows].size, min(100, len(snapshot.nodes)), np.int64)
+        """100 for the favourite, else 0."""
+        names = np.array(snapshot.nodes.names)[rows]
+        return np.array([100 * (name[-1:] == str(len(snapshot.nodes))) for name in names], np.int64)
 
     def epoch(self, snapshot: Snapshot) -> Hashable:
         """The number of nodes."""

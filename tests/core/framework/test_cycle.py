@@ -63,7 +63,7 @@ def test_no_nodes() -> None:
 def test_nodes_that_come_and_go_are_seen_by_a_known_template() -> None:
     """Columns that were filled before catch up with added, removed and re-used rows."""
     them = scheduler("n1", "n2")
-    rules = revision(plugins={"score": PluginSet((PluginRef("Census"), PluginRef("Stretch")))})
+    rules = revision(plugins={"score": PluginSet((PluginRef("Stretch"),))})
     assert placed(decide(make_pod("a"), rules, them)) == "n2"
     them.cache.put_node(make_node("n9"))
     assert placed(decide(make_pod("b"), rules, them)) == "n9"
@@ -74,6 +74,16 @@ def test_nodes_that_come_and_go_are_seen_by_a_known_template() -> None:
     for i in range(200):
         them.cache.put_node(make_node(f"m{i}0"))
     assert placed(decide(make_pod("e"), rules, them)) == "n5"
+
+
+def test_an_epoch_that_moved_makes_all_rows_stale() -> None:
+    """A plugin whose answer depends on other rows is asked for all rows when its epoch moves."""
+    them = scheduler("n2", "n3", "n8", "n9")
+    rules = revision(plugins={"multiPoint": PluginSet((PluginRef("Census"),), ("Rank",))})
+    them.cache.remove_node("n9")
+    assert placed(decide(make_pod("a"), rules, them)) == "n3"
+    them.cache.remove_node("n8")
+    assert placed(decide(make_pod("b"), rules, them)) == "n2"
 
 
 def test_two_revisions_share_columns_and_see_every_change() -> None:
