@@ -111,18 +111,18 @@ class Keep(Plain):
 
 @dataclasses.dataclass(frozen=True)
 class Census(Plain):
-    """Favours the node whose last figure is the number of nodes: every row depends on more than itself."""
+    """Favours the node whose last figure is the number of cordoned nodes: every row depends on all of them."""
 
     name = "Census"
 
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
         """100 for the favourite, else 0."""
         names = np.array(snapshot.nodes.names)[rows]
-        return np.array([100 * (name[-1:] == str(len(snapshot.nodes))) for name in names], np.int64)
+        return np.array([100 * (name[-1:] == str(self.epoch(snapshot))) for name in names], np.int64)
 
     def epoch(self, snapshot: Snapshot) -> Hashable:
-        """The number of nodes."""
-        return len(snapshot.nodes)
+        """The number of cordoned nodes."""
+        return int(np.count_nonzero(snapshot.nodes.unschedulable & snapshot.nodes.live))
 
 
 REGISTRY: Registry = build_registry(
