@@ -99,4 +99,3 @@ def _with_suffix(amount: int, step: int, suffixes: list[str]) -> str:
         amount //= step
         place += 1
     return f"{amount}{suffixes[place]}" if amount else "0"
-

@@ -17,8 +17,11 @@ from annotated_types import Interval, MinLen
 from moorage.core.columns.node_table import NodeTable, Rows
 from moorage.core.columns.requests import CPU, MEMORY, Amounts, is_scalar
 from moorage.core.framework.arguments import ARGUMENTS
+from moorage.core.framework.interfaces import MAX_NODE_SCORE
 
 Column = npt.NDArray[np.int64]
+ZERO, ONE, TOP = np.array(0), np.array(1), np.array(MAX_NODE_SCORE)
+"""int64[] for use in hot code: NumPy takes a 0-d array as it is, while it converts a Python int anew in every operation."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,17 +38,20 @@ CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))
 
 
 class Share(NamedTuple):
-    """A resource that counts in a pod's scores: how much the pod asks for, in the node table's unit, and its weight."""
+    """A resource that counts in a pod's scores: how much the pod asks for, in the node table's unit, and its weight.
+
+    ``amount`` and ``weight`` are int64[].
+    """
 
     resource: str
-    amount: int
-    weight: int
+    amount: Column
+    weight: Column
 
 
 def shares(resources: tuple[ResourceSpec, ...] | None, amounts: Amounts) -> tuple[Share, ...]:
     """What counts for a pod. A scalar resource that it does not ask for doesn't, nor does a name that nothing tracks."""
     return tuple(
-        Share(spec.name, amounts.get(spec.name, 0), spec.weight or 1)
+        Share(spec.name, np.array(amounts.get(spec.name, 0)), np.array(spec.weight or 1))
         for spec in resources or CPU_AND_MEMORY
         if spec.name in ("cpu", "memory", "ephemeral-storage") or (is_scalar(spec.name) and amounts.get(spec.name, 0))
     )

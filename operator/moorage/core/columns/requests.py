@@ -67,7 +67,7 @@ SPECIFIED = Counting()
 """What a pod needs in order to fit."""
 OCCUPIED = Counting(status=True)
 """What a pod takes from its node."""
-SPREAD = Counting(pod_level=False, defaults=True)
+RANKED = Counting(pod_level=False, defaults=True)
 """What NodeResourcesFit scores by; kube-scheduler leaves pod-level requests and status out here, and so do we."""
 
 _DEFAULTS = {"cpu": 100 * 10**6, "memory": 200 * 2**20 * 10**9}

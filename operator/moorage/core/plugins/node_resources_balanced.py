@@ -20,12 +20,13 @@ from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Prepared, Scores
 from moorage.core.objects import Pod
 from moorage.core.quantities import QuantityError
-from moorage.core.resource_scoring import CPU_AND_MEMORY, ResourceSpec, Share, shares, usage
+from moorage.core.resource_scoring import CPU_AND_MEMORY, ONE, TOP, ZERO, ResourceSpec, Share, shares, usage
 from moorage.core.verdicts import SKIP, SUCCESS, Reason, failed
 
 NAME = "NodeResourcesBalancedAllocation"
-_HALF = MAX_NODE_SCORE // 2
-UNMOVED = _HALF + _HALF // 2
+_WITHOUT_AND_WITH = np.array([[0], [1]])
+_WHOLE = np.array(1.0)
+UNMOVED = MAX_NODE_SCORE * 3 // 4
 """The score of a node whose balance the pod does not change."""
 
 Fractions = npt.NDArray[np.float64]
@@ -77,14 +78,15 @@ class NodeResourcesBalancedAllocation:
         used: list[Fractions] = []
         present: list[npt.NDArray[np.bool_]] = []
         for share, capacity, requested in usage(state, snapshot.nodes, rows, nonzero=False):
-            without_and_with = requested + np.array([[0], [share.amount]])
-            used.append(np.minimum(without_and_with / np.maximum(capacity, 1), 1.0))
-            present.append(capacity != 0)
+            without_and_with = requested + share.amount * _WITHOUT_AND_WITH
+            used.append(np.minimum(without_and_with / np.maximum(capacity, ONE), _WHOLE))
+            present.append(capacity != ZERO)
         if len(used) < 2:
             return np.full(snapshot.nodes.live[rows].size, UNMOVED)
         deviation = pair_deviation(used, present) if len(used) == 2 else deviations(used, present)
-        without, with_pod = ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
-        return _HALF + (_HALF + with_pod - without) // 2
+        without, with_pod = ((_WHOLE - deviation) * TOP).astype(np.int64)
+        scores: Scores = UNMOVED + (with_pod - without) // 2
+        return scores
 
 
 def pair_deviation(used: list[Fractions], present: list[npt.NDArray[np.bool_]]) -> Fractions:
@@ -98,9 +100,12 @@ def deviations(used: list[Fractions], present: list[npt.NDArray[np.bool_]]) -> F
 
     Sums go in the order of the resources and a node with two of them gets the formula for pairs: the last bit may decide the integer.
     """
-    count = np.maximum(np.sum(present, axis=0), 1)
-    mean = sum(fractions * there for fractions, there in zip(used, present, strict=True)) / count
-    squares = sum((fractions - mean) ** 2 * there for fractions, there in zip(used, present, strict=True))
-    highest = np.max([fractions * there for fractions, there in zip(used, present, strict=True)], axis=0)
-    lowest = np.min([np.where(there, fractions, 1.0) for fractions, there in zip(used, present, strict=True)], axis=0)
-    return np.where(count == 2, (highest - lowest) / 2, np.sqrt(squares / count))
+    count = np.maximum(sum(present, np.zeros_like(present[0], np.int64)), ONE)
+    held = [fractions * there for fractions, there in zip(used, present, strict=True)]
+    mean = sum(held) / count
+    squares = sum((fractions - mean) ** 2 * there for fractions, there in zip(held, present, strict=True))
+    result: Fractions = np.sqrt(squares / count)
+    if (pairs := count == 2).any():
+        lowest = np.min([np.where(there, fractions, _WHOLE) for fractions, there in zip(used, present, strict=True)], axis=0)
+        result[:, pairs] = ((np.max(held, axis=0) - lowest) / 2)[:, pairs]
+    return result

@@ -6,6 +6,7 @@ Source: kube-scheduler NodeResourcesFit (v1.36).
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -14,14 +15,14 @@ from annotated_types import Interval
 
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
-from moorage.core.columns.requests import OCCUPIED, PODS, SPECIFIED, SPREAD, allocatable_amounts, is_extended, pod_amounts
+from moorage.core.columns.requests import OCCUPIED, PODS, SPECIFIED, RANKED, allocatable_amounts, is_extended, pod_amounts
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
 from moorage.core.objects import Node, Pod
 from moorage.core.qualified_names import problems
 from moorage.core.quantities import QuantityError
-from moorage.core.resource_scoring import CPU_AND_MEMORY, Column, ResourceSpec, Share, shares, usage
+from moorage.core.resource_scoring import CPU_AND_MEMORY, ONE, TOP, ZERO, Column, ResourceSpec, Share, shares, usage
 from moorage.core.verdicts import SUCCESS, Code, Reason, failed
 
 NAME = "NodeResourcesFit"
@@ -57,7 +58,7 @@ class RequestedToCapacityRatio:
         shape = self.shape or ()
         if not shape:
             return [Violation("shape", None, "at least one point must be specified")]
-        for i, (left, right) in enumerate(zip(shape, shape[1:], strict=False), start=1):
+        for i, (left, right) in enumerate(itertools.pairwise(shape), start=1):
             if left.utilization >= right.utilization:
                 return [Violation(f"shape[{i}].utilization", right.utilization, "values must be sorted in increasing order")]
         return []
@@ -147,16 +148,19 @@ def _makes_room(pod: Pod, event: ClusterEvent) -> bool:
 
 # ---- the plugin ----------------------------------------------------------------------------------------------------------
 
+_FIRST = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
 _PODS_BIT = 1
 _SLOTS = 30
 """A code has a bit for the number of pods and two for each resource: lacking now, lacking on the empty node."""
 
 
 class Wanted(NamedTuple):
-    """A resource that a pod asks for: how much, in the node table's unit."""
+    """A resource that a pod asks for: how much, in the node table's unit, and its bits. Numbers are int64[]."""
 
     resource: str
-    amount: int
+    amount: Column
+    lacking: Column
+    too_small: Column
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -179,16 +183,15 @@ class NodeResourcesFit:
             amounts = pod_amounts(pod, SPECIFIED)
         except QuantityError as error:
             return Prepared(failed(str(error)))
-        wanted = [Wanted(name, amount) for name, amount in amounts.items() if amount and not self.args.ignores(name)]
-        first = ("cpu", "memory", "ephemeral-storage")
-        return Prepared(SUCCESS, tuple(sorted(wanted, key=lambda w: (w.resource not in first, w.resource))))
+        names = [name for name, amount in amounts.items() if amount and not self.args.ignores(name)]
+        names.sort(key=lambda name: (_FIRST.get(name, len(_FIRST)), name))
+        return Prepared(SUCCESS, tuple(_wanted(i, name, amounts[name]) for i, name in enumerate(names)))
 
     def filter(self, state: tuple[Wanted, ...], snapshot: Snapshot, rows: Rows) -> Codes:
         """Bits as ``_SLOTS`` says."""
         nodes = snapshot.nodes
-        codes = (nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]).astype(np.int64)
-        for i, (resource, amount) in enumerate(state):
-            lacking, too_small = _bits(i)
+        codes: Codes = (nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]).astype(np.int64)
+        for resource, amount, lacking, too_small in state:
             index = nodes.resource_index.get(resource)
             if index is None:
                 codes |= lacking | too_small
@@ -201,8 +204,7 @@ class NodeResourcesFit:
     def explain(self, state: tuple[Wanted, ...], code: int) -> tuple[tuple[Reason, str], ...]:
         """One reason for each thing that is lacking."""
         why = [(TOO_MANY_PODS, "")] if code & _PODS_BIT else []
-        for i, (resource, _) in enumerate(state):
-            lacking, too_small = _bits(i)
+        for resource, _, lacking, too_small in state:
             if code & lacking:
                 why.append((TOO_SMALL if code & too_small else INSUFFICIENT, resource))
         return tuple(why)
@@ -211,7 +213,7 @@ class NodeResourcesFit:
         """The resources that count, and the shape as a table."""
         strategy = self.args.scoring_strategy or ScoringStrategy()
         try:
-            counted = shares(strategy.resources, pod_amounts(pod, SPREAD))
+            counted = shares(strategy.resources, pod_amounts(pod, RANKED))
         except QuantityError as error:
             return Prepared(failed(str(error)))
         ratio = strategy.requested_to_capacity_ratio
@@ -226,17 +228,20 @@ class NodeResourcesFit:
             scores, counts = state.rank(capacity, requested + share.amount)
             total += scores * share.weight
             weights += counts * share.weight
-        weights = np.maximum(weights, 1)
-        return (2 * total + weights) // (2 * weights) if state.table is not None else total // weights
+        weights = np.maximum(weights, ONE)
+        if state.table is not None:
+            total += weights // 2  # a shape's mean is rounded, the other strategies drop the fraction
+        mean: Scores = total // weights
+        return mean
 
 
 # ---- pure helpers ----------------------------------------------------------------------------------------------------------
 
 
-def _bits(i: int) -> tuple[int, int]:
-    """The i-th resource's bits. Those from the last slot on share it: then all of them are named, in a pod that asks for so many."""
+def _wanted(i: int, resource: str, amount: int) -> Wanted:
+    """The i-th resource. Those from the last slot on share it: in a pod that asks for so many, then all of them are named."""
     slot = min(i, _SLOTS - 1)
-    return 2 << 2 * slot, 4 << 2 * slot
+    return Wanted(resource, np.array(amount), np.array(2 << 2 * slot), np.array(4 << 2 * slot))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -249,26 +254,28 @@ class Ranking:
 
     def rank(self, capacity: Column, requested: Column) -> tuple[Scores, npt.NDArray[np.bool_]]:
         """One resource's score on each node and whether it counts there. A node that has none of it is not judged by it."""
-        present = capacity != 0
-        divisor = np.maximum(capacity, 1)
+        present = capacity != ZERO
+        divisor = np.maximum(capacity, ONE)
         if self.type == "LeastAllocated":
-            return np.maximum(capacity - requested, 0) * MAX_NODE_SCORE // divisor, present
-        used = np.minimum(requested, capacity) * MAX_NODE_SCORE // divisor
+            return np.maximum(capacity - requested, ZERO) * TOP // divisor, present
+        used = np.minimum(requested, capacity) * TOP // divisor
         if self.table is None:
             return used, present
-        scores = self.table[used] * present
-        return scores, scores > 0
+        scores = self.table.take(used) * present
+        return scores, scores > ZERO
 
 
 def shape_table(shape: tuple[UtilizationShapePoint, ...]) -> Column:
-    """int64[101]: the score at each percent of utilization, 0..100. Divisions drop the fraction, as Go's do."""
-    scores = [MAX_NODE_SCORE // 10 * point.score for point in shape]
-    points = list(zip((point.utilization for point in shape), scores, strict=True))
-    table = np.empty(MAX_NODE_SCORE + 1, np.int64)
-    for percent in range(MAX_NODE_SCORE + 1):
-        table[percent] = points[-1][1]
-        for (left, low), (right, high) in zip([(-1, scores[0]), *points], points, strict=False):
-            if percent <= right:
-                table[percent] = low + int((high - low) * (percent - left) / (right - left))
-                break
-    return table
+    """int64[101]: the score, 0..100, at each percent of utilization."""
+    points = [(point.utilization, point.score * MAX_NODE_SCORE // 10) for point in shape]
+    return np.array([_height(points, percent) for percent in range(MAX_NODE_SCORE + 1)])
+
+
+def _height(points: list[tuple[int, int]], percent: int) -> int:
+    """The height of the line through the points; a fraction is dropped towards zero from the left point's height, as Go does."""
+    left, low = points[0]
+    for right, high in points:
+        if percent <= right:
+            return low + int((high - low) * (percent - left) / (right - left)) if right > left else high
+        left, low = right, high
+    return low
