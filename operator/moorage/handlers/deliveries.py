@@ -1,0 +1,86 @@
+"""Deliveries: which state of each object has reached the engine, whoever brought it.
+
+Kopf brings most of them. It has two gaps that nobody would notice: a watcher that has died says nothing, and a list that it makes
+anew (after a 410) tells of no object that vanished meanwhile. So ``comparing`` lists both kinds from time to time and hands over what
+Kopf owes. Both ways end here, and an older state never follows a newer one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+Body: TypeAlias = Mapping[str, Any]
+"""An object as the API server sent it."""
+
+
+class Receiver(Protocol):
+    """The part of the engine that handlers talk to. All of it is synchronous, cheap and level-triggered."""
+
+    def profile_seen(self, name: str, body: Body | None) -> None:
+        """A SchedulerProfile is in this state; None: it is gone."""
+
+    def plugin_config_seen(self, name: str, body: Body | None) -> None:
+        """A PluginConfig is in this state; None: it is gone."""
+
+    def listed(self) -> None:
+        """Every object of both kinds has been seen once."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listing:
+    """All objects of one kind at one moment, and that moment's resource version."""
+
+    version: int
+    objects: Mapping[str, Body]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Delivered:
+    version: int
+    exists: bool
+
+
+class Deliveries:
+    """Those of one kind. ``plural`` is its name in paths, ``tell`` the engine's method for it."""
+
+    def __init__(self, plural: str, tell: Callable[[str, Body | None], None]) -> None:
+        self.plural = plural
+        self._tell = tell
+        self._delivered: dict[str, _Delivered] = {}
+
+    def take(self, body: Body, deleted: bool) -> None:
+        """An object is in this state, or was until it was deleted."""
+        self._hand_over(body["metadata"]["name"], version_of(body), None if deleted else body)
+
+    def owed(self, listing: Listing) -> list[str]:
+        """Names of objects whose state at the time of ``listing``, or a later one, has not been delivered."""
+        changed = [name for name, body in listing.objects.items() if version_of(body) > self._version(name)]
+        vanished = [
+            name
+            for name, last in self._delivered.items()
+            if last.exists and last.version <= listing.version and name not in listing.objects
+        ]
+        return changed + vanished
+
+    def make_up(self, listing: Listing) -> None:
+        """Deliver what is owed."""
+        for name in self.owed(listing):
+            body = listing.objects.get(name)
+            self._hand_over(name, listing.version if body is None else version_of(body), body)
+
+    def _hand_over(self, name: str, version: int, body: Body | None) -> None:
+        if version <= self._version(name):
+            return
+        self._delivered[name] = _Delivered(version, body is not None)
+        self._tell(name, body)
+
+    def _version(self, name: str) -> int:
+        last = self._delivered.get(name)
+        return last.version if last is not None else 0
+
+
+def version_of(body: Body) -> int:
+    """The object's resourceVersion: the API promises that those of one resource can be compared as integers."""
+    return int(body["metadata"]["resourceVersion"])

@@ -1,0 +1,22 @@
+"""The handler for PluginConfigs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import kopf
+
+from moorage.handlers.deliveries import Deliveries, Receiver
+
+PLURAL = "pluginconfigs"
+
+
+def register(registry: kopf.OperatorRegistry, group: str, version: str, receiver: Receiver) -> Deliveries:
+    """Make ``receiver`` hear of every PluginConfig."""
+    configs = Deliveries(PLURAL, receiver.plugin_config_seen)
+
+    @kopf.on.event(group, version, PLURAL, registry=registry)
+    async def plugin_config(event: kopf.RawEvent, **_: Any) -> None:
+        configs.take(event["object"], deleted=event["type"] == "DELETED")
+
+    return configs

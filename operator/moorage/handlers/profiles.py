@@ -1,0 +1,22 @@
+"""The handler for SchedulerProfiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import kopf
+
+from moorage.handlers.deliveries import Deliveries, Receiver
+
+PLURAL = "schedulerprofiles"
+
+
+def register(registry: kopf.OperatorRegistry, group: str, version: str, receiver: Receiver) -> Deliveries:
+    """Make ``receiver`` hear of every SchedulerProfile."""
+    profiles = Deliveries(PLURAL, receiver.profile_seen)
+
+    @kopf.on.event(group, version, PLURAL, registry=registry)
+    async def scheduler_profile(event: kopf.RawEvent, **_: Any) -> None:
+        profiles.take(event["object"], deleted=event["type"] == "DELETED")
+
+    return profiles
