@@ -79,8 +79,10 @@ class Plugin(Protocol):
     """What every decider is: a hashable value with a name (equal plugins have equal arguments and share their columns)."""
 
     name: ClassVar[str]
-    wakes: ClassVar[tuple[Wake, ...]]
-    """The cluster events that may free a pod which this plugin refused."""
+
+    @property
+    def wakes(self) -> tuple[Wake, ...]:
+        """The cluster events that may free a pod which this plugin refused; a ClassVar, unless hints need the arguments."""
 
 
 @runtime_checkable

@@ -1,0 +1,62 @@
+"""Selecting rows: predicates over many rows of the node table, each distinct value judged once.
+
+Labels and taints are dictionary-coded, so the question about 5,000 nodes is a question about the few values that they have.
+Asked about one row, the usual case, it is one judgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.labels import ABSENT
+from moorage.core.columns.node_table import NodeTable, Rows
+from moorage.core.label_selectors import Condition
+from moorage.core.predicates import NODE_NAME, NodeTerm, NodeTerms
+
+Answers = npt.NDArray[np.int64]
+"""int64[len(rows)]"""
+
+
+def judge_each(codes: npt.NDArray[np.int32], judge: Callable[[int], int]) -> Answers:
+    """``judge`` of each row's code, asked once per distinct code. int32[rows] -> int64[rows]."""
+    if codes.size == 1:
+        return np.array([judge(int(codes[0]))], np.int64)
+    frequencies = np.bincount(codes)
+    distinct = np.flatnonzero(frequencies)
+    answers = np.zeros(frequencies.size, np.int64)
+    answers[distinct] = [judge(code) for code in distinct.tolist()]
+    return answers[codes]
+
+
+def rows_matching(terms: NodeTerms, nodes: NodeTable, rows: Rows) -> Answers:
+    """1 where a node matches any of the terms, else 0."""
+    matching = np.zeros(nodes.live[rows].size, np.int64)
+    for term in terms:
+        matching |= _rows_of(term, nodes, rows)
+    return matching
+
+
+def _rows_of(term: NodeTerm, nodes: NodeTable, rows: Rows) -> Answers:
+    matching = np.ones(nodes.live[rows].size, np.int64)
+    for condition in term.labels:
+        matching &= _label_holds(condition, nodes, rows)
+    for condition in term.fields:
+        matching &= _field_holds(condition, nodes, rows)
+    return matching
+
+
+def _label_holds(condition: Condition, nodes: NodeTable, rows: Rows) -> Answers:
+    column = nodes.labels.column(condition.key)
+    return judge_each(column.codes[rows], lambda code: condition.holds(None if code == ABSENT else column.values[code]))
+
+
+def _field_holds(condition: Condition, nodes: NodeTable, rows: Rows) -> Answers:
+    """In or NotIn with one value; a field other than the name reads as ""."""
+    if condition.key != NODE_NAME:
+        return np.full(nodes.live[rows].size, condition.holds(""), np.int64)
+    (name,) = condition.values
+    named = np.arange(nodes.rows)[rows] == nodes.row_of.get(name, -1)
+    return np.asarray(named if condition.operator == "In" else ~named, np.int64)

@@ -1,0 +1,74 @@
+"""The plugins in the tree, in kube-scheduler's default order, and the presets made of them.
+
+Plugins that are not built yet are missing from both; docs/limits.md names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from moorage.core.framework.interfaces import Point
+from moorage.core.framework.presets import Preset
+from moorage.core.framework.registry import PluginSpec
+from moorage.core.plugins import (
+    image_locality,
+    node_affinity,
+    node_names,
+    node_ports,
+    node_resources_balanced,
+    node_resources_fit,
+    node_unschedulable,
+    priority_sort,
+    scheduling_gates,
+    taint_toleration,
+)
+
+DEFAULT_BINDER = "DefaultBinder"
+
+INTREE: tuple[PluginSpec, ...] = (
+    PluginSpec(scheduling_gates.NAME, scheduling_gates.SchedulingGates),
+    PluginSpec(priority_sort.NAME, priority_sort.PrioritySort),
+    PluginSpec(node_unschedulable.NAME, node_unschedulable.NodeUnschedulable),
+    PluginSpec(node_names.NAME, node_names.NodeName),
+    PluginSpec(taint_toleration.NAME, taint_toleration.TaintToleration, weight=3),
+    PluginSpec(node_affinity.NAME, node_affinity.NodeAffinity, node_affinity.NodeAffinityArgs, weight=2),
+    PluginSpec(node_ports.NAME, node_ports.NodePorts),
+    PluginSpec(node_resources_fit.NAME, node_resources_fit.NodeResourcesFit, node_resources_fit.NodeResourcesFitArgs),
+    PluginSpec(
+        node_resources_balanced.NAME,
+        node_resources_balanced.NodeResourcesBalancedAllocation,
+        node_resources_balanced.NodeResourcesBalancedAllocationArgs,
+    ),
+    PluginSpec(image_locality.NAME, image_locality.ImageLocality),
+    PluginSpec(DEFAULT_BINDER, None, acts_at=frozenset({Point.BIND})),
+)
+
+_ALL = tuple((spec.name, spec.weight) for spec in INTREE)
+_LEADING = 10
+"""A weight that outdoes all others of a preset together, TaintToleration's 3 and NodeAffinity's 2 included."""
+
+
+def _led_by_resources(*without: str) -> tuple[tuple[str, int], ...]:
+    """All plugins but some, with NodeResourcesFit's score above the others'."""
+    return tuple((name, _LEADING if name == node_resources_fit.NAME else weight) for name, weight in _ALL if name not in without)
+
+
+_MOST_ALLOCATED = node_resources_fit.NodeResourcesFitArgs(scoring_strategy=node_resources_fit.ScoringStrategy("MostAllocated"))
+
+PRESETS: Mapping[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        # As kube-scheduler without a configuration.
+        Preset("Default", _ALL),
+        # Fill nodes up, so that others empty. What draws pods elsewhere is left out: evenness, and images that are there already.
+        Preset(
+            "BinPack",
+            _led_by_resources(node_resources_balanced.NAME, image_locality.NAME),
+            {node_resources_fit.NAME: _MOST_ALLOCATED},
+        ),
+        # Load nodes alike. ImageLocality is left out: it draws pods of one image together.
+        Preset("Spread", _led_by_resources(image_locality.NAME)),
+        # Any node that fits.
+        Preset("NoScoring", _ALL, without={Point.SCORE: ("*",)}),
+    )
+}

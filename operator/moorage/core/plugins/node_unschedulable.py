@@ -1,0 +1,61 @@
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate that. Source: kube-scheduler NodeUnschedulable (v1.36)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import Codes
+from moorage.core.objects import Node, Pod, Taint
+from moorage.core.predicates import tolerates
+from moorage.core.verdicts import Code, Reason
+
+NAME = "NodeUnschedulable"
+CORDONED = Reason("NodeUnschedulable", "node(s) were unschedulable", Code.UNRESOLVABLE)
+CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+"""What a pod has to tolerate to go to a cordoned node, whether the node carries this taint or not."""
+
+
+def _tolerates_cordon(pod: Pod) -> bool:
+    return any(tolerates(toleration, CORDON) for toleration in pod.spec.tolerations or ())
+
+
+def _is_uncordoned(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether a node takes pods and did not before."""
+    old, new = event.old, event.new
+    if not isinstance(new, Node) or new.spec.unschedulable:
+        return False
+    return not isinstance(old, Node) or bool(old.spec.unschedulable)
+
+
+def _tolerates_now(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether it is this pod that changed and it tolerates a cordon now."""
+    new = event.new
+    return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and _tolerates_cordon(new)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeUnschedulable:
+    """Passes nodes that are not cordoned, and all of them for a pod that tolerates it."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (CORDONED,)
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.TAINTS})
+    wakes: ClassVar[tuple[Wake, ...]] = (
+        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_uncordoned),
+        Wake(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now),
+    )
+
+    def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
+        """1 for cordoned nodes."""
+        cordoned = snapshot.nodes.unschedulable[rows].astype(np.int64)
+        return cordoned * (not _tolerates_cordon(state))
+
+    def explain(self, state: Pod, code: int) -> tuple[tuple[Reason, str], ...]:
+        """The only reason there is."""
+        return ((CORDONED, ""),)

@@ -1,0 +1,26 @@
+"""PrioritySort: the pod with the highest priority goes first, among equals the one queued first. Source: kube-scheduler (v1.36)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from moorage.core.cluster_events import Wake
+from moorage.core.framework.interfaces import SortKey
+from moorage.core.objects import Pod, priority
+from moorage.core.verdicts import Reason
+
+NAME = "PrioritySort"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PrioritySort:
+    """Orders the active queue."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = ()
+    wakes: ClassVar[tuple[Wake, ...]] = ()
+
+    def sort_key(self, pod: Pod, queued_at: float) -> SortKey:
+        """(-priority, seconds)."""
+        return -priority(pod), queued_at

@@ -1,0 +1,32 @@
+"""SchedulingGates: a pod with scheduling gates stays out of the queue until the last of them is gone. Source: kube-scheduler (v1.36)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.objects import Pod
+from moorage.core.verdicts import SUCCESS, Code, Reason, Status
+
+NAME = "SchedulingGates"
+GATED = Reason("SchedulingGated", "waiting for scheduling gates: [{}]", Code.UNRESOLVABLE)
+
+
+def _is_about(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether it is this pod that lost its gates."""
+    return isinstance(event.new, Pod) and event.new.metadata.uid == pod.metadata.uid
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SchedulingGates:
+    """Holds gated pods back."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (GATED,)
+    wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_about),)
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        """Names the gates in the order in which the pod has them."""
+        gates = " ".join(gate.name for gate in pod.spec.scheduling_gates or ())
+        return Status(GATED.code, (GATED.text.replace("{}", gates),)) if gates else SUCCESS

@@ -1,0 +1,32 @@
+"""Files of vectors: one family a file, one case a line (``NodeName.jsonl``, or ``NodeName.jsonl.gz``)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+Case: TypeAlias = dict[str, Any]
+
+CASES = Path(__file__).with_name("cases")
+"""The copies that belong to this repository."""
+
+
+def family_files(folder: Path) -> dict[str, Path]:
+    """The folder's families by name, sorted."""
+    files = [path for path in folder.iterdir() if path.name.endswith((".jsonl", ".jsonl.gz"))]
+    return {path.name.split(".")[0]: path for path in sorted(files)}
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """The cases of one family."""
+    raw = path.read_bytes()
+    text = gzip.decompress(raw) if path.suffix == ".gz" else raw
+    yield from map(json.loads, text.splitlines())
+
+
+def write_cases(path: Path, text: bytes) -> None:
+    """Compress a family such that equal cases make equal files."""
+    path.write_bytes(gzip.compress(text, mtime=0))

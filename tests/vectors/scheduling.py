@@ -1,0 +1,137 @@
+"""Scheduling cases: one pod, a cluster, a profile; what each plugin says of each node, and the decision."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.requests import pod_requests
+from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
+from moorage.core.framework.blueprint import Blueprint, texts
+from moorage.core.objects import Node, NodeStatus, ObjectMeta, Pod
+from moorage.core.verdicts import Code, Status
+from tests.vectors.files import Case
+from tests.vectors.profiles import revision_of
+
+
+def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
+    """All that a scheduling case expects. With ``rows``, nodes get row numbers in another order and pods come before them."""
+    scheduler = Scheduler(_cluster(case.get("objects", {}), rows))
+    pod = msgspec.convert(case["pod"], Pod)
+    revision = revision_of(case["profile"])
+    outcome = decide(pod, revision, scheduler)
+    blueprint = scheduler.runner.blueprint(pod, revision)
+    snapshot = scheduler.snapshot
+    found: dict[str, Any] = {"nodeOrder": list(snapshot.nodes.order.names), "preFilter": _prefilter(blueprint)}
+    if blueprint.verdict[1].code is Code.SUCCESS:
+        found["filter"] = {name: _filter(blueprint, row) for name, row in snapshot.nodes.row_of.items()}
+        feasible = sorted(blueprint.feasible().tolist())
+        if feasible and blueprint.scores:
+            found |= _scores(blueprint, blueprint.refresh_scores(snapshot), {snapshot.nodes.names[row]: row for row in feasible})
+    if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
+        found["fitError"] = outcome.message
+    return _agree(found, outcome)
+
+
+def _cluster(objects: dict[str, Any], rows: random.Random | None) -> Cache:
+    cache = Cache()
+    nodes = [msgspec.convert(node, Node) for node in objects.get("nodes", ())]
+    pods = [msgspec.convert(pod, Pod) for pod in objects.get("pods", ())]
+    if rows is not None:
+        _scramble_rows(cache, len(nodes), rows)
+        rows.shuffle(pods)
+        _observe(cache, pods)
+    for node in nodes:
+        cache.put_node(node)
+    if rows is None:
+        _observe(cache, pods)
+    return cache
+
+
+def _observe(cache: Cache, pods: list[Pod]) -> None:
+    for pod in pods:
+        if pod.spec.node_name:
+            cache.observe(pod, pod_requests(pod))
+
+
+def _scramble_rows(cache: Cache, count: int, rows: random.Random) -> None:
+    """Leave free rows behind in an order of chance; the next nodes take them."""
+    names = [f"passing-{i}" for i in range(count + 2)]
+    for name in names:
+        cache.put_node(Node(ObjectMeta(name=name), status=NodeStatus(allocatable={"cpu": "1"})))
+    rows.shuffle(names)
+    for name in names:
+        cache.remove_node(name)
+
+
+def _prefilter(blueprint: Blueprint) -> dict[str, Any]:
+    plugin, status = blueprint.verdict
+    skipped = []
+    for name, column in blueprint.preparing.items():
+        if not column.takes_part:
+            skipped.append(name)
+        if name == plugin and status.code is not Code.UNSCHEDULABLE:
+            break
+    found = _status(plugin, status)
+    if status.code is Code.SUCCESS and skipped and len(skipped) == len(blueprint.preparing):
+        found["code"] = "Skip"
+    if skipped:
+        found["skipped"] = sorted(skipped)
+    narrowed = [column.prepared.names for column in blueprint.preparing.values() if column.prepared.names is not None]
+    if narrowed and status.code is Code.SUCCESS:
+        found["nodeNames"] = sorted(frozenset.intersection(*narrowed))
+    return found
+
+
+def _filter(blueprint: Blueprint, row: int) -> dict[str, Any] | None:
+    """Who refuses this node first, whether preFilter left it in or not."""
+    for name, column in blueprint.filters.items():
+        if column.takes_part and (code := int(column.values[row])):
+            why = column.plugin.explain(column.prepared.state, code)  # type: ignore[attr-defined]  # a filter plugin
+            hopeless = any(reason.code is Code.UNRESOLVABLE for reason, _ in why)
+            return _status(name, Status(Code.UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(texts(why))))
+    return None
+
+
+def _status(plugin: str, status: Status) -> dict[str, Any]:
+    found: dict[str, Any] = {"code": status.code.value}
+    if plugin:
+        found["plugin"] = plugin
+    if status.reasons:
+        found["reasons"] = list(status.reasons)
+    return found
+
+
+def _scores(blueprint: Blueprint, status: Status, feasible: dict[str, int]) -> dict[str, Any]:
+    if status.code is not Code.SUCCESS:
+        return {"scoreError": _status("", status)}
+    rows = blueprint.feasible()
+    scores = {}
+    for name, part in blueprint.scores.items():
+        if part.column.takes_part:
+            normalized = dict(zip(rows.tolist(), part.normalize(rows).tolist(), strict=True))
+            scores[name] = {
+                "raw": {node: int(part.column.values[row]) for node, row in feasible.items()},
+                "normalized": {node: normalized[row] for node, row in feasible.items()},
+                "weight": part.weight,
+            }
+    total = {node: int(blueprint.totals[row]) for node, row in feasible.items()}
+    best = sorted(node for node in total if total[node] == max(total.values()))
+    found: dict[str, Any] = {"scores": scores, "total": total, "best": best}
+    if skipped := sorted(name for name, part in blueprint.scores.items() if not part.column.takes_part):
+        found["preScoreSkipped"] = skipped
+    return found
+
+
+def _agree(found: dict[str, Any], outcome: Placement | Diagnosis) -> dict[str, Any]:
+    """What was found, unless the cycle's outcome is at odds with it."""
+    if isinstance(outcome, Placement):
+        candidates = found.get("best", [node for node, refusal in found["filter"].items() if refusal is None])
+        if outcome.node not in candidates:
+            raise AssertionError(f"the cycle chose {outcome.node}, which is not among {candidates}")
+    elif outcome.code is Code.ERROR and outcome.message not in found.get("scoreError", found["preFilter"])["reasons"]:
+        raise AssertionError(f"the cycle failed with {outcome.message!r}, which no plugin said")
+    return found
