@@ -1,0 +1,290 @@
+"""Supervising: in which order the parts start, what ends the process, and how it ends.
+
+1. Kopf starts; then our signal handlers are set, over Kopf's; then HTTP, feeds, events and the engine.
+2. A standby does all of this and waits for the lease, with warm caches.
+3. With the lease: wait for the first lists, wait until the watches have reached what the API server holds *now*, read the stored
+   revisions anew, decide. Nothing is bound before.
+
+The end, by what caused it:
+
+* SIGTERM, SIGINT: stop deciding, let the bindings in flight end (bounded), send the events, give the lease back; status 0. A second
+  signal ends the process at once, with 1.
+* The lease is lost: nothing may be written any more, so the process ends at once, with 1.
+* Any task that should run for ever ends: as for a signal, but with 1. A process without one of its parts must not look alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import enum
+import gc
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from moorage.ports.errors import EdgeError
+from moorage.ports.kube import Elector, Feed, Leadership
+from moorage.ports.surroundings import Clock
+
+log = logging.getLogger(__name__)
+
+SETTLE_SECONDS = 15.0
+"""For bindings in flight at the end: the time-out of one request. With the other two below the 30 s that a pod has to end."""
+FLUSH_SECONDS = 3.0
+CLOSE_SECONDS = 7.0
+"""For all that is closed after the lease was given back."""
+POLL = 0.05
+RETRY_SECONDS = 1.0
+
+
+class LeaseLost(Exception):
+    """Another replica leads, or may lead, from now on."""
+
+
+class Engine(Protocol):
+    """The engine's life (``moorage.engine.engine.Engine``)."""
+
+    async def restore(self) -> None:
+        """Read the stored revisions."""
+
+    async def run(self) -> None:
+        """All of its tasks."""
+
+    def lead(self, leadership: Callable[[], Leadership | None]) -> None:
+        """Start deciding."""
+
+    async def settle(self, seconds: float) -> None:
+        """Stop deciding, wait for bindings in flight."""
+
+
+class Events(Protocol):
+    """The life of an event sink."""
+
+    async def run(self) -> None:
+        """Send."""
+
+    async def flush(self, seconds: float) -> None:
+        """Wait until all is sent."""
+
+
+class Kopf(Protocol):
+    """``moorage.handlers.registration.Running``."""
+
+    @property
+    def tasks(self) -> Collection[asyncio.Task[Any]]:
+        """Its root tasks."""
+
+    async def stop(self) -> None:
+        """End them."""
+
+
+class Server(Protocol):
+    """Health and metrics."""
+
+    async def start(self) -> int:
+        """Listen; returns the port."""
+
+    async def stop(self) -> None:
+        """Stop listening."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parts:
+    """What is supervised. ``background`` are further tasks that should run for ever; ``close`` ends the connections."""
+
+    clock: Clock
+    elector: Elector
+    engine: Engine
+    feeds: Sequence[Feed]
+    events: Events
+    server: Server
+    start_kopf: Callable[[], Awaitable[Kopf]]
+    background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
+    close: Callable[[], Awaitable[None]]
+
+
+class Phase(enum.Enum):
+    """How far this replica is."""
+
+    STARTING = "starting"
+    STANDBY = "standby"
+    CATCHING_UP = "catching up"
+    LEADING = "leading"
+    STOPPING = "stopping"
+
+
+class Supervisor:
+    """Runs one replica from start to end. ``abort`` is what a second signal calls."""
+
+    def __init__(self, parts: Parts, abort: Callable[[int], object] = os._exit) -> None:
+        self.phase = Phase.STARTING
+        self._parts = parts
+        self._abort = abort
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._stop = asyncio.Event()
+        self._restored = asyncio.Event()
+
+    def dead(self) -> list[str]:
+        """Names of tasks that have ended although they should not."""
+        return [name for name, task in self._tasks.items() if task.done()] if self.phase is not Phase.STOPPING else []
+
+    async def run(self) -> int:
+        """Returns the exit status."""
+        kopf = await self._parts.start_kopf()
+        try:
+            with self._signals():
+                port = await self._parts.server.start()
+                log.info("health and metrics are served", extra={"port": port})
+                self._spawn(kopf)
+                return await self._watch()
+        finally:
+            self.phase = Phase.STOPPING
+            await self._close(kopf)
+
+    # ---- the tasks ---------------------------------------------------------------------------------------------------------
+
+    def _spawn(self, kopf: Kopf) -> None:
+        parts = self._parts
+        runs: dict[str, Coroutine[Any, Any, None]] = {f"feed of {feed.resource}": feed.run() for feed in parts.feeds}
+        runs |= {"events": parts.events.run(), "engine": self._engine(), "leadership": self._lead()}
+        runs |= {name: run() for name, run in parts.background.items()}
+        self._tasks = {f"Kopf's {task.get_name()}": task for task in kopf.tasks}
+        self._tasks |= {name: asyncio.create_task(run, name=name) for name, run in runs.items()}
+
+    async def _engine(self) -> None:
+        await self._restore()
+        self._restored.set()
+        await self._parts.engine.run()
+
+    async def _lead(self) -> None:
+        """Wait for the lease, decide, and raise when the lease is lost."""
+        parts, elector = self._parts, self._parts.elector
+        synced = asyncio.create_task(self._first_sync(), name="first sync")
+        self.phase = Phase.STANDBY
+        await elector.acquire()
+        self.phase = Phase.CATCHING_UP
+        log.info("the lease is held", extra={"leader": elector.identity})
+        hold = asyncio.create_task(elector.hold(), name="hold the lease")
+        start = asyncio.create_task(self._start_leading(synced), name="start leading")
+        try:
+            # The lease is renewed from the beginning: first lists of a large cluster may take longer than it lasts.
+            done, _ = await asyncio.wait({hold, start}, return_when=asyncio.FIRST_COMPLETED)
+            if hold not in done:
+                await start
+                parts.engine.lead(lambda: elector.leadership)
+                self.phase = Phase.LEADING
+                log.info("leading", extra={"leader": elector.identity})
+            await hold
+        finally:
+            for task in (hold, start, synced):
+                task.cancel()
+        raise LeaseLost("the lease is lost")
+
+    async def _start_leading(self, synced: asyncio.Task[None]) -> None:
+        await self._restored.wait()
+        await synced
+        await asyncio.gather(*(feed.catch_up() for feed in self._parts.feeds))
+        # The leader before us may have stored newer ones since our start.
+        await self._restore()
+
+    async def _first_sync(self) -> None:
+        while not all(feed.synced for feed in self._parts.feeds):
+            await self._parts.clock.sleep(POLL)
+        quiet_collector()
+
+    async def _restore(self) -> None:
+        """Read the stored revisions, however long that takes: without them a bad spec would have no last good one."""
+        while True:
+            try:
+                return await self._parts.engine.restore()
+            except EdgeError as error:
+                log.warning("the stored revisions could not be read, next attempt in %.1f s: %s", RETRY_SECONDS, error)
+            await self._parts.clock.sleep(RETRY_SECONDS)
+
+    # ---- the end -----------------------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> int:
+        """Wait for a reason to end, and end as it demands."""
+        stop = asyncio.create_task(self._stop.wait(), name="signal")
+        done, _ = await asyncio.wait({stop, *self._tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        ended = {name: task for name, task in self._tasks.items() if task in done}
+        for name, task in ended.items():
+            _tell_end(name, task)
+        lost = any(not task.cancelled() and isinstance(task.exception(), LeaseLost) for task in ended.values())
+        if not lost:
+            await self._wind_down()
+        return 1 if ended else 0
+
+    async def _wind_down(self) -> None:
+        """End in order, while this replica may still write."""
+        self.phase = Phase.STOPPING
+        await self._parts.engine.settle(SETTLE_SECONDS)
+        await self._parts.events.flush(FLUSH_SECONDS)
+        # Nobody may renew what is given back.
+        await _cancelled([self._tasks["leadership"]], CLOSE_SECONDS)
+        await self._parts.elector.release()
+
+    async def _close(self, kopf: Kopf) -> None:
+        """End what is left; nothing of it may hold up the end of the process."""
+        kopfs = set(kopf.tasks)
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await _cancelled([task for task in self._tasks.values() if task not in kopfs], CLOSE_SECONDS)
+                await kopf.stop()
+                await self._parts.server.stop()
+                await self._parts.close()
+        except TimeoutError:
+            log.warning("not everything could be closed within %.0f s", CLOSE_SECONDS)
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled, number)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    def _signalled(self, number: signal.Signals) -> None:
+        if self._stop.is_set():
+            self._abort(1)
+        log.info("%s: ending", number.name)
+        self._stop.set()
+
+
+def quiet_collector() -> None:
+    """Keep Python's cycle collector from pausing the loop.
+
+    What the first lists brought stays for as long as its pods and nodes do and holds no cycles: frozen, it is never looked at again.
+    The default threshold of 700 new containers would start a collection every few decisions; what leaks in cycles here (tracebacks,
+    finished tasks) is little, so a collection every 50,000 is enough.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
+async def _cancelled(tasks: Collection[asyncio.Task[Any]], seconds: float) -> None:
+    """Cancel them and wait, at most so long, until they are done."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=seconds)
+
+
+def _tell_end(name: str, task: asyncio.Task[Any]) -> None:
+    """Say which task ended the process, and why."""
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, LeaseLost):
+        log.error("%s: ending at once", error)
+    elif error is not None:
+        log.critical("%s failed, so this process ends: %s", name, error, exc_info=error)
+    else:
+        log.critical("%s ended although it should run for ever, so this process ends", name)

@@ -1,0 +1,374 @@
+"""Start order, hand-over and the ways to end, with fakes for every part."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from moorage.apps import supervising
+from moorage.apps.supervising import Parts, Phase, Supervisor
+from moorage.ports.errors import Retryable
+from moorage.ports.kube import Leadership
+from tests.fakes.clocks import EagerClock, settle
+from tests.fakes.kube import ScriptedFeed
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """Give the collector of the test process back as it was."""
+    before = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
+
+
+async def forever() -> None:
+    """A task that does what a root task should."""
+    await asyncio.get_running_loop().create_future()
+
+
+class FakeParts:
+    """Everything that a Supervisor runs; ``told`` keeps what was called, in order."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.granted, self.lost, self.died = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.in_flight: asyncio.Event | None = None
+        self.restores: list[Exception] = []
+        self.feeds = [ScriptedFeed("pods"), ScriptedFeed("nodes")]
+        self.tasks: list[asyncio.Task[Any]] = []
+        self.background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"background": self.dying}
+        self.aborted: list[int] = []
+        self.identity = "me"
+        self.holding = False
+        self.leadership = Leadership("me", "", 0, "")
+        self.supervisor = Supervisor(self.parts(), self.aborted.append)
+
+    def parts(self) -> Parts:
+        """As apps would build them."""
+        return Parts(EagerClock(), self, self, self.feeds, _Events(self), _Server(self), self.start_kopf, self.background, self.close)
+
+    def synced(self) -> None:
+        """Every list is in, every watch up to date."""
+        for feed in self.feeds:
+            feed.synced = True
+            feed.caught_up.set()
+
+    async def dying(self) -> None:
+        """A background task that ends with an error when the test says so."""
+        await self.died.wait()
+        raise RuntimeError("a bug")
+
+    # ---- the elector ----
+
+    async def acquire(self) -> None:
+        """When the test grants it."""
+        await self.granted.wait()
+        self.told.append("acquired")
+
+    async def hold(self) -> None:
+        """Until the test takes it away."""
+        self.holding = True
+        try:
+            await self.lost.wait()
+        finally:
+            self.holding = False
+
+    async def release(self) -> None:
+        """Given back; whoever still held it would take it again."""
+        self.told.append("released while held" if self.holding else "released")
+
+    # ---- the engine ----
+
+    async def restore(self) -> None:
+        """Fails as often as scripted."""
+        if self.restores:
+            raise self.restores.pop(0)
+        self.told.append("restored")
+
+    async def run(self) -> None:
+        """The engine's tasks."""
+        self.told.append("engine runs")
+        await forever()
+
+    def lead(self, leadership: Callable[[], Leadership | None]) -> None:
+        """It may decide."""
+        assert leadership() is self.leadership
+        self.told.append("leads")
+
+    async def settle(self, seconds: float) -> None:
+        """As long as a binding is in flight."""
+        self.told.append("settles")
+        if self.in_flight is not None:
+            async with asyncio.timeout(seconds):
+                await self.in_flight.wait()
+        self.told.append("settled")
+
+    # ---- Kopf and the rest ----
+
+    async def start_kopf(self) -> FakeParts:
+        """Kopf, which takes the signals as the real one does."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.told.append, "Kopf got the signal")
+        self.tasks = [asyncio.create_task(forever(), name="watcher")]
+        return self
+
+    async def stop(self) -> None:
+        """Kopf's end."""
+        self.told.append("Kopf stopped")
+        for task in self.tasks:
+            task.cancel()
+
+    async def close(self) -> None:
+        """The connections' end."""
+        self.told.append("closed")
+
+
+class _Events:
+    def __init__(self, parts: FakeParts) -> None:
+        self._parts = parts
+
+    async def run(self) -> None:
+        await forever()
+
+    async def flush(self, seconds: float) -> None:
+        self._parts.told.append("events flushed")
+
+
+class _Server:
+    def __init__(self, parts: FakeParts) -> None:
+        self._parts = parts
+
+    async def start(self) -> int:
+        self._parts.told.append("serves")
+        return 1
+
+    async def stop(self) -> None:
+        self._parts.told.append("server stopped")
+
+
+def run(scenario: Callable[[FakeParts], Coroutine[Any, Any, None]]) -> tuple[int, FakeParts]:
+    """Run a supervisor while ``scenario`` moves its parts; gives the exit status."""
+
+    async def both() -> tuple[int, FakeParts]:
+        parts = FakeParts()
+        supervised = asyncio.create_task(parts.supervisor.run())
+        await settle()
+        await scenario(parts)
+        async with asyncio.timeout(5):
+            return await supervised, parts
+
+    return asyncio.run(both())
+
+
+async def leading(parts: FakeParts) -> None:
+    """Get as far as deciding."""
+    parts.synced()
+    parts.granted.set()
+    async with asyncio.timeout(5):
+        while parts.supervisor.phase is not Phase.LEADING:
+            await asyncio.sleep(0)
+
+
+async def signalled(number: signal.Signals) -> None:
+    """Send this process a signal and let it arrive."""
+    os.kill(os.getpid(), number)
+    await asyncio.sleep(0.02)
+
+
+CLOSED = ["Kopf stopped", "server stopped", "closed"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_in_order(number: signal.Signals) -> None:
+    """Bindings settle, events go out, then the lease is given back; Kopf's own handler is not called."""
+
+    async def scenario(parts: FakeParts) -> None:
+        await leading(parts)
+        parts.told.clear()
+        await signalled(number)
+
+    status, parts = run(scenario)
+    assert status == 0
+    assert parts.told == ["settles", "settled", "events flushed", "released", *CLOSED]
+    assert parts.aborted == []
+
+
+def test_a_binding_in_flight_ends_before_the_lease_is_given_back() -> None:
+    """The next leader must not see a pod unbound that is just being bound."""
+
+    async def scenario(parts: FakeParts) -> None:
+        await leading(parts)
+        parts.in_flight = asyncio.Event()
+        await signalled(signal.SIGTERM)
+        assert parts.told[-1] == "settles"
+        parts.in_flight.set()
+
+    status, parts = run(scenario)
+    assert status == 0
+    assert parts.told.index("settled") < parts.told.index("released")
+
+
+def test_a_second_signal_ends_at_once() -> None:
+    """Even while bindings are being waited for."""
+
+    async def scenario(parts: FakeParts) -> None:
+        await leading(parts)
+        parts.in_flight = asyncio.Event()
+        await signalled(signal.SIGTERM)
+        assert parts.aborted == []
+        await signalled(signal.SIGINT)
+        assert parts.aborted == [1]
+        parts.in_flight.set()
+
+    run(scenario)
+
+
+def test_a_standby_ends_in_order_too() -> None:
+    """It has not led, so there is little to do."""
+
+    async def scenario(_parts: FakeParts) -> None:
+        await signalled(signal.SIGTERM)
+
+    status, parts = run(scenario)
+    assert status == 0
+    assert "leads" not in parts.told
+    assert parts.told[-4:] == ["released", *CLOSED]
+
+
+def test_a_lost_lease_ends_at_once_with_1() -> None:
+    """Nothing is waited for and nothing given back: another may lead already."""
+
+    async def scenario(parts: FakeParts) -> None:
+        await leading(parts)
+        parts.told.clear()
+        parts.lost.set()
+
+    status, parts = run(scenario)
+    assert status == 1
+    assert parts.told == CLOSED
+
+
+@pytest.mark.parametrize("die", ["background", "Kopf", "engine"])
+def test_a_task_that_ends_ends_the_process(die: str, caplog: pytest.LogCaptureFixture) -> None:
+    """In order, with 1, and the log says which task it was."""
+
+    async def scenario(parts: FakeParts) -> None:
+        await leading(parts)
+        parts.told.clear()
+        if die == "background":
+            parts.died.set()
+        elif die == "Kopf":
+            parts.tasks[0].cancel()
+        else:
+            next(task for task in asyncio.all_tasks() if task.get_name() == "engine").cancel()
+
+    status, parts = run(scenario)
+    assert status == 1
+    assert parts.told == ["settles", "settled", "events flushed", "released", *CLOSED]
+    assert {"background": "background failed", "Kopf": "Kopf's watcher ended", "engine": "engine ended"}[die] in caplog.text
+
+
+@pytest.mark.parametrize("listed_first", [pytest.param(True, id="listed, then caught up"), pytest.param(False, id="caught up, then listed")])
+def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: bool) -> None:
+    """Each of the three holds it back, and stored revisions are read again after the lease was had."""
+
+    async def scenario(parts: FakeParts) -> None:
+        assert parts.told == ["serves", "restored", "engine runs"]
+        assert parts.supervisor.phase is Phase.STANDBY
+        parts.granted.set()
+        await settle()
+        assert parts.supervisor.phase is Phase.CATCHING_UP
+        for step in (listed_first, not listed_first):
+            for feed in parts.feeds:
+                await settle()
+                assert "leads" not in parts.told
+                if step:
+                    feed.synced = True
+                else:
+                    feed.caught_up.set()
+        await settle()
+        assert parts.told == ["serves", "restored", "engine runs", "acquired", "restored", "leads"]
+        await signalled(signal.SIGTERM)
+
+    assert run(scenario)[0] == 0
+
+
+def test_a_lease_that_is_lost_while_catching_up_is_never_led_with() -> None:
+    """First lists may take long; another replica may have the lease by then."""
+
+    async def scenario(parts: FakeParts) -> None:
+        parts.granted.set()
+        await settle()
+        parts.lost.set()
+
+    status, parts = run(scenario)
+    assert status == 1
+    assert "leads" not in parts.told
+
+
+def test_stored_revisions_are_read_until_it_succeeds() -> None:
+    """An API server that is away at the start costs time, not the last good revisions."""
+
+    async def scenario(parts: FakeParts) -> None:
+        await settle()
+        parts.told.clear()
+        parts.restores = [Retryable("away"), Retryable("away")]
+        await leading(parts)
+        assert parts.told == ["acquired", "restored", "leads"]
+        await signalled(signal.SIGTERM)
+
+    assert run(scenario)[0] == 0
+
+
+def test_the_collector_is_quiet_after_the_first_lists() -> None:
+    """What they brought is frozen, and collections are rare from then on."""
+
+    async def scenario(parts: FakeParts) -> None:
+        assert gc.get_freeze_count() == 0
+        await leading(parts)
+        assert gc.get_freeze_count() > 0
+        assert gc.get_threshold()[0] == 50_000
+        await signalled(signal.SIGTERM)
+
+    run(scenario)
+
+
+def test_dead_tasks_are_told_to_livez() -> None:
+    """None while all is well, and none while ending."""
+
+    async def scenario(parts: FakeParts) -> None:
+        await leading(parts)
+        assert parts.supervisor.dead() == []
+        parts.died.set()
+        for _ in range(3):
+            await asyncio.sleep(0)
+            if parts.supervisor.phase is not Phase.STOPPING and parts.supervisor.dead():
+                assert parts.supervisor.dead() == ["background"]
+
+    run(scenario)
+
+
+def test_the_end_is_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """A part that does not close holds nothing up."""
+    monkeypatch.setattr(supervising, "CLOSE_SECONDS", 0.05)
+
+    async def scenario(parts: FakeParts) -> None:
+        async def stuck() -> None:
+            with suppress(asyncio.CancelledError):
+                await forever()
+            raise asyncio.CancelledError
+
+        parts.stop = stuck  # type: ignore[method-assign]
+        await signalled(signal.SIGTERM)
+
+    assert run(scenario)[0] == 0
+    assert "not everything could be closed" in caplog.text
