@@ -13,7 +13,8 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle import Scheduler
 from moorage.core.framework.registry import Registry
-from moorage.core.objects import Pod
+from moorage.core.object_changes import pod_changes
+from moorage.core.objects import Pod, key
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.engine.actors import ActorFactory, join
 from moorage.engine.binding import Binder
@@ -24,7 +25,7 @@ from moorage.engine.profiles import Body, ProfileRecord
 from moorage.engine.reconciling import Reconciler
 from moorage.engine.reporting import Reporter
 from moorage.engine.swapping import Resolver, Swapper, by_profile
-from moorage.ports.errors import EdgeError, Forbidden
+from moorage.ports.errors import Forbidden
 from moorage.ports.kube import Leadership, Reads, Writes
 from moorage.ports.surroundings import Clock, EventSink, Telemetry
 
@@ -57,7 +58,7 @@ class Engine:
         self.reporter = Reporter(around.telemetry, clock)
         self.scheduler = Scheduler(Cache(), observer=self.reporter)
         flush_after = config.pod_max_in_unschedulable_pods_duration
-        self.backlog = Backlog(PrioritySort().sort_key, flush_after, around.telemetry.incoming)
+        self.backlog = Backlog(PrioritySort().sort_key, pod_changes, around.telemetry.incoming, _plugin_failed, flush_after)
         binder = Binder(join(registry, actors, around.writes), around.reads, clock, config.bind_concurrency)
         self.failures = Failures(around.writes, around.events, clock, self._current)
         self.loop = Loop(self.scheduler, self.backlog, binder, self.failures)
@@ -167,8 +168,18 @@ class Engine:
         self.failures.report(Verdict(pod, SCHEDULER_ERROR, text))
 
 
+def _plugin_failed(plugin: str, pod: Pod, error: Exception) -> None:
+    """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
+    log.error("plugin %s failed for a waiting pod", plugin, extra={"pod": key(pod)}, exc_info=error)
+
+
 def _scheduler_name(record: ProfileRecord) -> str:
     return record.resolution.scheduler_name if record.resolution is not None and record.resolution.scheduler_name else record.name
+
+
+def report_plugin(plugin: str, pod: Pod, error: Exception) -> None:
+    """A plugin failed when the queue asked it about a pod."""
+    log.error("plugin %s failed when it was asked about a pod: %r", plugin, error, extra={"pod": key(pod)})
 
 
 def snapshot_of(engine: Engine) -> dict[str, Any]:

@@ -109,13 +109,13 @@ class Pods(Sink[Pod]):
         if self._cache.remove(uid):
             gone = record.pod if record is not None and isinstance(record.pod, Pod) else old
             self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=gone), now)
-        self._backlog.remove(uid, now)
+        self._backlog.remove(uid)
 
     def on_unreadable(self, obj: Unreadable, deleted: bool) -> None:
         """It takes its place on its node, or leaves it; a waiting one cannot be placed."""
         uid = obj.partial.metadata.uid
         self.objects.pop(uid, None)
-        self._backlog.remove(uid, self._now())
+        self._backlog.remove(uid)
         if deleted or not obj.node_name:
             self._cache.remove(uid)
         else:
@@ -132,7 +132,7 @@ class Pods(Sink[Pod]):
         seen_before = record is not None and record.state is State.OBSERVED
         self._cache.observe(new, requests)
         if not seen_before:
-            self._backlog.remove(uid, now)
+            self._backlog.remove(uid)
             self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, new=new), now)
         elif old is not None:
             for event in object_changes.pod_changes(old, new):

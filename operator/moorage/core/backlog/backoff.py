@@ -1,0 +1,57 @@
+"""The backoff queue: pods that are worth another try, but not at once, so that they take no turns from others.
+
+A refused pod waits the longer the more often it was refused; it may be tried early when nobody else is ready. A pod whose attempt
+failed by a fault (an API server that does not answer, say) waits on a count of its own and is never tried early.
+Source: kube-scheduler (v1.36), scheduler-core.md §4.3 in words of our own.
+"""
+
+from __future__ import annotations
+
+import math
+
+from moorage.core.backlog.entries import Entry, Sort
+from moorage.core.backlog.heaps import LazyHeap
+from moorage.core.backlog.profile_views import ProfileView
+
+_DOUBLINGS = 60
+"""More would overflow nothing but make no difference: the maximum is reached long before."""
+
+
+def backoff_end(entry: Entry, view: ProfileView) -> float:
+    """When the pod's backoff is over: initial, twice that, … up to the maximum after ``queued_at``, then up to the next whole second.
+
+    Whole seconds, so that pods which are due about together go by the queue's order, not by milliseconds.
+    """
+    failures = entry.error_count or entry.unschedulable_count
+    if not failures:
+        return entry.queued_at
+    delay = min(view.initial_backoff * 2.0 ** min(failures - 1, _DOUBLINGS), view.max_backoff)
+    return math.ceil(entry.queued_at + delay) if delay > 0 else entry.queued_at
+
+
+class BackoffQueue:
+    """Who may go on when: by the end of the backoff, then by the queue's order."""
+
+    def __init__(self, sort: Sort) -> None:
+        self._sort = sort
+        self._refused = LazyHeap()
+        self._failed = LazyHeap()
+
+    def add(self, entry: Entry) -> None:
+        """Put a pod in its place, or in the one that its newest state gives it."""
+        heap = self._failed if entry.error_count else self._refused
+        heap.push((entry.backoff_until, *self._sort(entry.pod, entry.queued_at)), entry)
+
+    def discard(self, entry: Entry) -> None:
+        """Take a pod out."""
+        self._refused.discard(entry)
+        self._failed.discard(entry)
+
+    def first(self) -> Entry | None:
+        """The pod whose backoff ends first; it stays in."""
+        heads = [entry for heap in (self._refused, self._failed) if (entry := heap.first()) is not None]
+        return min(heads, key=lambda entry: entry.backoff_until, default=None)
+
+    def first_refused(self) -> Entry | None:
+        """The first of those that may be tried early; it stays in."""
+        return self._refused.first()

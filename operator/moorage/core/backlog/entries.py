@@ -1,0 +1,89 @@
+"""Entries: a pod in the backlog, where it is and what became of its attempts."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+from moorage.core.cluster_events import ClusterEvent
+from moorage.core.objects import Pod
+
+SortKey: TypeAlias = tuple[float, ...]
+Sort = Callable[[Pod, float], SortKey]
+"""(pod, queued_at) -> a key that is lower for the pod that is to go first."""
+Changes = Callable[[Pod, Pod], list[ClusterEvent]]
+"""(old, new) -> the events that this update of a pod stands for."""
+
+
+class Place(enum.Enum):
+    """Where a pod is; the value is the queue's name in metrics and status."""
+
+    ACTIVE = "active"
+    """Ready: to be tried as soon as its turn comes."""
+    BACKOFF = "backoff"
+    """Worth another try, but it failed just now: it waits a little."""
+    UNSCHEDULABLE = "unschedulable"
+    """Refused: it waits for an event that a plugin which refused it has registered for."""
+    GATED = "gated"
+    """Not to be tried until a preEnqueue plugin lets it in."""
+    IN_FLIGHT = "inFlight"
+    """Its attempt is running: being decided or being bound."""
+    HELD = "held"
+    """Its profile is unknown, gone or suspended: it waits for that."""
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Entry:
+    """A pod in the backlog. Times are seconds of the clock that gave ``now``. Only the backlog writes, ``started`` aside."""
+
+    pod: Pod
+    """Its newest state."""
+    scheduler_name: str
+    queued_at: float
+    """When it came, or when its last attempt failed: the older goes first among equals."""
+    first_queued_at: float = math.inf
+    """When it could first have been tried; time spent gated or held before that does not count. inf: not yet."""
+    place: Place | None = None
+    """None: not in the backlog (any more)."""
+    attempts: int = 0
+    unschedulable_count: int = 0
+    """Attempts that ended in a refusal."""
+    error_count: int = 0
+    """Attempts that ended in a fault, since the last refusal."""
+    backoff_until: float = -math.inf
+    rejectors: frozenset[str] = frozenset()
+    """The plugins that refused it in its last attempt; empty after a fault."""
+    pending: bool = False
+    """They said PENDING: once freed, it goes on without backoff."""
+    gate: str = ""
+    """The plugin that gates it, while it is gated."""
+    seen: int = 0
+    """While in flight: how many events there had been when its attempt began (see ``in_flight``)."""
+    started: float = 0.0
+    """When its attempt began; kept here for the engine."""
+
+    @property
+    def uid(self) -> str:
+        """The pod's UID, by which the backlog knows it."""
+        return self.pod.metadata.uid
+
+    @property
+    def blockers(self) -> tuple[str, ...]:
+        """The plugins that can set it free: its gate, or else those that refused it. In a fixed order."""
+        return (self.gate,) if self.gate else tuple(sorted(self.rejectors))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counts:
+    """How many pods are where, and since when the one that waits longest could have been tried (None: there is none)."""
+
+    active: int
+    backoff: int
+    unschedulable: int
+    gated: int
+    in_flight: int
+    held: int
+    oldest: float | None
