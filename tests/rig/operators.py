@@ -1,0 +1,119 @@
+"""The operator on a rig: installed from the shipped manifests, run as replicas with its own ServiceAccount's rights."""
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from tests.rig.controlplanes import Rig
+from tests.rig.processes import Child, RigError, free_ports, wait_until
+
+ROOT: Final = Path(__file__).parents[2]
+NAMESPACE: Final = "moorage-system"
+SERVICE_ACCOUNT: Final = "moorage"
+
+
+def install(rig: Rig) -> Path:
+    """Apply what `kubectl apply -k manifests/default` gives a cluster; returns the kubeconfig of the operator's ServiceAccount."""
+    rig.kubectl("apply", "-k", str(ROOT / "manifests" / "default"))
+    rig.kubectl("wait", "--for=condition=Established", "crd/schedulerprofiles.moorage.dev", "crd/pluginconfigs.moorage.dev")
+    return rig.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
+
+
+class Operator:
+    """One replica, logging JSON into a file; a context manager that kills it at the end."""
+
+    def __init__(self, rig: Rig, kubeconfig: Path, name: str, config: Mapping[str, Any] | None = None) -> None:
+        """`config` is laid over an OperatorConfiguration that logs decisions and serves on a free port of loopback."""
+        self.name: Final = name
+        self._rig = rig
+        (self.port,) = free_ports(1)
+        self.log_file: Final = rig.folder / f"{name}.log"
+        self._config = rig.folder / f"{name}.yaml"
+        document = {
+            "apiVersion": "config.moorage.dev/v1alpha1",
+            "kind": "OperatorConfiguration",
+            "logging": {"format": "json", "verbosity": 2},
+            "serving": {"bindAddress": "127.0.0.1", "securePort": self.port},
+            **(config or {}),
+        }
+        self._config.write_text(json.dumps(document))
+        self._command = [sys.executable, "-I", "-m", "moorage", "run", f"--kubeconfig={kubeconfig}", f"--config={self._config}"]
+        self._child: Child | None = None
+
+    def start(self) -> Self:
+        """Start the process; does not wait."""
+        environment = {**self._rig.environment, "HOSTNAME": self.name}
+        self._child = Child(self._command, self.log_file, environment)
+        return self
+
+    def wait_logged(self, message: str, seconds: float = 60) -> dict[str, Any]:
+        """Wait for a log line with this message; returns it."""
+        wait_until(lambda: any(line["msg"] == message for line in self.log()), [self.child], f"{self.name}: {message!r}", seconds)
+        return next(line for line in self.log() if line["msg"] == message)
+
+    @property
+    def child(self) -> Child:
+        """The running process."""
+        assert self._child is not None
+        return self._child
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is still running."""
+        try:
+            self.child.require_alive()
+        except RigError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """SIGKILL; returns when the process is gone."""
+        self.child.stop(0)
+
+    def terminate(self, seconds: float = 20) -> int:
+        """SIGTERM; returns the exit code."""
+        return self.child.stop(seconds)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send any signal."""
+        self.child.send(number)
+
+    def log(self) -> Iterator[dict[str, Any]]:
+        """The lines logged so far; a line still being written is left out."""
+        with self.log_file.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if line.endswith("\n") and line.startswith("{"):
+                    yield json.loads(line)
+
+    def rss(self) -> int:
+        """Resident memory in bytes."""
+        status = Path(f"/proc/{self.child.pid}/status").read_text()
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS"))
+
+    def __enter__(self) -> Self:
+        """Start."""
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Kill."""
+        self.kill()
+
+
+def wait_for(rig: Rig, condition: str, what: str, seconds: int = 30) -> None:
+    """`kubectl wait` for a condition of an object, such as `condition=Ready` of `sprof/binpack`."""
+    rig.kubectl("wait", f"--for={condition}", what, f"--timeout={seconds}s")
+
+
+def until(check: Any, what: str, seconds: float = 30) -> Any:
+    """Call `check` until it gives something true, and return that. Fails with `what` when time is up."""
+    deadline = time.monotonic() + seconds
+    while not (found := check()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} took more than {seconds:.0f} s")
+        time.sleep(0.05)
+    return found
