@@ -38,8 +38,8 @@ def run_family(family: str, path: Path) -> int:
         print(f"  {name}")
         for difference in found[:_SHOWN_DIFFERENCES]:
             print(f"    {difference}")
-        if more := len(found) - _SHOWN_DIFFERENCES:
-            print(f"    and {more} more" if more > 0 else "", end="\n" if more > 0 else "")
+        if len(found) > _SHOWN_DIFFERENCES:
+            print(f"    and {len(found) - _SHOWN_DIFFERENCES} more")
     return len(failed)
 
 
@@ -60,8 +60,11 @@ def main(arguments: list[str]) -> int:
     for family in wanted:
         if family not in BUILT:
             print(f"{family}: not built yet, not run")
-    print(f"{len(built)} of {len(wanted)} families are built; {failed} cases failed" if built else "no family here is built: nothing was run")
-    return 1 if failed or not built else 0
+    if not built:
+        print("no family here is built: nothing was run")
+        return 1
+    print(f"{len(built)} of {len(wanted)} families are built; {failed} cases failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 Case: TypeAlias = dict[str, Any]
 
 CASES = Path(__file__).with_name("cases")
-"""The copies that belong to this repository."""
+"""The copies that belong to this repository, made by ``gzip --no-name`` so that equal cases make equal files."""
 
 
 def family_files(folder: Path) -> dict[str, Path]:
@@ -25,8 +25,3 @@ def read_cases(path: Path) -> Iterator[Case]:
     raw = path.read_bytes()
     text = gzip.decompress(raw) if path.suffix == ".gz" else raw
     yield from map(json.loads, text.splitlines())
-
-
-def write_cases(path: Path, text: bytes) -> None:
-    """Compress a family such that equal cases make equal files."""
-    path.write_bytes(gzip.compress(text, mtime=0))

@@ -11,7 +11,7 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
 from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
 from moorage.core.framework.blueprint import Blueprint, texts
-from moorage.core.objects import Node, NodeStatus, ObjectMeta, Pod
+from moorage.core.objects import Node, NodeMeta, NodeStatus, Pod
 from moorage.core.verdicts import Code, Status
 from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of
@@ -61,7 +61,7 @@ def _scramble_rows(cache: Cache, count: int, rows: random.Random) -> None:
     """Leave free rows behind in an order of chance; the next nodes take them."""
     names = [f"passing-{i}" for i in range(count + 2)]
     for name in names:
-        cache.put_node(Node(ObjectMeta(name=name), status=NodeStatus(allocatable={"cpu": "1"})))
+        cache.put_node(Node(NodeMeta(name=name), status=NodeStatus(allocatable={"cpu": "1"})))
     rows.shuffle(names)
     for name in names:
         cache.remove_node(name)

@@ -53,7 +53,9 @@ class NodeTerm:
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
         """Whether a node matches; for a node without a name the fields are not looked at."""
-        return all_hold(self.labels, labels) and (not name or all(field.holds(name if field.key == NODE_NAME else "") for field in self.fields))
+        if not all_hold(self.labels, labels):
+            return False
+        return not name or all(field.holds(name if field.key == NODE_NAME else "") for field in self.fields)
 
 
 NodeTerms = tuple[NodeTerm, ...]

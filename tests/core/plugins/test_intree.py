@@ -1,0 +1,90 @@
+"""The plugins in the tree and the presets: promises to users, so they are spelt out here."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorage.core.framework.interfaces import Plugin, Point
+from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.registry import build_registry
+from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.plugins.node_resources_fit import NodeResourcesFit
+
+REGISTRY = build_registry(INTREE)
+
+
+def revision(preset: str, **plugins: PluginSet) -> Revision:
+    """A profile of this preset."""
+    return resolve(ProfileSpec("test", preset, plugins), REGISTRY, PRESETS)
+
+
+def test_default_order_and_weights() -> None:
+    """As in kube-scheduler 1.36, less what is not built yet."""
+    default = revision("Default")
+    assert {point: names for point, names in default.points.items() if names} == {
+        Point.PRE_ENQUEUE: ("SchedulingGates",),
+        Point.QUEUE_SORT: ("PrioritySort",),
+        Point.PRE_FILTER: ("NodeAffinity", "NodePorts", "NodeResourcesFit"),
+        Point.FILTER: ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"),
+        Point.PRE_SCORE: ("TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation"),
+        Point.SCORE: ("TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality"),
+        Point.BIND: ("DefaultBinder",),
+    }
+    assert default.weights == {
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "NodeResourcesFit": 1,
+        "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("preset", "strategy", "weights"),
+    [
+        ("BinPack", "MostAllocated", {"TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 10}),
+        (
+            "Spread",
+            "LeastAllocated",
+            {"TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 10, "NodeResourcesBalancedAllocation": 1},
+        ),
+        ("NoScoring", "LeastAllocated", {}),
+    ],
+)
+def test_other_presets(preset: str, strategy: str, weights: dict[str, int]) -> None:
+    """What they score by; they filter as Default does."""
+    made = revision(preset)
+    assert made.weights == weights
+    assert made.points[Point.FILTER] == revision("Default").points[Point.FILTER]
+    fit = made.deciders["NodeResourcesFit"]
+    assert isinstance(fit, NodeResourcesFit)
+    assert fit.args.scoring_strategy is not None
+    assert fit.args.scoring_strategy.type == strategy
+
+
+@pytest.mark.parametrize("preset", ["BinPack", "Spread"])
+def test_resources_lead(preset: str) -> None:
+    """A full difference in resources outdoes all other scores together."""
+    weights = dict(revision(preset).weights)
+    assert weights.pop("NodeResourcesFit") > sum(weights.values())
+
+
+def test_scores_can_be_added_to_no_scoring() -> None:
+    """A plugin enabled at score by name scores there, with what it prepares."""
+    made = revision("NoScoring", score=PluginSet((PluginRef("NodeResourcesFit", 4),)))
+    assert made.weights == {"NodeResourcesFit": 4}
+    assert "NodeResourcesFit" in made.points[Point.PRE_SCORE]
+
+
+def test_every_decider_is_a_plugin() -> None:
+    """Made with default arguments, each has its own name, is hashable, and its reasons' ids are nobody else's."""
+    ids: list[str] = []
+    for spec in INTREE:
+        decider = spec.make(spec.args() if spec.args is not None else None)
+        if decider is not None:
+            assert isinstance(decider, Plugin)
+            assert decider.name == spec.name
+            assert decider == spec.make(spec.args() if spec.args is not None else None)
+            assert hash(decider)
+            ids += [reason.id for reason in decider.reasons]  # type: ignore[attr-defined]  # all in the tree have them
+    assert len(ids) == len(set(ids))

@@ -1,0 +1,64 @@
+"""NodeUnschedulable keeps pods off cordoned nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import FilterPlugin
+from moorage.core.objects import Node, Taint, Toleration
+from moorage.core.plugins.node_unschedulable import CORDONED, NodeUnschedulable
+from tests.builders import make_node, make_pod
+
+PLUGIN: FilterPlugin = NodeUnschedulable()
+OPEN, CORDONED_NODE = make_node("open"), make_node("cordoned", unschedulable=True)
+TOLERANT = make_pod("tolerant", tolerations=(Toleration("node.kubernetes.io/unschedulable", "Exists"),))
+STRICT = make_pod("strict", tolerations=(Toleration("node.kubernetes.io/unschedulable", "Equal", "true"),))
+
+
+def test_filter() -> None:
+    """Cordoned nodes are refused unless the pod tolerates it; a value does not match the cordon's empty one."""
+    cache = Cache()
+    for node in (OPEN, CORDONED_NODE):
+        cache.put_node(node)
+    snapshot = Snapshot(cache)
+    assert PLUGIN.filter(STRICT, snapshot, snapshot.nodes.all_rows).tolist() == [0, 1]
+    assert PLUGIN.filter(STRICT, snapshot, np.array([1], np.intp)).tolist() == [1]
+    assert PLUGIN.filter(TOLERANT, snapshot, snapshot.nodes.all_rows).tolist() == [0, 0]
+    assert PLUGIN.explain(STRICT, 1) == ((CORDONED, ""),)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        (None, OPEN, True),
+        (None, CORDONED_NODE, False),
+        (CORDONED_NODE, OPEN, True),
+        (OPEN, CORDONED_NODE, False),
+        (OPEN, make_node("open", taints=(Taint("a"),)), False),
+    ],
+    ids=["new", "new but cordoned", "uncordoned", "cordoned", "other taints"],
+)
+def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
+    """A node that takes pods and did not before."""
+    action = Action.UPDATE_NODE_TAINT if old else Action.ADD
+    event = ClusterEvent(Resource.NODE, action, old, new)
+    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    assert wake.hint is not None
+    assert wake.hint(STRICT, event) is want
+
+
+@pytest.mark.parametrize(
+    ("pod", "changed", "want"),
+    [(TOLERANT, TOLERANT, True), (STRICT, STRICT, False), (STRICT, TOLERANT, False)],
+    ids=["now", "still not", "other"],
+)
+def test_tolerations_that_wake(pod: object, changed: object, want: bool) -> None:
+    """The pod itself, when it tolerates a cordon now."""
+    event = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_TOLERATION, changed, changed)  # type: ignore[arg-type]
+    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    assert wake.hint is not None
+    assert wake.hint(pod, event) is want  # type: ignore[arg-type]

@@ -1,0 +1,129 @@
+"""Our core decides as kube-scheduler did, whatever rows the nodes are in and however Python hashes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.vectors.__main__ import failures_of, main
+from tests.vectors.comparing import differences
+from tests.vectors.families import BUILT
+from tests.vectors.files import CASES, Case, family_files, read_cases
+from tests.vectors.scheduling import scheduling
+
+ROOT = Path(__file__).parents[2]
+SCHEDULING = sorted(family for family, adapter in BUILT.items() if adapter is scheduling)
+
+
+def cases_of(family: str) -> list[Case]:
+    """The repository's copy."""
+    return list(read_cases(CASES / f"{family}.jsonl.gz"))
+
+
+def test_every_built_family_has_a_copy() -> None:
+    """What is said to pass is here to be run."""
+    assert sorted(family_files(CASES)) == sorted(BUILT)
+
+
+@pytest.mark.parametrize("family", sorted(BUILT))
+def test_family_agrees(family: str) -> None:
+    """Every decision, score and text is the same as kube-scheduler's."""
+    failed = {case["id"]: found for case in cases_of(family) if (found := failures_of(case, BUILT[family]))}
+    assert not failed
+
+
+@pytest.mark.parametrize("family", SCHEDULING)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_order_of_rows_does_not_matter(family: str, seed: int) -> None:
+    """Nodes in other rows and pods seen before them lead to the same decisions."""
+    rows = random.Random(seed)
+    failed = {case["id"]: found for case in cases_of(family) if (found := failures_of(case, lambda case: scheduling(case, rows)))}
+    assert not failed
+
+
+def test_hashing_does_not_matter() -> None:
+    """All families agree under another PYTHONHASHSEED than this process's (which is drawn at random)."""
+    environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": "operator"}
+    command = [sys.executable, "-m", "tests.vectors", str(CASES)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(BUILT)} of {len(BUILT)} families are built; 0 cases failed" in done.stdout
+
+
+# ---- the harness itself ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", SCHEDULING)
+def test_each_field_is_compared(family: str) -> None:
+    """A case in which any one field of ``expect`` is spoilt fails."""
+    case = cases_of(family)[0]
+    for field in case["expect"]:
+        spoilt = {**case, "expect": {**case["expect"], field: {"spoilt": "on purpose"}}}
+        assert failures_of(spoilt, scheduling), field
+
+
+def test_differences_name_the_place() -> None:
+    """Changed, missing and additional fields are told with their paths; equal ones are not."""
+    expected, got = {"a": {"x": 1, "y": [2]}, "b": 0}, {"a": {"x": 1, "y": [3]}, "c": None}
+    assert list(differences(expected, got)) == ["a.y: expected [2], got [3]", "b: expected 0, got nothing", "c: expected nothing, got None"]
+
+
+def test_crash_is_a_failure() -> None:
+    """A case that our code can't take is reported, and the others still run."""
+    assert failures_of({"id": "x", "expect": {}}, scheduling) == ["KeyError: 'pod'"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A built family with two cases, and one that is not built."""
+    lines = [json.dumps(case) for case in cases_of("SchedulingGates")[:2]]
+    (tmp_path / "SchedulingGates.jsonl").write_text("\n".join(lines))
+    (tmp_path / "Unheard.jsonl.gz").write_bytes(gzip.compress(b"{}\n"))
+    return tmp_path
+
+
+def test_families_not_built_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They neither pass nor fail."""
+    assert main([str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "SchedulingGates: 2 passed, 0 failed",
+        "Unheard: not built yet, not run",
+        "1 of 2 families are built; 0 cases failed",
+    ]
+
+
+def test_nothing_run_is_no_success(folder: Path) -> None:
+    """Only families that are not built: exit code 1."""
+    assert main([str(folder), "--families", "Unheard"]) == 1
+
+
+def test_failure_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The case, the path and both values; exit code 1."""
+    case = cases_of("SchedulingGates")[0]
+    case["expect"]["preEnqueue"]["plugin"] = "Somebody"
+    (folder / "SchedulingGates.jsonl").write_text(json.dumps(case))
+    assert main([str(folder)]) == 1
+    assert f"{case['id']}\n    preEnqueue.plugin: expected 'Somebody', got 'SchedulingGates'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [(["missing"], "missing is not a folder"), ([".", "--families", "Unheard"], "no file in . for: Unheard")],
+    ids=["no folder", "no such family"],
+)
+def test_wrong_command_line(
+    arguments: list[str], wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2 and a sentence."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert wanted in capsys.readouterr().err
