@@ -26,3 +26,48 @@ $(STAMP):
 	$(PYTHON) -m pip install --quiet --require-hashes -r requirements/dev.txt
 	$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
+
+.PHONY: assets
+assets: setup ## build etcd, kube-apiserver, kubectl and the rest into a cache folder (first time: minutes)
+	@$(PYTHON) tests/tools/assets.py
+
+.PHONY: test
+test: setup try-assets ## run every check and suite, with a ledger at the end: under 8 minutes
+	@$(PYTHON) -m tests.suites
+
+.PHONY: test-all
+test-all: setup try-assets ## what `make test` runs, and the longer suites
+	@$(PYTHON) -m tests.suites --all
+
+# Where Go is absent, tests on a real API server are skipped and say so. Never where CI is set.
+.PHONY: try-assets
+try-assets: setup
+	@$(PYTHON) tests/tools/assets.py || { test -z "$${CI:-}" && ! command -v go > /dev/null; }
+
+.PHONY: lint
+lint: setup ## run ruff and the import contracts
+	@$(PYTHON) -m tests.suites lint
+
+.PHONY: types
+types: setup ## run mypy
+	@$(PYTHON) -m tests.suites types
+
+.PHONY: format
+format: setup ## rewrite the source as ruff wants it
+	@$(VENV)/bin/ruff check --fix
+	@$(VENV)/bin/ruff format
+
+VECTORS ?= tests/vectors/cases
+
+.PHONY: vectors
+vectors: setup ## compare with kube-scheduler's decisions: make vectors [VECTORS=DIR] [FAMILIES=A,B]
+	@$(PYTHON) -m tests.vectors $(VECTORS) $(if $(FAMILIES),--families $(FAMILIES))
+
+.PHONY: demo
+demo: setup assets ## start a control plane, two replicas, nodes and sample profiles; Ctrl-C ends all
+	@$(PYTHON) -m tests.rig.demo
+
+.PHONY: clean
+clean: ## remove what was made here; the cache of assets stays
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find operator tests -name __pycache__ -type d -prune -exec rm -rf {} +

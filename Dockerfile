@@ -1,0 +1,25 @@
+# The builder has compilers' leftovers, build tools and caches; nothing but the finished virtual environment leaves it.
+FROM python:3.11-slim AS builder
+WORKDIR /src
+
+# The build backend comes pinned with dev.txt, in an environment that stays here.
+COPY requirements/ requirements/
+RUN python -m venv /opt/build \
+    && /opt/build/bin/pip install --no-cache-dir --require-hashes -r requirements/dev.txt
+RUN python -m venv /opt/moorage \
+    && /opt/moorage/bin/pip install --no-cache-dir --require-hashes -r requirements/run.txt
+
+COPY LICENSE README.md pyproject.toml ./
+COPY crds/ crds/
+COPY manifests/ manifests/
+COPY operator/ operator/
+RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist . \
+    && /opt/moorage/bin/pip install --no-cache-dir --no-deps --no-index dist/*.whl
+
+FROM python:3.11-slim
+COPY --from=builder /opt/moorage /opt/moorage
+ENV PATH=/opt/moorage/bin:$PATH
+# A number, so that the kubelet can tell that it is not root (runAsNonRoot).
+USER 65532:65532
+ENTRYPOINT ["python", "-I", "-m", "moorage"]
+CMD ["run"]

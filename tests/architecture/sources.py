@@ -1,0 +1,68 @@
+"""The source files of the package, parsed once, as the other modules here look at them."""
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PACKAGE: Final = ROOT / "operator" / "moorage"
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module: its name below the package with dots ("core.cycle"), its text and its syntax tree."""
+
+    module: str
+    text: str
+    tree: ast.Module
+
+    @property
+    def layer(self) -> str:
+        """The first part of the name: "core", "adapters" and so on."""
+        return self.module.partition(".")[0]
+
+    @property
+    def lines(self) -> int:
+        """How many lines the file has."""
+        return self.text.count("\n")
+
+    def functions(self) -> Iterator[tuple[str, Function]]:
+        """All functions and methods, nested ones included, with names to find them by: "core.cycle:decide"."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, Function):
+                yield f"{self.module}:{node.name}", node
+
+    def imported(self) -> Iterator[str]:
+        """The names of all imported modules, those imported inside functions included."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield node.module
+
+
+@cache
+def sources() -> tuple[Source, ...]:
+    """Every module of the package."""
+    return tuple(_source(path) for path in sorted(PACKAGE.rglob("*.py")))
+
+
+def _source(path: Path) -> Source:
+    text = path.read_text()
+    module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+    return Source(module, text, ast.parse(text, str(path)))
+
+
+@cache
+def committed() -> tuple[Path, ...]:
+    """Every file that is committed, or would be by `git add .`: what a user's clone holds."""
+    listed = subprocess.run(
+        ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return tuple(path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file())

@@ -1,0 +1,54 @@
+"""Everything that is installed is pinned and hashed, and said once."""
+
+import re
+import tomllib
+from typing import Final
+
+import pytest
+
+from tests.architecture.sources import ROOT
+
+FOLDER: Final = ROOT / "requirements"
+_PIN: Final = re.compile(r"(?P<name>[a-z0-9.-]+)==(?P<version>\S+)( ; .+)? \\")
+_HASH: Final = re.compile(r"--hash=sha256:[0-9a-f]{64}")
+
+
+def pins(name: str) -> dict[str, str]:
+    """Package -> version of a requirements file. Fails on a line that is neither a pin, a hash nor a comment, and on a pin without hash."""
+    found: dict[str, str] = {}
+    hashes: dict[str, int] = {}
+    package = ""
+    for line in (FOLDER / name).read_text().splitlines():
+        text = line.strip()
+        if pin := _PIN.fullmatch(text):
+            package = pin["name"]
+            found[package] = pin["version"]
+        elif _HASH.fullmatch(text.removesuffix(" \\")):
+            hashes[package] = hashes.get(package, 0) + 1
+        else:
+            assert text.startswith("#") or not text, f"{name}: {text}"
+    assert found.keys() == hashes.keys()
+    return found
+
+
+def ranges(name: str) -> set[str]:
+    """The requirements of an .in file without comments and white space."""
+    lines = (line.partition("#")[0].replace(" ", "").replace('"', "'") for line in (FOLDER / name).read_text().splitlines())
+    return {line for line in lines if line}
+
+
+@pytest.mark.parametrize("name", ["run.txt", "dev.txt"])
+def test_requirements_are_pinned_and_hashed(name: str) -> None:
+    """Every package has one version and its hashes, and no line says where from."""
+    assert len(pins(name)) > 10
+
+
+def test_tests_run_with_what_users_run() -> None:
+    """The development environment is the run-time one and more."""
+    assert pins("run.txt").items() <= pins("dev.txt").items()
+
+
+def test_the_package_asks_for_what_is_pinned() -> None:
+    """pyproject.toml and run.in name the same ranges."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {requirement.replace(" ", "") for requirement in project["dependencies"]} == ranges("run.in")

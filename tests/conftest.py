@@ -1,0 +1,8 @@
+"""How hypothesis is used: the same examples on every run of `make test`, many and new ones in `make test-all`."""
+
+from hypothesis import settings
+
+# No deadline per example: the machine is shared, and budgets are the suites' matter (tests/suites.py).
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("thorough", deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile("repeatable")

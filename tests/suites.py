@@ -1,0 +1,171 @@
+"""Run the suites in turn and print a ledger: ``python -m tests.suites [--all] [SUITE ...]``, without names those of `make test`.
+
+A suite is one or more commands, each a process of its own, with a budget in seconds for the whole suite. A suite fails when a command
+fails, when a pytest run executes no test, or when the budget is exceeded: slow tests are noticed on the day they become slow.
+MOORAGE_TEST_BUDGET_FACTOR stretches all budgets, for a cold or slow machine. Exit code 0 when every suite passed, 1 otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+BUDGET_FACTOR: Final = "MOORAGE_TEST_BUDGET_FACTOR"
+
+# A suite that takes this many times its budget hangs: it is ended instead of waited for.
+_HANGS: Final = 2
+_SECONDS_TO_CLEAN_UP: Final = 30
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A row of the ledger: tests for pytest (folders that must exist), or commands of other checkers, and the seconds both may take."""
+
+    name: str
+    budget: int
+    tests: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
+
+
+UNIT: Final = tuple(f"tests/{folder}" for folder in ("core", "api", "adapters", "handlers", "apps", "architecture"))
+
+# `make test`. Together under 8 minutes.
+SUITES: Final = (
+    Suite("lint", 30, commands=(("ruff", "check"), ("ruff", "format", "--check"), ("lint-imports", "--no-logo"))),
+    Suite("types", 60, commands=(("mypy",),)),
+    Suite("unit", 90, tests=UNIT),
+    Suite("vectors", 60, tests=("tests/vectors",)),
+    Suite("real", 180, tests=("tests/real",)),
+    Suite("load", 90, tests=("tests/load",)),
+)
+
+# What `make test-all` runs too.
+LONGER: Final = (Suite("thorough", 1800, tests=UNIT, options=("--hypothesis-profile=thorough",)),)
+
+
+@dataclass
+class Outcome:
+    """What became of a suite: counts of tests (or of commands), how long it took, and what is wrong beyond failed tests."""
+
+    suite: Suite
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    problem: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing failed and nothing is wrong."""
+        return not self.failed and not self.problem
+
+
+def main(arguments: list[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.suites", description="Run the suites and print a ledger.")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(suite.name for suite in SUITES + LONGER)}")
+    parser.add_argument("--all", action="store_true", help="the longer suites too")
+    options = parser.parse_args(arguments)
+    known = {suite.name: suite for suite in SUITES + LONGER}
+    if unknown := [name for name in options.suites if name not in known]:
+        parser.error(f"no suite is called {', '.join(unknown)}; there are {', '.join(known)}")
+    chosen = [known[name] for name in options.suites] or list(SUITES + LONGER if options.all else SUITES)
+    factor = float(os.environ.get(BUDGET_FACTOR, "1"))
+    outcomes = [run(suite, suite.budget * factor) for suite in chosen]
+    print_ledger(outcomes, factor)
+    return 0 if all(outcome.good for outcome in outcomes) else 1
+
+
+def run(suite: Suite, budget: float) -> Outcome:
+    """Run one suite to its end, however it ends."""
+    print(f"\n== {suite.name}: at most {budget:.0f} s", flush=True)
+    outcome = Outcome(suite)
+    started = time.monotonic()
+    for command in suite.commands:
+        run_command(command, outcome, budget)
+    if suite.tests:
+        run_pytest(outcome, budget)
+    outcome.seconds = time.monotonic() - started
+    if outcome.seconds > budget and not outcome.problem:
+        outcome.problem = f"took longer than {budget:.0f} s"
+    return outcome
+
+
+def run_command(command: tuple[str, ...], outcome: Outcome, budget: float) -> None:
+    """Run a checker of the virtual environment; it counts as one test, and its exit code is its verdict."""
+    print(f"-- {' '.join(command)}", flush=True)
+    if exit_code([str(Path(sys.executable).with_name(command[0])), *command[1:]], budget):
+        outcome.failed += 1
+    else:
+        outcome.passed += 1
+
+
+def run_pytest(outcome: Outcome, budget: float) -> None:
+    """Run pytest over the suite's folders; the counts come from its report, since text is for people."""
+    suite = outcome.suite
+    if missing := [folder for folder in suite.tests if not (ROOT / folder).is_dir()]:
+        outcome.problem = f"no folder {', '.join(missing)}"
+        return
+    with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
+        report = Path(folder) / "report.xml"
+        code = exit_code([sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *suite.options, *suite.tests], budget)
+        if report.exists():
+            count(report, outcome)
+    if not outcome.passed + outcome.failed:
+        outcome.problem = "ran no test"
+    elif code and not outcome.failed:
+        outcome.problem = f"pytest ended with {code}"
+
+
+def exit_code(command: list[str], budget: float) -> int:
+    """The command's exit code. One that hangs is interrupted, so that its fixtures can clean up, then killed."""
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        try:
+            return process.wait(_HANGS * budget)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        try:
+            process.wait(_SECONDS_TO_CLEAN_UP)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    return process.returncode or 1
+
+
+def count(report: Path, outcome: Outcome) -> None:
+    """Add the counts of a JUnit report: an error in a fixture is a failed test."""
+    for element in ElementTree.parse(report).getroot().iter("testsuite"):
+        tests, failed, errors, skipped = (int(element.get(name, "0")) for name in ("tests", "failures", "errors", "skipped"))
+        outcome.passed += tests - failed - errors - skipped
+        outcome.failed += failed + errors
+        outcome.skipped += skipped
+
+
+def print_ledger(outcomes: list[Outcome], factor: float) -> None:
+    """Print a row per suite and, as the last line, the sum of all tests in the words that CI runners read."""
+    print(f"\n{'suite':<10} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8} {'budget':>7}")
+    for outcome in outcomes:
+        verdict = "" if outcome.good else f"  FAILED {outcome.problem}".rstrip()
+        print(
+            f"{outcome.suite.name:<10} {outcome.passed:>7} {outcome.failed:>7} {outcome.skipped:>8} "
+            f"{outcome.seconds:>8.1f} {outcome.suite.budget * factor:>7.0f}{verdict}"
+        )
+    print(f"{'all':<10} {'':>7} {'':>7} {'':>8} {sum(outcome.seconds for outcome in outcomes):>8.1f}\n")
+    tested = [outcome for outcome in outcomes if outcome.suite.tests]
+    passed, failed, skipped = (sum(getattr(outcome, name) for outcome in tested) for name in ("passed", "failed", "skipped"))
+    if tested:
+        print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
