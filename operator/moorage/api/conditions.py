@@ -1,0 +1,152 @@
+"""Conditions: what is said of an object in its status, with every type and reason that there is.
+
+Pure: who decides hands in verdicts, ``merge`` makes them the list that is written. A condition that says the same as before keeps
+its lastTransitionTime, so that an unchanged object is not written.
+"""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+MESSAGE_LIMIT = 1024
+"""Characters of a message; what is longer is cut."""
+
+
+class _Explained(enum.StrEnum):
+    """Names with what they mean; docs/conditions.md is made of them."""
+
+    meaning: str
+
+    def __new__(cls, value: str, meaning: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+
+class Type(_Explained):
+    """The condition types, with what True means."""
+
+    ACCEPTED = "Accepted", "The spec is valid by itself and among the other objects."
+    RESOLVED_REFS = "ResolvedRefs", "Every configRef names a PluginConfig that exists, is valid and is for that plugin."
+    PERMITTED = "Permitted", "The operator's service account holds every right that the enabled plugins need."
+    ACTIVE = "Active", "Pods are decided by desiredRevision."
+    PROGRESSING = "Progressing", "A trial of a new revision is running."
+    READY = "Ready", "All of Accepted, ResolvedRefs, Permitted and Active are True; else the first of them that is not says why."
+
+
+class Reason(_Explained):
+    """The reasons, with what each tells the reader."""
+
+    # True
+    VALID = "Valid", "Nothing is wrong with the spec."
+    RESOLVED = "Resolved", "Every reference leads to a valid PluginConfig."
+    RIGHTS_HELD = "Permitted", "Nothing is missing."
+    DECIDING = "Deciding", "desiredRevision decides."
+    READY = "Ready", "Pods are scheduled as the spec says."
+    # Accepted
+    INVALID_SPEC = "InvalidSpec", "A field has a value that it can't have; the message has its path."
+    UNKNOWN_PLUGIN = "UnknownPlugin", "No plugin has this name."
+    INVALID_PLUGIN_ARGS = "InvalidPluginArgs", "The arguments of a plugin are wrong; the message has the field's path."
+    NAME_CONFLICT = "NameConflict", "An older profile has the same schedulerName."
+    QUEUE_SORT_CONFLICT = "QueueSortConflict", "There is one queue for all profiles: a profile can't have a queueSort plugin of its own."
+    CLAIMED_BY_ANOTHER = "ClaimedByAnother", "Another installation of the operator serves this profile."
+    DEFAULT_SCHEDULER_ACTIVE = "DefaultSchedulerActive", "schedulerName is default-scheduler, and kube-scheduler is running."
+    ASSIGN_CONFLICT = "AssignConflict", "An older profile is assigned to the same pods."
+    NOT_YET_SUPPORTED = "NotYetSupported", "The field, or this value of it, is not built yet in this version."
+    PLUGIN_QUARANTINED = "PluginQuarantined", "A plugin failed so often that it was taken out."
+    # ResolvedRefs
+    PLUGIN_CONFIG_NOT_FOUND = "PluginConfigNotFound", "There is no PluginConfig of this name."
+    PLUGIN_CONFIG_INVALID = "PluginConfigInvalid", "The PluginConfig is there but not Accepted."
+    PLUGIN_MISMATCH = "PluginMismatch", "The PluginConfig is for another plugin."
+    # Permitted
+    RBAC_MISSING = "RBACMissing", "The service account lacks a right; the message has verb and resource."
+    # Active, Progressing
+    WAITING = "Waiting", "desiredRevision is not swapped in yet."
+    SUSPENDED = "Suspended", "spec.suspend is true: pods stay queued."
+    LAST_GOOD = "LastGood", "The spec is bad; the last good revision goes on deciding."
+    TRIAL = "Trial", "A new revision is on trial."
+    TRIAL_PASSED = "TrialPassed", "The trial has ended well."
+    DEADLINE = "Deadline", "The trial has taken longer than progressDeadlineSeconds."
+    ROLLED_BACK = "RolledBack", "The trial has ended badly; the former revision decides."
+
+
+REFERENCE_REASONS = frozenset({Reason.PLUGIN_CONFIG_NOT_FOUND, Reason.PLUGIN_CONFIG_INVALID, Reason.PLUGIN_MISMATCH})
+"""Faults of references: they count for ResolvedRefs, all others for Accepted."""
+
+_ROLLED_UP = (Type.ACCEPTED, Type.RESOLVED_REFS, Type.PERMITTED, Type.ACTIVE)
+
+
+class Condition(BaseModel):
+    """One aspect of the object's state."""
+
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True, use_attribute_docstrings=True)
+
+    type: Annotated[str, Field(max_length=316)]
+    """What it is about."""
+    status: Literal["True", "False", "Unknown"]
+    """Whether it holds."""
+    observed_generation: Annotated[int, Field(ge=0)] | None = None
+    """The generation of the spec that it is about."""
+    last_transition_time: Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+    """When status last changed."""
+    reason: Annotated[str, Field(min_length=1, max_length=1024)]
+    """Why, in one word."""
+    message: Annotated[str, Field(max_length=32768)]
+    """Why, for people."""
+
+
+class Verdict(NamedTuple):
+    """What was found on one aspect; status None is Unknown."""
+
+    type: Type
+    status: bool | None
+    reason: str
+    message: str = ""
+
+
+def roll_up(verdicts: Iterable[Verdict]) -> Verdict:
+    """Ready: True, or the first of its parts that is not; during a trial nobody knows yet."""
+    by_type = {verdict.type: verdict for verdict in verdicts}
+    for part in _ROLLED_UP:
+        verdict = by_type.get(part)
+        if verdict is None:
+            return Verdict(Type.READY, None, Reason.WAITING, f"{part} is not known yet")
+        if verdict.status is not True:
+            status = None if verdict.reason == Reason.TRIAL else verdict.status
+            return Verdict(Type.READY, status, verdict.reason, verdict.message)
+    return Verdict(Type.READY, True, Reason.READY)
+
+
+def merge(old: Sequence[object], verdicts: Iterable[Verdict], generation: int, now: datetime.datetime) -> list[dict[str, Any]]:
+    """The conditions to write, in the verdicts' order.
+
+    ``old`` is the list that stands in status, whatever it holds; of it only the times of conditions whose status is the same are
+    kept. ``now`` is aware.
+    """
+    before = {item.get("type"): item for item in old if isinstance(item, Mapping)}
+    return [_condition(verdict, before.get(verdict.type), generation, now) for verdict in verdicts]
+
+
+def _condition(verdict: Verdict, old: Mapping[str, Any] | None, generation: int, now: datetime.datetime) -> dict[str, Any]:
+    status = "Unknown" if verdict.status is None else str(verdict.status)
+    since = old.get("lastTransitionTime") if old is not None and old.get("status") == status else None
+    return {
+        "type": str(verdict.type),
+        "status": status,
+        "observedGeneration": generation,
+        "lastTransitionTime": since or now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "reason": str(verdict.reason),
+        "message": bounded(verdict.message),
+    }
+
+
+def bounded(text: str) -> str:
+    """The text, or its beginning and an ellipsis."""
+    return text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"

@@ -1,0 +1,150 @@
+"""Decoding: JSON-like data into a typed value, or the list of everything that is wrong with it, each with its field path.
+
+One way in for custom resources, plugin arguments and the operator's configuration. Types are taken strictly: no text for a
+number, no unknown field. Messages follow kube-scheduler's where it has one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from moorage.core.framework.arguments import Validated, Violation
+from moorage.core.framework.profiles import suggest
+
+T = TypeVar("T")
+
+_LONGEST_SHOWN = 100
+_MUST_BE = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "dataclass_type": "an object",
+}
+_UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
+_OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
+
+
+class DecodeError(ValueError):
+    """All that is wrong with a document; paths are relative to it, "" is the document itself."""
+
+    def __init__(self, violations: Iterable[Violation]) -> None:
+        self.violations = tuple(violations)
+        super().__init__("; ".join(f"{v.path}: {v.value!r}: {v.message}" for v in self.violations))
+
+
+class Decoder(Generic[T]):
+    """Reads documents into one type: a pydantic model or a dataclass."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._adapter: TypeAdapter[T] = TypeAdapter(kind)
+
+    def decode(self, document: object) -> T:
+        """The value. Raises DecodeError for whatever the document may hold."""
+        try:
+            text = json.dumps(document)
+        except (RecursionError, TypeError, ValueError) as error:
+            raise DecodeError([Violation("", shown(document), f"is not JSON: {error}")]) from error
+        try:
+            value = self._adapter.validate_json(text, strict=True)
+        except ValidationError as error:
+            faults = error.errors(include_url=False)
+            raise DecodeError(self._violation(fault) for fault in faults) from error
+        # A dataclass only: every pydantic model has a method of this name.
+        checked: object = value
+        if dataclasses.is_dataclass(checked) and isinstance(checked, Validated) and (found := checked.validate()):
+            raise DecodeError(Violation(v.path, shown(v.value), v.message) for v in found)
+        return value
+
+    def encode(self, value: T) -> Any:
+        """The document that means ``value``."""
+        return self._adapter.dump_python(value, mode="json", by_alias=True)
+
+    @functools.cached_property
+    def _schema(self) -> dict[str, Any]:
+        return self._adapter.json_schema(by_alias=True)
+
+    def _violation(self, fault: Mapping[str, Any]) -> Violation:
+        """pydantic's fault in our words."""
+        path, parent, node = self._locate(fault["loc"])
+        return Violation(path, None if fault["type"] == "missing" else shown(fault["input"]), _message(fault, parent, node))
+
+    def _locate(self, location: tuple[str | int, ...]) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
+        """The field path of a pydantic location, the schema of what contains it and its own (empty: it is not in the schema)."""
+        path = ""
+        parent: Mapping[str, Any] = {}
+        node = self._resolved(self._schema)
+        for step in location:
+            parent = node
+            if isinstance(step, int):
+                path += f"[{step}]"
+                node = self._resolved(parent.get("items") or {})
+            elif "properties" in parent or step == "[key]":
+                path += f".{step}" if step != "[key]" else ""
+                node = self._resolved(parent.get("properties", {}).get(step) or {})
+            else:
+                path += f"[{step}]"
+                node = self._resolved(parent.get("additionalProperties") or {})
+        return path.removeprefix("."), parent, node
+
+    def _resolved(self, node: Any) -> Mapping[str, Any]:
+        """The schema without references and without the alternative of null."""
+        while isinstance(node, dict) and ("$ref" in node or "anyOf" in node):
+            if "$ref" in node:
+                node = self._schema["$defs"][node["$ref"].rpartition("/")[2]]
+            else:
+                node = next(option for option in node["anyOf"] if option.get("type") != "null")
+        return node if isinstance(node, dict) else {}
+
+
+@functools.cache
+def decoder(kind: type[T]) -> Decoder[T]:
+    """The decoder of a type, made once."""
+    return Decoder(kind)
+
+
+def shown(value: object) -> object:
+    """A value as messages show it: containers and long texts abbreviated, so that the message itself is not pushed out."""
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_SHOWN else value[:_LONGEST_SHOWN] + "…"
+    if isinstance(value, Mapping):
+        return "{…}"
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    return "[…]" if isinstance(value, (list, tuple)) else f"{type(value).__name__}(…)"
+
+
+def _message(fault: Mapping[str, Any], parent: Mapping[str, Any], node: Mapping[str, Any]) -> str:
+    kind, context = fault["type"], fault.get("ctx", {})
+    if kind == "missing":
+        return "Required value"
+    if kind in _UNKNOWN_FIELD:
+        return f"unknown field{suggest(str(fault['loc'][-1]), parent.get('properties', ()))}"
+    if kind in _MUST_BE:
+        return f"must be {_MUST_BE[kind]}"
+    if kind == "literal_error":
+        values = [str(value) for value in node.get("enum", [node.get("const", "")])]
+        return f"supported values: {', '.join(map(_quoted, values))}{suggest(str(fault['input']), values)}"
+    if kind in _OUT_OF_RANGE and "minimum" in node and "maximum" in node:
+        return f"not in valid range [{node['minimum']}, {node['maximum']}]"
+    if kind == "string_pattern_mismatch":
+        return f"should match '{context['pattern']}'"
+    if kind == "value_error":
+        return str(context["error"])
+    text = str(fault["msg"]).removeprefix("Input should ").removeprefix("Tuple should ").removeprefix("String should ")
+    return f"should {text}" if text != fault["msg"] else text
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'

@@ -1,0 +1,60 @@
+"""YAML in and out. The only module of api that knows the format.
+
+Reading is stricter than PyYAML: a key that comes twice is an error, not the last one's win; keys are strings; dates stay text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+
+
+class DocumentError(ValueError):
+    """The text is not YAML, or not YAML that means one thing only."""
+
+
+class _Loader(yaml.SafeLoader):
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        self.flatten_mapping(node)
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not a string: quote it", key_node.start_mark)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} comes twice", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists are indented below their key, as Kubernetes' own files are; nothing is abbreviated by an anchor."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def load_all(text: str) -> list[Any]:
+    """Every document of a file, empty ones left out. Raises DocumentError with line and column."""
+    try:
+        return [document for document in yaml.load_all(text, _Loader) if document is not None]
+    except yaml.YAMLError as error:
+        raise DocumentError(f"not readable as YAML: {error}") from error
+    except RecursionError as error:
+        raise DocumentError("not readable as YAML: nested too deeply") from error
+
+
+def dump(document: Any) -> str:
+    """One document, keys in their order."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)

@@ -1,0 +1,39 @@
+"""Generated files: what each is made of. `python -m tests.generate` rewrites them, `--check` only says which are out of date."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from moorage.api import schemas
+
+ROOT = Path(__file__).parent.parent
+Files = Mapping[str, str]
+
+GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (("crds", schemas.crd_documents),)
+"""(folder, function that gives its generated files: name -> text). Other files of the folder are written by hand."""
+
+
+def outdated() -> dict[Path, str]:
+    """Files that are missing or differ from what they should be, with what they should be."""
+    wanted = {ROOT / folder / name: text for folder, files in GENERATED for name, text in files().items()}
+    return {path: text for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text}
+
+
+def main() -> int:
+    """Rewrite, or check; the exit code is 1 when a check finds something."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing, name what is out of date")
+    check = parser.parse_args().check
+    late = outdated()
+    for path, text in late.items():
+        sys.stdout.write(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}\n")
+        if not check:
+            path.write_text(text, encoding="utf-8")
+    return 1 if check and late else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
