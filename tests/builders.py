@@ -25,7 +25,9 @@ def make_pod(name: str, *, cpu: str = "100m", memory: str = "100Mi", node: str =
     return Pod(meta, PodSpec(**{"containers": (container,), "node_name": node, "scheduler_name": "test", **spec}), PodStatus())
 
 
-def make_node(name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", labels: dict[str, str] | None = None, **spec: Any) -> Node:
+def make_node(
+    name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", labels: dict[str, str] | None = None, **spec: Any
+) -> Node:
     """A node; further keywords go into its spec."""
     allocatable: dict[str, str | int] = {"cpu": cpu, "memory": memory, "pods": pods}
     meta = NodeMeta(name=name, uid=f"uid-{name}", resource_version="1", labels=labels)

@@ -80,7 +80,7 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
     blueprint = scheduler.runner.blueprint(pod, revision)
     observer.begin(Point.FILTER)
     blueprint.refresh_filters(snapshot)
-    plugin, verdict = blueprint.verdict
+    verdict = blueprint.verdict[1]
     observer.end(Point.FILTER, verdict.code.value)
     if verdict.code is Code.ERROR:
         return Diagnosis(pod, revision, Code.ERROR, verdict.message)

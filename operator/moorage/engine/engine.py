@@ -50,7 +50,14 @@ class Surroundings:
 class Engine:
     """See the module's docstring. All methods belong to the event loop's thread."""
 
-    def __init__(self, config: OperatorConfiguration, around: Surroundings, resolver: Resolver, registry: Registry, actors: Mapping[str, ActorFactory]) -> None:
+    def __init__(
+        self,
+        config: OperatorConfiguration,
+        around: Surroundings,
+        resolver: Resolver,
+        registry: Registry,
+        actors: Mapping[str, ActorFactory],
+    ) -> None:
         clock = around.clock
         self._around = around
         self._config = config
@@ -105,7 +112,13 @@ class Engine:
     async def run(self) -> None:
         """Run all parts; ends only by an error of one of them, or cancelled."""
         async with asyncio.TaskGroup() as group:
-            parts = {"loop": self.loop.run(), "swapping": self.swapper.run(), "status": self.reconciler.run(), "time": self._time(), "lag": self.reporter.watch_lag()}
+            parts = {
+                "loop": self.loop.run(),
+                "swapping": self.swapper.run(),
+                "status": self.reconciler.run(),
+                "time": self._time(),
+                "lag": self.reporter.watch_lag(),
+            }
             for name, part in parts.items():
                 group.create_task(part, name=name)
             for i in range(CONDITION_WRITERS):

@@ -50,7 +50,14 @@ class Failures:
         """Emit the event and have the condition written."""
         pod = verdict.pod
         self._events.emit(
-            Event(pod_object(pod), "FailedScheduling", shorten(verdict.message), "Scheduling", controller=pod.spec.scheduler_name, warning=True)
+            Event(
+                pod_object(pod),
+                "FailedScheduling",
+                shorten(verdict.message),
+                "Scheduling",
+                controller=pod.spec.scheduler_name,
+                warning=True,
+            )
         )
         self._pending[pod.metadata.uid] = verdict
         self._wanted.set()

@@ -15,7 +15,7 @@ from moorage.core.backlog.entries import Entry
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.framework.profiles import Revision
-from moorage.core.objects import Pod, key
+from moorage.core.objects import key
 from moorage.core.verdicts import REFUSALS, Code
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
@@ -92,7 +92,10 @@ class Loop:
             self._refuse(entry, outcome, now - started)
         if decisions.isEnabledFor(logging.INFO):
             node = outcome.node if isinstance(outcome, Placement) else ""
-            decisions.info("decided", extra={"pod": key(pod), "uid": pod.metadata.uid, "profile": revision.scheduler_name, "revision": revision.id, "node": node})
+            decisions.info(
+                "decided",
+                extra={"pod": key(pod), "uid": pod.metadata.uid, "profile": revision.scheduler_name, "revision": revision.id, "node": node},
+            )
 
     def finish(self, entry: Entry, placement: Placement, outcome: Outcome) -> None:
         """A binding ended: confirm it, or take the assumption back and wake whom that frees."""
@@ -110,7 +113,9 @@ class Loop:
                 self.backlog.done(pod.metadata.uid)
             else:
                 rejectors = frozenset[str]()
-                self._refuse(entry, Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors), now - entry.started)
+                self._refuse(
+                    entry, Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors), now - entry.started
+                )
             self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pod), now)
         self.poke()
 

@@ -110,14 +110,18 @@ class Reconciler:
             "replicas": self._replicas(record),
             "claimedBy": self.situation.claimed_by,
         }
-        status["conditions"] = profile_conditions(record, self.situation, self._old_conditions("SchedulerProfile", record.name, record.body), self._clock.now())
+        status["conditions"] = profile_conditions(
+            record, self.situation, self._old_conditions("SchedulerProfile", record.name, record.body), self._clock.now()
+        )
         return status
 
     def config_status(self, name: str, body: Mapping[str, Any]) -> Status:
         """The whole status of a PluginConfig."""
         users = sorted(r.name for r in self._swapper.records.values() if r.resolution is not None and name in r.resolution.configs)
         verdict = self._swapper.judge_config(body)
-        accepted = conditions.Verdict(conditions.Type.ACCEPTED, verdict is None, verdict[0] if verdict else "Valid", verdict[1] if verdict else "")
+        accepted = conditions.Verdict(
+            conditions.Type.ACCEPTED, verdict is None, verdict[0] if verdict else "Valid", verdict[1] if verdict else ""
+        )
         generation = int(body["metadata"].get("generation") or 0)
         old = self._old_conditions("PluginConfig", name, body)
         return {
@@ -136,7 +140,10 @@ class Reconciler:
     def _plugin_configs(self, record: ProfileRecord) -> list[Status]:
         desired = dict(record.resolution.configs) if record.resolution is not None else {}
         active = dict(record.active.resolution.configs) if record.active is not None else {}
-        return [{"name": name, "observedGeneration": desired.get(name), "activeGeneration": active.get(name)} for name in sorted({*desired, *active})]
+        return [
+            {"name": name, "observedGeneration": desired.get(name), "activeGeneration": active.get(name)}
+            for name in sorted({*desired, *active})
+        ]
 
     def _queue(self, record: ProfileRecord) -> Status:
         name = record.resolution.scheduler_name if record.resolution is not None else record.name
@@ -198,7 +205,12 @@ def leader_status(leadership: Leadership | None) -> Status | None:
     """Who leads, for status."""
     if leadership is None:
         return None
-    return {"identity": leadership.identity, "since": leadership.since, "transitions": leadership.transitions, "renewTime": leadership.renewed}
+    return {
+        "identity": leadership.identity,
+        "since": leadership.since,
+        "transitions": leadership.transitions,
+        "renewTime": leadership.renewed,
+    }
 
 
 def timestamp(moment: datetime.datetime) -> str:
@@ -213,7 +225,12 @@ def profile_conditions(record: ProfileRecord, situation: Situation, old: list[Ma
     verdicts = [
         _judged(conditions.Type.ACCEPTED, own, "Valid"),
         _judged(conditions.Type.RESOLVED_REFS, references, "Resolved"),
-        conditions.Verdict(conditions.Type.PERMITTED, not situation.missing_rights, "RBACMissing" if situation.missing_rights else "Permitted", "; ".join(situation.missing_rights)),
+        conditions.Verdict(
+            conditions.Type.PERMITTED,
+            not situation.missing_rights,
+            "RBACMissing" if situation.missing_rights else "Permitted",
+            "; ".join(situation.missing_rights),
+        ),
         _active(record),
     ]
     return conditions.merge(old, [*verdicts, conditions.roll_up(verdicts)], record.generation, now)

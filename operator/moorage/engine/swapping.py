@@ -15,6 +15,8 @@ from typing import Protocol
 
 from moorage.api.resolution import Resolution
 from moorage.core.backlog.backlog import Backlog
+from moorage.core.backlog.profile_views import ProfileView
+from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.engine.loop import Loop
 from moorage.engine.profiles import Active, Body, ProfileRecord, name_conflicts
@@ -117,7 +119,9 @@ class Swapper:
         for record in list(self.records.values()):
             if record.errors:
                 self._refuse(record)
-            elif record.resolution is not None and (record.active is None or record.active.last_good or record.active.revision.id != record.resolution.id):
+            elif record.resolution is not None and (
+                record.active is None or record.active.last_good or record.active.revision.id != record.resolution.id
+            ):
                 done &= await self._store_and_swap(record, record.resolution)
             elif self.leading and record.resolution is not None:
                 done &= await self._store(record, record.resolution)
@@ -170,12 +174,23 @@ class Swapper:
         self.move_owed(record)
         seconds = self._clock.boottime() - started
         self._telemetry.swap(record.name, "swapped", seconds)
-        extra = {"profile": record.name, "revision": revision.id, "replaces": old.id if old is not None else "", "seconds": round(seconds, 6)}
+        extra = {
+            "profile": record.name,
+            "revision": revision.id,
+            "replaces": old.id if old is not None else "",
+            "seconds": round(seconds, 6),
+            "at": round(started + seconds, 4),
+        }
         swaps.info("swapped", extra=extra)
         if old is not None:
             self._loop.scheduler.runner.retire(old)
         if self.leading:
-            self._tell(record, "Activated", f"Revision {revision.id} decides for pods with schedulerName {revision.scheduler_name!r}", warning=False)
+            self._tell(
+                record,
+                "Activated",
+                f"Revision {revision.id} decides for pods with schedulerName {revision.scheduler_name!r}",
+                warning=False,
+            )
         self._loop.poke()
 
     def move_owed(self, record: ProfileRecord) -> None:
@@ -219,7 +234,7 @@ class Swapper:
     def _apply_suspension(self, record: ProfileRecord) -> None:
         """Let the backlog know what the profile's queue looks like now."""
         if record.active is not None:
-            view = None if record.suspended else record.active.resolution.queue_view
+            view = None if record.suspended else queue_view(record.active)
             self._loop.backlog.set_profile(record.active.revision.scheduler_name, view, self._clock.boottime())
 
     def _drop(self, name: str) -> None:
@@ -235,6 +250,14 @@ class Swapper:
     def _tell(self, record: ProfileRecord, reason: str, note: str, *, warning: bool) -> None:
         regarding = ObjectRef("SchedulerProfile", record.name, record.uid, api_version="moorage.dev/v1alpha1")
         self._events.emit(Event(regarding, reason, note, reason, controller=CONTROLLER, warning=warning))
+
+
+def queue_view(active: Active) -> ProfileView:
+    """What the queue has to know of a live revision."""
+    revision, resolution = active.revision, active.resolution
+    gates = tuple(plugin for _, plugin in revision.at(Point.PRE_ENQUEUE))
+    wakes = {name: plugin.wakes for name, plugin in revision.deciders.items()}
+    return ProfileView(gates, wakes, resolution.initial_backoff, resolution.max_backoff)
 
 
 def by_profile(revisions: Sequence[StoredRevision]) -> dict[str, list[StoredRevision]]:

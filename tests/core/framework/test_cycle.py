@@ -146,7 +146,17 @@ def test_ties_depend_on_seed_and_pod_not_on_rows() -> None:
 
 @pytest.mark.parametrize(
     ("nodes", "percentage", "want"),
-    [(99, 0, 99), (100, 0, 100), (500, 0, 230), (1000, 0, 420), (5000, 0, 500), (10000, 0, 500), (1000, 10, 100), (5000, 100, 5000), (5000, 30, 1500)],
+    [
+        (99, 0, 99),
+        (100, 0, 100),
+        (500, 0, 230),
+        (1000, 0, 420),
+        (5000, 0, 500),
+        (10000, 0, 500),
+        (1000, 10, 100),
+        (5000, 100, 5000),
+        (5000, 30, 1500),
+    ],
 )
 def test_how_many_nodes_are_enough(nodes: int, percentage: int, want: int) -> None:
     """The numbers of kube-scheduler's formula."""

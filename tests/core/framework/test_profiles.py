@@ -27,7 +27,9 @@ def resolved(**changes: object) -> Revision:
         pytest.param({}, Point.SCORE, ("Rank",), id="preset"),
         pytest.param({"score": enabled("Stretch")}, Point.SCORE, ("Rank", "Stretch"), id="added-behind"),
         pytest.param({"score": enabled("Stretch", "Rank")}, Point.SCORE, ("Rank", "Stretch"), id="override-first"),
-        pytest.param({"score": PluginSet(disabled=("Rank",)), "preScore": PluginSet(disabled=("Rank",))}, Point.SCORE, (), id="disabled-here"),
+        pytest.param(
+            {"score": PluginSet(disabled=("Rank",)), "preScore": PluginSet(disabled=("Rank",))}, Point.SCORE, (), id="disabled-here"
+        ),
         pytest.param({"score": PluginSet((PluginRef("Stretch"),), ("*",))}, Point.SCORE, ("Stretch",), id="all-but-mine"),
         pytest.param({"multiPoint": PluginSet((PluginRef("Census"),), ("Rank",))}, Point.SCORE, ("Census",), id="multipoint"),
         pytest.param({"multiPoint": PluginSet((PluginRef("Rank", 9),))}, Point.FILTER, ("Block",), id="replaced-in-place"),
@@ -61,13 +63,24 @@ def test_weights(changes: dict[str, object], want: dict[str, int]) -> None:
     [
         pytest.param({"preset": "Defualt"}, "preset", 'did you mean "Default"?', id="preset"),
         pytest.param({"plugins": {"filter": enabled("Blok")}}, "plugins.filter.enabled[0].name", 'did you mean "Block"?', id="enabled"),
-        pytest.param({"plugins": {"score": PluginSet(disabled=("Rnk",))}}, "plugins.score.disabled[0].name", "no plugin has this name", id="disabled"),
+        pytest.param(
+            {"plugins": {"score": PluginSet(disabled=("Rnk",))}}, "plugins.score.disabled[0].name", "no plugin has this name", id="disabled"
+        ),
         pytest.param({"weights": {"Stretch": 2}}, "weights[Stretch]", "not enabled at score", id="weight-of-one-not-enabled"),
         pytest.param({"weights": {"Rank": -1}}, "weights[Rank]", "must be between 0", id="negative-weight"),
-        pytest.param({"plugins": {"score": PluginSet((PluginRef("Rank", -1),))}}, "plugins.score.enabled[0].weight", "must be between 0", id="negative-here"),
-        pytest.param({"plugins": {"filter": enabled("Rank")}}, "plugins.filter.enabled[0].name", "does not take part at filter", id="wrong-point"),
+        pytest.param(
+            {"plugins": {"score": PluginSet((PluginRef("Rank", -1),))}},
+            "plugins.score.enabled[0].weight",
+            "must be between 0",
+            id="negative-here",
+        ),
+        pytest.param(
+            {"plugins": {"filter": enabled("Rank")}}, "plugins.filter.enabled[0].name", "does not take part at filter", id="wrong-point"
+        ),
         pytest.param({"plugins": {"filter": enabled("Block", "Block")}}, "plugins.filter.enabled[1].name", "enabled twice", id="twice"),
-        pytest.param({"plugins": {"preScore": PluginSet(disabled=("Rank",))}}, "plugins.preScore", "enable both or neither", id="half-a-plugin"),
+        pytest.param(
+            {"plugins": {"preScore": PluginSet(disabled=("Rank",))}}, "plugins.preScore", "enable both or neither", id="half-a-plugin"
+        ),
         pytest.param({"plugins": {"bind": PluginSet(disabled=("*",))}}, "plugins.bind", "at least one bind plugin", id="no-bind"),
         pytest.param({"plugins": {"queueSort": PluginSet(disabled=("*",))}}, "plugins.queueSort", "exactly one", id="no-queue-sort"),
         pytest.param({"args": {"Blok": BlockArgs()}}, "pluginConfig[Blok]", "no plugin has this name", id="args-of-nobody"),

@@ -106,7 +106,9 @@ class Cache:
         if record is None:
             return False
         if record.state is State.OBSERVED:
-            raise CacheError(f"pod {record.pod.metadata.namespace}/{record.pod.metadata.name} was seen on {record.node}, so it can't be forgotten")
+            raise CacheError(
+                f"pod {record.pod.metadata.namespace}/{record.pod.metadata.name} was seen on {record.node}, so it can't be forgotten"
+            )
         self._drop(record)
         return True
 

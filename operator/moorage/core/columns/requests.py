@@ -4,8 +4,9 @@ A pod's amounts are the sum over its containers, or the most that its init conta
 init container runs beside the sidecars (init containers that restart always) before it. Requests of the pod itself replace that
 sum, overhead is added. All of it is exact; the result is rounded up once per pod and resource. ``Counting`` says what counts.
 
-Amounts lie within 0..MAX_AMOUNT = 2**53: no real request or machine is beyond (8 PiB), a float64 holds each exactly, a hundredfold
-fits int64, and so does a node's sum over 1,023 pods that all ask for the maximum.
+Amounts lie within 0..MAX_AMOUNT = 2**53, a node's below it, so that a request cut down to the maximum fits nowhere. No real request
+or machine is beyond (8 PiB); a float64 holds each exactly; a hundredfold fits int64, and so does the sum over 1,023 pods on a node
+that all ask for the maximum.
 
 Pods of one template have the same shape, so results are remembered by shape: a pod costs about a microsecond after the first.
 Source: kube-scheduler ``NodeInfo`` and component-helpers ``PodRequests`` (v1.36).
@@ -129,9 +130,7 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 
 def _ports_of(container: Container) -> list[HostPort]:
     return [
-        HostPort(port.protocol or "TCP", port.host_port, port.host_ip or WILDCARD)
-        for port in container.ports or ()
-        if port.host_port > 0
+        HostPort(port.protocol or "TCP", port.host_port, port.host_ip or WILDCARD) for port in container.ports or () if port.host_port > 0
     ]
 
 
@@ -143,7 +142,7 @@ def allocatable_amounts(node: Node) -> dict[str, int]:
     allocatable = node.status.allocatable or {}
     try:
         return {
-            name: _in_units(name, nanos(quantity))
+            name: min(_in_units(name, nanos(quantity)), MAX_AMOUNT - 1)
             for name, quantity in allocatable.items()
             if name in ("cpu", "memory", "ephemeral-storage", "pods") or is_scalar(name)
         }
@@ -240,9 +239,7 @@ def _amounts(shape: _Shape, defaults: bool) -> Amounts:
 
 def _tracked(total: Mapping[str, int]) -> dict[str, int]:
     return {
-        name: _in_units(name, amount)
-        for name, amount in total.items()
-        if name in ("cpu", "memory", "ephemeral-storage") or is_scalar(name)
+        name: _in_units(name, amount) for name, amount in total.items() if name in ("cpu", "memory", "ephemeral-storage") or is_scalar(name)
     }
 
 

@@ -219,7 +219,9 @@ class Blueprint:
                 scores = part.normalized[rows]
             if scores.min() < 0 or scores.max() > MAX_NODE_SCORE:
                 wrong = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
-                return self._spoilt(f'plugin "{name}" returns an invalid score {wrong}, it should be in the range of [0, 100] after normalizing')
+                return self._spoilt(
+                    f'plugin "{name}" returns an invalid score {wrong}, it should be in the range of [0, 100] after normalizing'
+                )
             total += scores * part.weight
         self.totals[rows] = total
         return SUCCESS

@@ -27,7 +27,7 @@ Prepare = Callable[[Pod, Snapshot], Prepared]
 class Column:
     """``values[row]`` is the plugin's code or raw score; arbitrary before the first ``refresh`` and on rows without a node."""
 
-    __slots__ = ("_ask", "_clock", "_epoch", "_pod", "_prepare", "_reader", "plugin", "prepared", "preparations", "values")
+    __slots__ = ("_ask", "_clock", "_epoch", "_pod", "_prepare", "_reader", "plugin", "preparations", "prepared", "values")
 
     def __init__(self, plugin: Plugin, pod: Pod, ask: Ask, prepare: Prepare | None) -> None:
         self.plugin = plugin

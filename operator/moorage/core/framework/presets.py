@@ -11,8 +11,11 @@ from moorage.core.framework.interfaces import Point
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Preset:
-    """``plugins``: (name, score weight) in order, enabled at every point they have, less what ``without`` names for a point;
-    ``args``: arguments that differ from the plugins' own defaults."""
+    """A preset.
+
+    ``plugins``: (name, score weight) in order, enabled at every point they have, less what ``without`` names for a point.
+    ``args``: arguments that differ from the plugins' own defaults.
+    """
 
     name: str
     plugins: tuple[tuple[str, int], ...]

@@ -89,7 +89,9 @@ class Revision:
     def changed_since(self, old: Revision) -> frozenset[str]:
         """Plugins whose arguments or places differ between two revisions, either way."""
         names = {*self.deciders, *old.deciders}
-        return frozenset(name for name in names if self.deciders.get(name) != old.deciders.get(name) or _places(self, name) != _places(old, name))
+        return frozenset(
+            name for name in names if self.deciders.get(name) != old.deciders.get(name) or _places(self, name) != _places(old, name)
+        )
 
 
 def resolve(spec: ProfileSpec, registry: Registry, presets: Mapping[str, Preset], revision: str = "") -> Revision:
@@ -117,7 +119,9 @@ def resolve(spec: ProfileSpec, registry: Registry, presets: Mapping[str, Preset]
     errors += _weight_faults(spec, points) + list(_missing(points, registry))
     if errors:
         raise ProfileErrors(errors)
-    return Revision(spec.scheduler_name, points, {n: weights[n] for n in points[Point.SCORE]}, deciders, spec.percentage_of_nodes_to_score, revision)
+    return Revision(
+        spec.scheduler_name, points, {n: weights[n] for n in points[Point.SCORE]}, deciders, spec.percentage_of_nodes_to_score, revision
+    )
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
@@ -212,14 +216,18 @@ def _weight_faults(spec: ProfileSpec, points: Mapping[Point, tuple[str, ...]]) -
 def _missing(points: Mapping[Point, tuple[str, ...]], registry: Registry) -> Iterator[FieldError]:
     """What the result lacks to be able to run."""
     if len(points[Point.QUEUE_SORT]) != 1:
-        yield FieldError("plugins.queueSort", list(points[Point.QUEUE_SORT]), "exactly one queueSort plugin has to be enabled", "QueueSortConflict")
+        yield FieldError(
+            "plugins.queueSort", list(points[Point.QUEUE_SORT]), "exactly one queueSort plugin has to be enabled", "QueueSortConflict"
+        )
     if not points[Point.BIND]:
         yield FieldError("plugins.bind", [], "at least one bind plugin has to be enabled")
     for later, earlier in _NEEDS.items():
         for name in points[later]:
             if earlier in registry[name].points and name not in points[earlier]:
                 yield FieldError(
-                    f"plugins.{earlier.value}", name, f"this plugin is enabled at {later.value}, which needs it at {earlier.value} too: enable both or neither"
+                    f"plugins.{earlier.value}",
+                    name,
+                    f"this plugin is enabled at {later.value}, which needs it at {earlier.value} too: enable both or neither",
                 )
 
 

@@ -1,0 +1,1 @@
+"""Tests under load on a real API server; each prints its figures."""

@@ -1,0 +1,32 @@
+"""Fixtures of the load tests: each gets a control plane of its own, with the operator's manifests applied."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.real.conftest import assets
+from tests.rig import Rig
+from tests.rig.operators import install
+
+__all__ = ["assets", "installation"]
+
+
+@pytest.fixture
+def installation(assets: Path) -> Iterator[tuple[Rig, Path]]:
+    """(a running rig, the kubeconfig of the operator's ServiceAccount on it)."""
+    with Rig(assets, ["--max-requests-inflight=3000", "--max-mutating-requests-inflight=3000"]) as rig:
+        yield rig, install(rig)
+
+
+@pytest.fixture
+def figures(record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
+    """Prints a test's figures past pytest's capturing, and records them."""
+
+    def show(**values: object) -> None:
+        with capsys.disabled():
+            for name, value in values.items():
+                print(f"\n    {name.replace('_', ' ')}: {value}", end="")  # noqa: T201  # the figures are what the test is run for
+                record_property(name, value)
+
+    return show
