@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.blueprint import Blueprint
+from moorage.core.framework.blueprint import PASSES, Blueprint
 from moorage.core.framework.interfaces import Point, PostFilterResult, Reserved
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.runner import Observer, Runner, Unobserved
@@ -84,19 +83,20 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
     observer.end(Point.FILTER, verdict.code.value)
     if verdict.code is Code.ERROR:
         return Diagnosis(pod, revision, Code.ERROR, verdict.message)
-    feasible = blueprint.feasible() if verdict.code is Code.SUCCESS else _NOBODY
 
     # 3. Nobody fits: postFilter may make room; the diagnosis says why.
-    if not feasible.size:
+    if verdict.code is not Code.SUCCESS or not blueprint.passing:
         return _diagnose(pod, revision, scheduler, blueprint)
 
-    # 4. A nominated node that still fits is taken; one feasible node needs no score.
-    nominated = snapshot.nodes.row_of.get(pod.status.nominated_node_name, -1)
-    if nominated in feasible[: feasible.size if nominated >= 0 else 0]:
+    # 4. A nominated node that still fits is taken; a lone feasible node needs no score; a sampling profile sees only some.
+    nominated = snapshot.nodes.row_of.get(pod.status.nominated_node_name)
+    if nominated is not None and blueprint.blame[nominated] == PASSES:
         return Placement(pod, snapshot.nodes.names[nominated], revision, 1)
-    candidates = scheduler.sampler.choose(feasible, revision, snapshot)
-    if candidates.size == 1:
-        return Placement(pod, snapshot.nodes.names[int(candidates[0])], revision, 1)
+    sample = scheduler.sampler.choose(blueprint, revision, snapshot)
+    candidates = blueprint.passing if sample is None else sample.size
+    if candidates == 1:
+        row = int((blueprint.feasible() if sample is None else sample)[0])
+        return Placement(pod, snapshot.nodes.names[row], revision, 1)
 
     # 5. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
     observer.begin(Point.SCORE)
@@ -104,12 +104,12 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
     observer.end(Point.SCORE, status.code.value)
     if status.code is not Code.SUCCESS:
         return Diagnosis(pod, revision, Code.ERROR, status.message)
-    totals = blueprint.totals if candidates is feasible else blueprint.totals_among(candidates)
+    totals = blueprint.totals if sample is None else blueprint.totals_among(sample)
 
     # 6. The best total; ties by (seed, pod, node).
     best = int(totals.max())
     row = pick(np.flatnonzero(totals == best), snapshot.nodes.tie_break, pod.metadata.uid, scheduler.seed)
-    return Placement(pod, snapshot.nodes.names[row], revision, int(candidates.size), best)
+    return Placement(pod, snapshot.nodes.names[row], revision, candidates, best)
 
 
 def commit(placement: Placement, scheduler: Scheduler) -> Placement | Diagnosis:
@@ -148,9 +148,6 @@ def _unreserved(placement: Placement, plugin: str, status: Status) -> Diagnosis:
         return Diagnosis(placement.pod, placement.revision, Code.ERROR, status.message)
     message = fit_error(1, [(reason, 1) for reason in status.reasons])
     return Diagnosis(placement.pod, placement.revision, status.code, message, frozenset({plugin}))
-
-
-_NOBODY: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
 
 def _diagnose(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> Diagnosis:

@@ -35,16 +35,13 @@ _LIMIT = 4096
 class ChangeLog:
     """One aspect's log: row numbers in the order of change, of which the first ``base`` were cut off."""
 
-    __slots__ = ("_base", "_rows")
+    __slots__ = ("_base", "_rows", "end")
 
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._base = 0
-
-    @property
-    def end(self) -> int:
+        self.end = 0
         """The position behind the newest entry."""
-        return self._base + len(self._rows)
 
     def add(self, row: int) -> None:
         """Note that a row changed."""
@@ -52,6 +49,7 @@ class ChangeLog:
             del self._rows[:_LIMIT]
             self._base += _LIMIT
         self._rows.append(row)
+        self.end += 1
 
     def since(self, position: int) -> list[int] | None:
         """Rows noted from ``position`` on, repeated as often as they changed; None when that part of the log was cut off."""

@@ -83,6 +83,8 @@ class Blueprint:
         self.verdict: tuple[str, Status] = ("", SUCCESS)
         self.narrowed_by: tuple[str, ...] = ()
         self.blame: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self.passing = 0
+        """How many rows no plugin refuses."""
         self.totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._names: frozenset[str] | None = None
         self._filter_follower = Follower({**preparing, **filters}.values())
@@ -107,6 +109,7 @@ class Blueprint:
         changed = self._filter_follower.catch_up(snapshot)
         if changed is None or self.blame.size < nodes.live.size:
             self.blame = np.full(nodes.live.size, OUT_OF_SCOPE, np.int16)
+            self.passing = 0
             rows: Rows = nodes.all_rows
         elif changed.size:
             rows = changed
@@ -120,6 +123,7 @@ class Blueprint:
             inside = np.zeros(nodes.live.size, bool)
             inside[[nodes.row_of[name] for name in self._names if name in nodes.row_of]] = True
             blame[~inside[rows]] = OUT_OF_SCOPE
+        self.passing += int(np.count_nonzero(blame == PASSES)) - int(np.count_nonzero(self.blame[rows] == PASSES))
         self.blame[rows] = blame
 
     def refresh_scores(self, snapshot: Snapshot) -> Status:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.blueprint import PASSES, Blueprint
 from moorage.core.framework.profiles import Revision
 
 MIN_NODES = 100
@@ -32,17 +33,15 @@ class Sampler:
     def __init__(self) -> None:
         self._start = 0
 
-    def choose(self, feasible: npt.NDArray[np.intp], revision: Revision, snapshot: Snapshot) -> npt.NDArray[np.intp]:
-        """All of the feasible rows, or those that a sampling profile gets to see, in visiting order."""
+    def choose(self, blueprint: Blueprint, revision: Revision, snapshot: Snapshot) -> npt.NDArray[np.intp] | None:
+        """The feasible rows that a sampling profile gets to see, in visiting order; None for all of them."""
         nodes = snapshot.nodes
         wanted = feasible_nodes_to_find(revision.percentage_of_nodes_to_score, len(nodes))
         if wanted >= len(nodes):
-            return feasible
+            return None
         order = np.array([nodes.row_of[name] for name in nodes.order.names], np.intp)
         order = np.roll(order, -(self._start % order.size))
-        passes = np.zeros(nodes.live.size, bool)
-        passes[feasible] = True
-        hits = np.flatnonzero(passes[order])[:wanted]
+        hits = np.flatnonzero(blueprint.blame[order] == PASSES)[:wanted]
         visited = int(hits[-1]) + 1 if hits.size == wanted else order.size
         self._start = (self._start + visited) % order.size
         return order[hits]
