@@ -1,4 +1,4 @@
-# The builder has compilers' leftovers, build tools and caches; nothing but the finished virtual environment leaves it.
+# The builder holds build tools and caches; nothing but the finished virtual environment leaves it.
 FROM python:3.11-slim AS builder
 WORKDIR /src
 
