@@ -60,7 +60,8 @@ class FieldError:
     reason: str = "InvalidSpec"
 
     def __str__(self) -> str:
-        return f"spec.{self.path}: {self.value!r}: {self.message}"
+        path = self.path if self.path.startswith("metadata") else f"spec.{self.path}".removesuffix(".")
+        return f"{path}: {self.value!r}: {self.message}"
 
 
 class ProfileErrors(ValueError):
