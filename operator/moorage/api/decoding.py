@@ -6,13 +6,12 @@ number, no unknown field. Messages follow kube-scheduler's where it has one.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from moorage.core.framework.arguments import Validated, Violation
 from moorage.core.framework.profiles import suggest
@@ -61,9 +60,7 @@ class Decoder(Generic[T]):
         except ValidationError as error:
             faults = error.errors(include_url=False)
             raise DecodeError(self._violation(fault) for fault in faults) from error
-        # A dataclass only: every pydantic model has a method of this name.
-        checked: object = value
-        if dataclasses.is_dataclass(checked) and isinstance(checked, Validated) and (found := checked.validate()):
+        if found := _own_violations(value):
             raise DecodeError(Violation(v.path, shown(v.value), v.message) for v in found)
         return value
 
@@ -108,10 +105,22 @@ class Decoder(Generic[T]):
         return node if isinstance(node, dict) else {}
 
 
-@functools.cache
 def decoder(kind: type[T]) -> Decoder[T]:
     """The decoder of a type, made once."""
+    key: Any = kind
+    return _decoder(key)
+
+
+@functools.cache
+def _decoder(kind: Any) -> Decoder[Any]:
     return Decoder(kind)
+
+
+def _own_violations(value: object) -> list[Violation]:
+    """What a dataclass says of itself; a pydantic model has a ``validate`` too, but another."""
+    if isinstance(value, BaseModel):
+        return []
+    return value.validate() if isinstance(value, Validated) else []
 
 
 def shown(value: object) -> object:

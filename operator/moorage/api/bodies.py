@@ -1,0 +1,88 @@
+"""Bodies: the custom resources as the API server has them. They become typed objects here, or a list of what is wrong with them.
+
+The other functions read single fields of bodies that may be malformed, and never raise: a profile that can't be decoded still
+has a name, a generation and references.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+from moorage.api.conditions import Reason
+from moorage.api.decoding import DecodeError, decoder
+from moorage.api.v1alpha1.plugin_configs import PluginConfig
+from moorage.api.v1alpha1.resources import API_VERSION, VERSION
+from moorage.api.v1alpha1.scheduler_profiles import SchedulerProfile
+from moorage.core.framework.profiles import FieldError, ProfileErrors
+
+Body: TypeAlias = Mapping[str, Any]
+"""An object as the API server has it."""
+
+_Kind = TypeVar("_Kind", SchedulerProfile, PluginConfig)
+
+
+def decode_profile(body: Body) -> SchedulerProfile:
+    """The typed object, status left out. Raises ProfileErrors whatever the object holds."""
+    return _decode(SchedulerProfile, body)
+
+
+def decode_plugin_config(body: Body) -> PluginConfig:
+    """The typed object, status left out. Raises ProfileErrors whatever the object holds."""
+    return _decode(PluginConfig, body)
+
+
+def _decode(kind: type[_Kind], body: Body) -> _Kind:
+    try:
+        return decoder(kind).decode({"metadata": body.get("metadata", {}), "spec": body.get("spec", {})})
+    except DecodeError as error:
+        raise ProfileErrors(
+            FieldError(v.path.removeprefix("spec").removeprefix("."), v.value, v.message, Reason.INVALID_SPEC) for v in error.violations
+        ) from error
+
+
+def revision_hash(profile: Body, configs: Iterable[Body]) -> str:
+    """8 hex digits that stand for a resolved profile: its generation, those of its PluginConfigs, and the presets' version."""
+    parts = [VERSION, *(f"{_metadata(body).get('uid', '')}/{generation(body)}" for body in (profile, *configs))]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+
+
+def config_hash(body: Body) -> str:
+    """8 hex digits that stand for what a PluginConfig says."""
+    text = json.dumps(body.get("spec"), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def essence(body: Body) -> dict[str, Any]:
+    """What a revision is made of: identity and spec, without what others write into objects."""
+    kept = {name: _metadata(body)[name] for name in ("name", "uid", "generation", "creationTimestamp") if name in _metadata(body)}
+    return {"apiVersion": body.get("apiVersion", API_VERSION), "kind": body.get("kind", ""), "metadata": kept, "spec": body.get("spec", {})}
+
+
+def generation(body: Body) -> int:
+    """The object's generation; 0 when it has none, as in a file."""
+    value = _metadata(body).get("generation")
+    return value if isinstance(value, int) else 0
+
+
+def scheduler_name(body: Body) -> str:
+    """The name that pods use for a profile."""
+    name = _mapping(body.get("spec")).get("schedulerName")
+    return name if isinstance(name, str) and name else str(_metadata(body).get("name", ""))
+
+
+def references(body: Body) -> list[str]:
+    """Names of the PluginConfigs that a profile references, sorted."""
+    entries = _mapping(body.get("spec")).get("pluginConfig")
+    names = [_mapping(_mapping(entry).get("configRef")).get("name") for entry in (entries if isinstance(entries, list) else [])]
+    return sorted({name for name in names if isinstance(name, str)})
+
+
+def _metadata(body: Body) -> Mapping[str, Any]:
+    return _mapping(body.get("metadata"))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,52 @@
+"""Plugin arguments: from the document that a user wrote to the plugin's own dataclass, or to everything that is wrong with it.
+
+The dataclass in the plugin's module is the only description of the arguments. A document may bear the ``apiVersion`` and ``kind``
+that it has in a KubeSchedulerConfiguration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from moorage.api.decoding import DecodeError, decoder, shown
+from moorage.core.framework.arguments import Violation
+from moorage.core.framework.registry import PluginSpec
+
+API_VERSION = "kubescheduler.config.k8s.io/v1"
+
+
+def decode(plugin: PluginSpec, document: Mapping[str, Any], base: Any = None) -> Any:
+    """The plugin's arguments; None for a plugin that takes none.
+
+    ``base``, arguments too, are what the document is laid over: objects field by field, everything else as a whole.
+    Raises DecodeError with paths relative to the document.
+    """
+    faults = list(_wrong_header(plugin, document))
+    own = {name: value for name, value in document.items() if name not in ("apiVersion", "kind")}
+    if plugin.args is None:
+        faults += [Violation(name, shown(value), f"{plugin.name} takes no arguments") for name, value in own.items()]
+        if faults:
+            raise DecodeError(faults)
+        return None
+    reader = decoder(plugin.args)
+    try:
+        args = reader.decode(own if base is None else _laid_over(reader.encode(base), own))
+    except DecodeError as error:
+        raise DecodeError([*faults, *error.violations]) from error
+    if faults:
+        raise DecodeError(faults)
+    return args
+
+
+def _wrong_header(plugin: PluginSpec, document: Mapping[str, Any]) -> Iterator[Violation]:
+    for field, wanted in (("apiVersion", API_VERSION), ("kind", f"{plugin.name}Args")):
+        value = document.get(field, wanted)
+        if value != wanted:
+            yield Violation(field, shown(value), f'must be "{wanted}" or left out')
+
+
+def _laid_over(base: Any, document: Any) -> Any:
+    if not isinstance(base, dict) or not isinstance(document, Mapping):
+        return document
+    return {**base, **{name: _laid_over(base.get(name), value) for name, value in document.items()}}

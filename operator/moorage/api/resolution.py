@@ -1,0 +1,279 @@
+"""Resolution: from a SchedulerProfile and the PluginConfigs that it references to a revision that can run, or to all that is wrong.
+
+Pure, and never raises for what objects hold: they may have been stored before the schema said what it says today. Fields whose
+engine is not built yet are refused, never ignored. Errors have the path below ``spec``, the value, what to do and the condition
+reason; that of a PluginConfig shows up at the profile's reference to it, and in full at the PluginConfig itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from moorage.api import bodies, plugin_args
+from moorage.api.bodies import Body
+from moorage.api.conditions import Reason
+from moorage.api.decoding import DecodeError
+from moorage.api.v1alpha1.scheduler_profiles import Plugins, ProfilePluginConfig, SchedulerProfile
+from moorage.api.v1alpha1.scheduler_profiles import PluginSet as PluginSetModel
+from moorage.core.backlog.profile_views import ProfileView
+from moorage.core.framework import profiles
+from moorage.core.framework.interfaces import Point
+from moorage.core.framework.presets import Preset
+from moorage.core.framework.profiles import FieldError, PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision
+from moorage.core.framework.registry import Registry
+
+PLUGINS_TO_COME = frozenset(
+    {
+        "DefaultPreemption",
+        "DynamicResources",
+        "GangScheduling",
+        "InterPodAffinity",
+        "NodeDeclaredFeatures",
+        "NodeVolumeLimits",
+        "PodTopologySpread",
+        "VolumeBinding",
+        "VolumeRestrictions",
+        "VolumeZone",
+    }
+)
+"""kube-scheduler's plugins that this version may lack: naming one is no misspelling."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Defaults:
+    """The operator's values for what a profile leaves out."""
+
+    queue_sort: str = "PrioritySort"
+    percentage_of_nodes_to_score: int = 100
+    pod_initial_backoff_seconds: float = 1
+    pod_max_backoff_seconds: float = 10
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Resolution:
+    """What became of a profile: a revision, or errors.
+
+    ``id`` is the desired revision's; ``document`` holds the objects that it is made of, enough to resolve it again; ``configs`` are
+    the generations of the PluginConfigs that it references, as far as they exist.
+    """
+
+    scheduler_name: str
+    id: str
+    document: Mapping[str, Any]
+    configs: Mapping[str, int]
+    errors: tuple[FieldError, ...] = ()
+    queue_view: ProfileView = dataclasses.field(default_factory=ProfileView)
+    """What the profile means to the queue."""
+    made: Revision | None = None
+
+    @property
+    def revision(self) -> Revision:
+        """What can run. Raises ProfileErrors when there are errors."""
+        if self.made is None:
+            raise ProfileErrors(self.errors)
+        return self.made
+
+    @property
+    def initial_backoff(self) -> float:
+        """Seconds that a pod waits after it was refused for the first time."""
+        return self.queue_view.initial_backoff
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Resolver:
+    """Resolves profiles with these plugins, presets and defaults."""
+
+    registry: Registry
+    presets: Mapping[str, Preset]
+    defaults: Defaults = Defaults()
+
+    def __call__(self, profile: Body, configs: Mapping[str, Body]) -> Resolution:
+        """The resolution of a profile; ``configs`` are all PluginConfigs by name."""
+        used = {name: configs[name] for name in bodies.references(profile) if name in configs}
+        blank = Resolution(
+            scheduler_name=bodies.scheduler_name(profile),
+            id=bodies.revision_hash(profile, used.values()),
+            document={"profile": bodies.essence(profile), "pluginConfigs": {name: bodies.essence(body) for name, body in used.items()}},
+            configs={name: bodies.generation(body) for name, body in used.items()},
+        )
+        try:
+            decoded = bodies.decode_profile(profile)
+        except ProfileErrors as error:
+            return dataclasses.replace(blank, errors=error.errors)
+        return _Resolving(self, decoded, used).outcome(blank)
+
+    def config_errors(self, body: Body) -> tuple[FieldError, ...]:
+        """Everything that is wrong with a PluginConfig by itself."""
+        try:
+            config = bodies.decode_plugin_config(body)
+        except ProfileErrors as error:
+            return error.errors
+        plugin = self.registry.get(config.spec.plugin)
+        if plugin is None:
+            return (_unknown_plugin("plugin", config.spec.plugin, self.registry),)
+        try:
+            plugin_args.decode(plugin, config.spec.args)
+        except DecodeError as error:
+            return tuple(_below("args", error, Reason.INVALID_PLUGIN_ARGS))
+        return ()
+
+
+class _Resolving:
+    """One profile being resolved: collects the errors of every part."""
+
+    def __init__(self, resolver: Resolver, profile: SchedulerProfile, configs: Mapping[str, Body]) -> None:
+        self._resolver = resolver
+        self._registry = resolver.registry
+        self._profile = profile
+        self._spec = profile.spec
+        self._configs = configs
+        preset = resolver.presets.get(profile.spec.preset)
+        self._preset_args = preset.args if preset is not None else {}
+
+    def outcome(self, blank: Resolution) -> Resolution:
+        """The resolution, ``blank`` filled in."""
+        initial, most = self._backoffs()
+        errors = [*self._not_built_yet(), *self._bad_backoffs(initial, most), *self._other_queue_sorts()]
+        args, faults = self._args()
+        errors += faults
+        percentage = self._spec.percentage_of_nodes_to_score
+        spec = ProfileSpec(
+            scheduler_name=self._profile.scheduler_name,
+            preset=self._spec.preset,
+            plugins=self._plugins(),
+            weights=self._spec.weights,
+            args=args,
+            percentage_of_nodes_to_score=self._resolver.defaults.percentage_of_nodes_to_score if percentage is None else percentage,
+        )
+        try:
+            revision = profiles.resolve(spec, self._registry, self._resolver.presets, blank.id)
+        except ProfileErrors as error:
+            return dataclasses.replace(blank, errors=(*errors, *map(_to_come, error.errors)))
+        if errors:
+            return dataclasses.replace(blank, errors=tuple(errors))
+        return dataclasses.replace(blank, made=revision, queue_view=_queue_view(revision, initial, most))
+
+    # ---- parts of the spec -------------------------------------------------------------------------------------------------
+
+    def _plugins(self) -> dict[str, PluginSet]:
+        """By "multiPoint" or extension point; queueSort is always the operator's."""
+        given = self._spec.plugins or Plugins()
+        sets = {point: self._plugin_set(plugins) for point, plugins in _by_point(given)}
+        return {**sets, Point.QUEUE_SORT.value: PluginSet((PluginRef(self._resolver.defaults.queue_sort),), ("*",))}
+
+    def _plugin_set(self, plugins: PluginSetModel) -> PluginSet:
+        """The same for core. Disabling what is not built yet is granted already."""
+        absent = PLUGINS_TO_COME - self._registry.keys()
+        disabled = tuple(ref.name for ref in plugins.disabled if ref.name not in absent)
+        return PluginSet(tuple(PluginRef(ref.name, ref.weight) for ref in plugins.enabled), disabled)
+
+    def _other_queue_sorts(self) -> Iterator[FieldError]:
+        mine = self._resolver.defaults.queue_sort
+        for point, plugins in _by_point(self._spec.plugins or Plugins()):
+            for i, ref in enumerate(plugins.enabled):
+                known = self._registry.get(ref.name)
+                sorts = point == Point.QUEUE_SORT.value or (known is not None and Point.QUEUE_SORT in known.points)
+                if sorts and ref.name != mine:
+                    text = f"all profiles share one queue, whose order is the operator's: only {mine} may stand here"
+                    yield FieldError(f"plugins.{point}.enabled[{i}].name", ref.name, text, Reason.QUEUE_SORT_CONFLICT)
+
+    def _args(self) -> tuple[dict[str, Any], list[FieldError]]:
+        """Arguments by plugin, those that can be read."""
+        args: dict[str, Any] = {}
+        errors: list[FieldError] = []
+        for i, entry in enumerate(self._spec.plugin_config):
+            path = f"pluginConfig[{i}]"
+            if any(entry.name == other.name for other in self._spec.plugin_config[:i]):
+                errors.append(FieldError(f"{path}.name", entry.name, "stands here twice"))
+            elif entry.name not in self._registry:
+                errors.append(_unknown_plugin(f"{path}.name", entry.name, self._registry))
+            else:
+                try:
+                    args[entry.name] = self._args_of(entry, path)
+                except ProfileErrors as error:
+                    errors += error.errors
+        return args, errors
+
+    def _args_of(self, entry: ProfilePluginConfig, path: str) -> Any:
+        if (entry.args is None) == (entry.config_ref is None):
+            raise ProfileErrors([FieldError(path, entry.name, "exactly one of args and configRef has to be set")])
+        document = entry.args if entry.args is not None else self._referenced(entry, f"{path}.configRef.name")
+        try:
+            return plugin_args.decode(self._registry[entry.name], document, self._preset_args.get(entry.name))
+        except DecodeError as error:
+            raise ProfileErrors(_below(f"{path}.args", error, Reason.INVALID_PLUGIN_ARGS)) from error
+
+    def _referenced(self, entry: ProfilePluginConfig, path: str) -> Mapping[str, Any]:
+        """The arguments in the PluginConfig that an entry refers to."""
+        name = entry.config_ref.name if entry.config_ref is not None else ""
+        body = self._configs.get(name)
+        if body is None:
+            raise ProfileErrors([FieldError(path, name, "there is no PluginConfig of this name", Reason.PLUGIN_CONFIG_NOT_FOUND)])
+        if faults := self._resolver.config_errors(body):
+            text = f"this PluginConfig is not valid: {'; '.join(map(str, faults))}"
+            raise ProfileErrors([FieldError(path, name, text, Reason.PLUGIN_CONFIG_INVALID)])
+        spec = bodies.decode_plugin_config(body).spec
+        if spec.plugin != entry.name:
+            text = f"this PluginConfig is for {spec.plugin}, not for {entry.name}"
+            raise ProfileErrors([FieldError(path, name, text, Reason.PLUGIN_MISMATCH)])
+        return spec.args
+
+    def _backoffs(self) -> tuple[float, float]:
+        """Initial and maximum, in seconds."""
+        spec, defaults = self._spec, self._resolver.defaults
+        return (
+            spec.pod_initial_backoff_seconds or defaults.pod_initial_backoff_seconds,
+            spec.pod_max_backoff_seconds or defaults.pod_max_backoff_seconds,
+        )
+
+    def _bad_backoffs(self, initial: float, most: float) -> Iterator[FieldError]:
+        if initial > most:
+            text = f"must be greater than or equal to podInitialBackoffSeconds, which is {initial:g}"
+            yield FieldError("podMaxBackoffSeconds", most, text)
+
+    def _not_built_yet(self) -> Iterator[FieldError]:
+        """Fields whose engine comes later."""
+        spec = self._spec
+        if spec.extenders:
+            yield FieldError("extenders", "[…]", "extenders are not supported yet", Reason.NOT_YET_SUPPORTED)
+        if spec.assign is not None:
+            yield FieldError("assign", "{…}", "assigning pods is not supported yet", Reason.NOT_YET_SUPPORTED)
+        if spec.rollout is not None and spec.rollout.strategy != "Immediate":
+            text = 'only the strategy "Immediate" is supported yet'
+            yield FieldError("rollout.strategy", spec.rollout.strategy, text, Reason.NOT_YET_SUPPORTED)
+
+
+# ---- small helpers -------------------------------------------------------------------------------------------------------
+
+
+def _queue_view(revision: Revision, initial: float, most: float) -> ProfileView:
+    gates = tuple(plugin for _, plugin in revision.at(Point.PRE_ENQUEUE))
+    return ProfileView(gates, {name: plugin.wakes for name, plugin in revision.deciders.items()}, initial, most)
+
+
+def _by_point(plugins: Plugins) -> Iterator[tuple[str, PluginSetModel]]:
+    """The plugin sets that are given, by field name as users write it."""
+    for name, field in Plugins.model_fields.items():
+        value = getattr(plugins, name)
+        if value is not None:
+            yield field.alias or name, value
+
+
+def _below(path: str, error: DecodeError, reason: Reason) -> Iterator[FieldError]:
+    """The violations as errors of the field ``path``."""
+    for violation in error.violations:
+        yield FieldError(f"{path}.{violation.path}" if violation.path else path, violation.value, violation.message, reason)
+
+
+def _unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
+    error = FieldError(path, name, f"no plugin has this name{profiles.suggest(name, registry)}", Reason.UNKNOWN_PLUGIN)
+    return _to_come(error)
+
+
+def _to_come(error: FieldError) -> FieldError:
+    """An unknown plugin that kube-scheduler has is not misspelt but not built yet."""
+    if error.reason != Reason.UNKNOWN_PLUGIN or error.value not in PLUGINS_TO_COME:
+        return error
+    return dataclasses.replace(error, message="this plugin of kube-scheduler is not supported yet", reason=Reason.NOT_YET_SUPPORTED)
