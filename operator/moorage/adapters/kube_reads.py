@@ -55,6 +55,7 @@ class _RevisionList(Struct, frozen=True):
 class _LeaseSpec(Struct, frozen=True):
     holder_identity: str | None = None
     renew_time: str | None = None
+    lease_duration_seconds: int | None = None
 
 
 class _Lease(Struct, frozen=True):
@@ -94,6 +95,7 @@ class KubeReads:
         self._namespace = namespace
         self._lease = lease
         self._sightings: dict[str, _Sighting] = {}
+        self._others: dict[tuple[str, str], _Sighting] = {}
 
     async def pod_node(self, pod: PodRef) -> str | None:
         """The node of the pod with this UID, "" for none, None when it is gone."""
@@ -137,6 +139,18 @@ class KubeReads:
         """Identities whose Lease has not changed for DEAD_SECONDS."""
         now = self._clock.boottime()
         return sorted(identity for identity, sighting in self._sightings.items() if now - sighting.at >= DEAD_SECONDS)
+
+    async def lease_renewed(self, namespace: str, name: str) -> bool:
+        """Held, and changed within its own duration; at the first look a Lease that is held counts as renewed."""
+        try:
+            lease = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}", _Lease)
+        except NotFound:
+            return False
+        now, renewed = self._clock.boottime(), lease.spec.renew_time or ""
+        before = self._others.get((namespace, name))
+        if before is None or before.renewed != renewed:
+            before = self._others[namespace, name] = _Sighting(renewed, now)
+        return bool(lease.spec.holder_identity) and now - before.at < (lease.spec.lease_duration_seconds or 0)
 
     async def allowed(self, verb: str, group: str, resource: str) -> bool:
         """Ask with a SelfSubjectAccessReview, for all namespaces; ``resource`` may name a subresource, as in pods/binding."""

@@ -6,8 +6,8 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from moorage.api.bodies import Body
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
@@ -18,20 +18,23 @@ from moorage.core.objects import Pod, key
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.engine.actors import ActorFactory, join
 from moorage.engine.binding import Binder
+from moorage.engine.claims import Claims
 from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
 from moorage.engine.intake import Namespaces, Nodes, Pods
 from moorage.engine.loop import Loop
-from moorage.engine.profiles import Body, ProfileRecord
+from moorage.engine.profiles import ProfileRecord
 from moorage.engine.reconciling import Reconciler
 from moorage.engine.reporting import Reporter
+from moorage.engine.surveying import Surveyor
 from moorage.engine.swapping import Resolver, Swapper, by_profile
 from moorage.ports.errors import Forbidden
-from moorage.ports.kube import Leadership, Reads, Writes
+from moorage.ports.kube import Announcer, Leadership, Reads, Writes
 from moorage.ports.surroundings import Clock, EventSink, Telemetry
 
 log = logging.getLogger(__name__)
 
 CONDITION_WRITERS = 8
+CLAIMS_EVERY = 10.0
 TICK = 0.25
 """Seconds between looks at what is due by time, when nothing else happens."""
 
@@ -45,6 +48,9 @@ class Surroundings:
     reads: Reads
     events: EventSink
     telemetry: Telemetry
+    announcer: Announcer
+    identity: str
+    """This replica's, as leader election has it."""
 
 
 class Engine:
@@ -62,6 +68,7 @@ class Engine:
         self._around = around
         self._config = config
         self._listed = False
+        self._claims_due = 0.0
         self.reporter = Reporter(around.telemetry, clock)
         self.scheduler = Scheduler(Cache(), observer=self.reporter)
         flush_after = config.pod_max_in_unschedulable_pods_duration
@@ -70,9 +77,13 @@ class Engine:
         self.failures = Failures(around.writes, around.events, clock, self._current)
         self.loop = Loop(self.scheduler, self.backlog, binder, self.failures)
         self.loop.connect(clock, around.events, around.telemetry)
-        self.swapper = Swapper(self.loop, resolver, around.writes, config.swap_debounce)
+        lease = config.leader_election
+        claims = Claims(around.reads, f"{lease.resource_namespace}/{lease.resource_name}")
+        self.swapper = Swapper(self.loop, resolver, around.writes, claims)
         self.swapper.connect(clock, around.events, around.telemetry)
         self.reconciler = Reconciler(self.swapper, self.backlog, around.writes, clock)
+        self.reconciler.situation.claimed_by = claims.ours
+        self.surveyor = Surveyor(around.identity, around.announcer, around.reads, around.writes)
         self.swapper.changed = self._settled
         self.pods = Pods(self.scheduler.cache, self.backlog, clock.boottime, self._queued)
         self.nodes = Nodes(self.scheduler.cache, self.backlog, clock.boottime)
@@ -114,7 +125,8 @@ class Engine:
         async with asyncio.TaskGroup() as group:
             parts = {
                 "loop": self.loop.run(),
-                "swapping": self.swapper.run(),
+                "swapping": self.swapper.run(self._config.swap_debounce),
+                "survey": self.surveyor.run(self.swapper, self.reconciler),
                 "status": self.reconciler.run(),
                 "time": self._time(),
                 "lag": self.reporter.watch_lag(),
@@ -149,6 +161,9 @@ class Engine:
                 self.loop.poke()
             for record in self.swapper.records.values():
                 self.swapper.move_owed(record)
+            if now >= self._claims_due:
+                self._claims_due = now + CLAIMS_EVERY
+                self.swapper.review_claims()
             self.reporter.gauges(self.backlog, self.scheduler.cache)
             due = self.backlog.next_deadline(now)
             await self._around.clock.sleep(TICK if due is None else min(max(due - now, 0.01), TICK))
@@ -168,6 +183,7 @@ class Engine:
     def _settled(self) -> None:
         """Profiles were settled: status follows, and pods of a profile that was never good are told so."""
         self.reconciler.poke()
+        self.surveyor.poke()
         if self.swapper.leading:
             for record in self._never_good():
                 for pod in self.backlog.held(_scheduler_name(record)):
@@ -193,8 +209,3 @@ def _scheduler_name(record: ProfileRecord) -> str:
 def report_plugin(plugin: str, pod: Pod, error: Exception) -> None:
     """A plugin failed when the queue asked it about a pod."""
     log.error("plugin %s failed when it was asked about a pod: %r", plugin, error, extra={"pod": key(pod)})
-
-
-def snapshot_of(engine: Engine) -> dict[str, Any]:
-    """Live revisions by schedulerName, for the replica's own announcement: profile name -> revision id."""
-    return {record.name: record.active.revision.id for record in engine.swapper.records.values() if record.active is not None}

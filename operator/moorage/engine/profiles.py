@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
+from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
 from moorage.core.framework.profiles import FieldError, Revision
-
-Body = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -11,12 +11,14 @@ import asyncio
 import dataclasses
 import datetime
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from moorage.api import conditions
+from moorage.api.bodies import config_hash
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.framework.interfaces import Point
+from moorage.core.framework.profiles import FieldError
 from moorage.engine.profiles import ProfileRecord
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError, Fenced, NotFound
@@ -118,15 +120,12 @@ class Reconciler:
     def config_status(self, name: str, body: Mapping[str, Any]) -> Status:
         """The whole status of a PluginConfig."""
         users = sorted(r.name for r in self._swapper.records.values() if r.resolution is not None and name in r.resolution.configs)
-        verdict = self._swapper.judge_config(body)
-        accepted = conditions.Verdict(
-            conditions.Type.ACCEPTED, verdict is None, verdict[0] if verdict else "Valid", verdict[1] if verdict else ""
-        )
+        accepted = _judged(conditions.Type.ACCEPTED, self._swapper.config_errors(body), "Valid")
         generation = int(body["metadata"].get("generation") or 0)
         old = self._old_conditions("PluginConfig", name, body)
         return {
             "observedGeneration": generation,
-            "hash": self._swapper.config_hash(body),
+            "hash": config_hash(body),
             "profiles": users,
             "profileCount": len(users),
             "conditions": conditions.merge(old, [accepted], generation, self._clock.now()),
@@ -236,7 +235,7 @@ def profile_conditions(record: ProfileRecord, situation: Situation, old: list[Ma
     return conditions.merge(old, [*verdicts, conditions.roll_up(verdicts)], record.generation, now)
 
 
-def _judged(kind: conditions.Type, errors: list[Any], good: str) -> conditions.Verdict:
+def _judged(kind: conditions.Type, errors: Sequence[FieldError], good: str) -> conditions.Verdict:
     if not errors:
         return conditions.Verdict(kind, True, good, "")
     return conditions.Verdict(kind, False, errors[0].reason, "; ".join(map(str, errors)))

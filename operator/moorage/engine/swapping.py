@@ -13,13 +13,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from moorage.api.bodies import Body, references
 from moorage.api.resolution import Resolution
 from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.profile_views import ProfileView
-from moorage.core.framework.interfaces import Point
-from moorage.core.framework.profiles import Revision
+from moorage.core.framework.profiles import FieldError, Revision
+from moorage.engine.claims import Claims
 from moorage.engine.loop import Loop
-from moorage.engine.profiles import Active, Body, ProfileRecord, name_conflicts
+from moorage.engine.profiles import Active, ProfileRecord, name_conflicts
 from moorage.ports.errors import Conflict, EdgeError
 from moorage.ports.kube import Revision as StoredRevision
 from moorage.ports.kube import Writes
@@ -33,6 +33,7 @@ KEPT = 5
 RETRY = 1.0
 """Seconds until a revision that could not be stored is tried again."""
 CONTROLLER = "moorage"
+OUTSIDE = ("ClaimedByAnother", "DefaultSchedulerActive")
 
 
 class Resolver(Protocol):
@@ -41,11 +42,14 @@ class Resolver(Protocol):
     def __call__(self, profile: Body, configs: dict[str, Body]) -> Resolution:
         """Never raises for what the objects hold."""
 
+    def config_errors(self, body: Body) -> tuple[FieldError, ...]:
+        """What is wrong with a PluginConfig by itself."""
+
 
 class Swapper:
     """Keeps the profile records and the live revisions in step with the objects."""
 
-    def __init__(self, loop: Loop, resolver: Resolver, writes: Writes, debounce: float) -> None:
+    def __init__(self, loop: Loop, resolver: Resolver, writes: Writes, claims: Claims) -> None:
         self.records: dict[str, ProfileRecord] = {}
         self.configs: dict[str, Body] = {}
         self.stored: dict[str, list[StoredRevision]] = {}
@@ -56,7 +60,7 @@ class Swapper:
         self._loop = loop
         self._resolver = resolver
         self._writes = writes
-        self._debounce = debounce
+        self._claims = claims
         self._dirty = asyncio.Event()
 
     def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry) -> None:
@@ -73,7 +77,7 @@ class Swapper:
         elif record is None:
             self.records[name] = ProfileRecord(name, body)
         else:
-            same = record.uid == body["metadata"].get("uid") and record.generation == body["metadata"].get("generation")
+            same = _version(record.body) == _version(body)
             record.body = body
             if same:
                 return
@@ -87,8 +91,11 @@ class Swapper:
             self.configs.pop(name, None)
         else:
             self.configs[name] = body
-            if old is not None and old["metadata"].get("generation") == body["metadata"].get("generation"):
+            if old is not None and _version(old) == _version(body):
                 return
+        for record in self.records.values():
+            if name in references(record.body):
+                record.resolution = None
         self._dirty.set()
 
     def lead(self) -> None:
@@ -98,23 +105,37 @@ class Swapper:
 
     # ---- settling ----------------------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Settle what changed, each time the debounce has passed, until cancelled."""
+    async def run(self, debounce: float) -> None:
+        """Settle what changed, each time the debounce (seconds) has passed, until cancelled."""
         while True:
             await self._dirty.wait()
-            await self._clock.sleep(self._debounce)
+            await self._clock.sleep(debounce)
             self._dirty.clear()
             if not await self.settle():
                 await self._clock.sleep(RETRY)
                 self._dirty.set()
 
+    def config_errors(self, body: Body) -> tuple[FieldError, ...]:
+        """What is wrong with a PluginConfig by itself."""
+        return self._resolver.config_errors(body)
+
+    def review_claims(self) -> None:
+        """Look again at profiles that are left to somebody else."""
+        if any(error.reason in OUTSIDE for record in self.records.values() for error in record.conflicts):
+            self._dirty.set()
+
     async def settle(self) -> bool:
         """Resolve, store, swap; False when something could not be stored and is to be tried again."""
-        for record in self.records.values():
-            record.resolution = self._resolver(record.body, self.configs)
+        for record in list(self.records.values()):
             record.conflicts = ()
+            if record.resolution is None:
+                record.resolution = self._resolver(record.body, self.configs)
+                await asyncio.sleep(0)  # many profiles at once must not hold up the loop
         for record, conflict in list(name_conflicts(self.records.values())):
             record.conflicts = (conflict,)
+        for record in list(self.records.values()):
+            if (claim := await self._claims.conflict(record)) is not None:
+                record.conflicts += (claim,)
         done = True
         for record in list(self.records.values()):
             if record.errors:
@@ -234,7 +255,7 @@ class Swapper:
     def _apply_suspension(self, record: ProfileRecord) -> None:
         """Let the backlog know what the profile's queue looks like now."""
         if record.active is not None:
-            view = None if record.suspended else queue_view(record.active)
+            view = None if record.suspended else record.active.resolution.queue_view
             self._loop.backlog.set_profile(record.active.revision.scheduler_name, view, self._clock.boottime())
 
     def _drop(self, name: str) -> None:
@@ -252,12 +273,9 @@ class Swapper:
         self._events.emit(Event(regarding, reason, note, reason, controller=CONTROLLER, warning=warning))
 
 
-def queue_view(active: Active) -> ProfileView:
-    """What the queue has to know of a live revision."""
-    revision, resolution = active.revision, active.resolution
-    gates = tuple(plugin for _, plugin in revision.at(Point.PRE_ENQUEUE))
-    wakes = {name: plugin.wakes for name, plugin in revision.deciders.items()}
-    return ProfileView(gates, wakes, resolution.initial_backoff, resolution.max_backoff)
+def _version(body: Body) -> tuple[object, object]:
+    """What changes when the object's spec does, or when it is another object of that name."""
+    return body["metadata"].get("uid"), body["metadata"].get("generation")
 
 
 def by_profile(revisions: Sequence[StoredRevision]) -> dict[str, list[StoredRevision]]:

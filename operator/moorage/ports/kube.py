@@ -147,6 +147,9 @@ class Reads(Protocol):
     async def dead_replicas(self) -> Sequence[str]:
         """Identities whose announcement has not changed for long, as ``replicas`` saw it at its calls."""
 
+    async def lease_renewed(self, namespace: str, name: str) -> bool:
+        """Whether somebody holds this Lease and, as far as was seen at earlier calls, goes on renewing it."""
+
     async def allowed(self, verb: str, group: str, resource: str) -> bool:
         """Whether our service account holds this right (SelfSubjectAccessReview)."""
 
