@@ -11,7 +11,6 @@ RUN python -m venv /opt/moorage \
 
 COPY LICENSE README.md pyproject.toml ./
 COPY crds/ crds/
-COPY manifests/ manifests/
 COPY operator/ operator/
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist . \
     && /opt/moorage/bin/pip install --no-cache-dir --no-deps --no-index dist/*.whl
