@@ -42,7 +42,7 @@ from typing import Protocol
 
 from moorage.core.backlog.active import ActiveQueue
 from moorage.core.backlog.backoff import BackoffQueue, backoff_end
-from moorage.core.backlog.entries import Changes, Counts, Entry, Place, Sort
+from moorage.core.backlog.entries import UNSETTLED, Changes, Counts, Entry, Place, Sort
 from moorage.core.backlog.in_flight import InFlight
 from moorage.core.backlog.parked import ParkedPods
 from moorage.core.backlog.profile_views import LiveProfiles, ProfileView, Report
@@ -187,17 +187,14 @@ class Backlog:
         if entry.place is not Place.IN_FLIGHT:
             raise IllegalMove(f"pod {key(entry.pod)} is {entry.place.value}, it has no attempt that could have failed")
         missed = self._in_flight.missed(entry)
-        entry.queued_at = now
+        entry.queued_at, entry.backoff_until = now, UNSETTLED
         entry.rejectors = rejectors
         entry.pending = pending and bool(rejectors)
         entry.unschedulable_count += bool(rejectors)
         entry.error_count = 0 if rejectors else entry.error_count + 1
-        view = self._profiles.views.get(entry.scheduler_name)
-        if view is None:
+        if entry.scheduler_name not in self._profiles.views:
             self._move(entry, Place.HELD, FAILURE)
-            return
-        entry.backoff_until = backoff_end(entry, view)
-        if not rejectors or missed is None or any(self._profiles.frees(event, entry) for event in missed):
+        elif not rejectors or missed is None or any(self._profiles.frees(event, entry) for event in missed):
             self._admit(entry, FAILURE, now)
         else:
             self._move(entry, Place.UNSCHEDULABLE, FAILURE)
@@ -300,13 +297,14 @@ class Backlog:
     def _admit(self, entry: Entry, event: str, now: float) -> bool:
         """Let a pod go on as far as it may: past the gates, past its backoff. Returns whether it moved."""
         gate = self._profiles.closed_gate(entry)
-        if gate:
-            to = Place.GATED
-        else:
-            to = Place.BACKOFF if entry.backoff_until > now and not entry.pending else Place.ACTIVE
-            entry.first_queued_at = min(entry.first_queued_at, now)
+        if entry.backoff_until == UNSETTLED:
+            entry.backoff_until = backoff_end(entry, self._profiles.views[entry.scheduler_name])
+        ready = Place.BACKOFF if entry.backoff_until > now and not entry.pending else Place.ACTIVE
+        to = Place.GATED if gate else ready
         if to is entry.place and gate == entry.gate:
             return False
+        if not gate:
+            entry.first_queued_at = min(entry.first_queued_at, now)
         self._move(entry, to, event, gate)
         return True
 

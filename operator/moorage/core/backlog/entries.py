@@ -17,6 +17,9 @@ Sort = Callable[[Pod, float], SortKey]
 Changes = Callable[[Pod, Pod], list[ClusterEvent]]
 """(old, new) -> the events that this update of a pod stands for."""
 
+UNSETTLED = -math.inf
+"""The end of a backoff that nobody has asked for since the last attempt: the profile that is live then decides."""
+
 
 class Place(enum.Enum):
     """Where a pod is; the value is the queue's name in metrics and status."""
@@ -53,7 +56,8 @@ class Entry:
     """Attempts that ended in a refusal."""
     error_count: int = 0
     """Attempts that ended in a fault, since the last refusal."""
-    backoff_until: float = -math.inf
+    backoff_until: float = UNSETTLED
+    """When its backoff ends, or ended."""
     rejectors: frozenset[str] = frozenset()
     """The plugins that refused it in its last attempt; empty after a fault."""
     pending: bool = False

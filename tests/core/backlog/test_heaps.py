@@ -1,0 +1,56 @@
+"""A heap from which any entry can be taken out agrees with a sorted list, and its garbage is bounded."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.core.backlog.entries import Entry
+from moorage.core.backlog.heaps import LazyHeap
+from tests.core.backlog.helpers import a_pod
+
+ENTRIES = [Entry(a_pod(str(i)), "test", 0.0) for i in range(6)]
+STEPS = st.lists(st.tuples(st.sampled_from(["push", "discard", "pop"]), st.sampled_from(ENTRIES), st.integers(0, 3)), max_size=60)
+
+
+@given(STEPS)
+def test_agrees_with_a_sorted_list(steps: list[tuple[str, Entry, int]]) -> None:
+    """After any pushes (again, with another key, too), removals and pops the first is the lowest key, the earlier among equals."""
+    heap = LazyHeap()
+    model: dict[str, tuple[tuple[float, ...], int]] = {}
+    for i, (step, entry, number) in enumerate(steps):
+        if step == "push":
+            heap.push((number,), entry)
+            if model.get(entry.uid, ((-1,), 0))[0] != (number,):
+                model[entry.uid] = ((number,), i)
+        elif step == "discard":
+            heap.discard(entry)
+            model.pop(entry.uid, None)
+        elif (first := heap.first()) is not None:
+            heap.discard(first)
+            del model[first.uid]
+        want = min(model, key=lambda uid: model[uid], default=None)
+        got = heap.first()
+        assert (got.uid if got is not None else None) == want
+        assert len(heap) == len(model)
+
+
+def test_garbage_is_bounded() -> None:
+    """Ten thousand changes of key leave no more than about as many dead items as live ones."""
+    heap = LazyHeap()
+    for i in range(10_000):
+        for entry in ENTRIES:
+            heap.push((i,), entry)
+    assert len(heap._items) < 100
+
+
+def test_discarding_leaves_nothing() -> None:
+    """What was taken out is let go of in the end, without any push or pop."""
+    heap = LazyHeap()
+    entries = [Entry(a_pod(str(i)), "test", 0.0) for i in range(1000)]
+    for entry in entries:
+        heap.push((entry.queued_at,), entry)
+    for entry in entries:
+        heap.discard(entry)
+    assert len(heap._items) < 100
+    assert heap.first() is None
