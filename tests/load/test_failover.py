@@ -26,7 +26,7 @@ def writes(rig: Rig, replica: str) -> list[AuditEvent]:
     wrote = [
         event
         for event in rig.audit()
-        if f"({replica}" in event.user_agent
+        if f" {replica}" in event.user_agent
         and event.object_ref is not None
         and (event.object_ref.resource, event.object_ref.subresource) in LEADERS_ONLY
         if event.verb in ("create", "patch", "update") and event.stage == "ResponseComplete"

@@ -1,0 +1,1 @@
+"""Benchmarks: programs that measure; none is part of `make test`."""
