@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from moorage.api.structural import structural
 from moorage.core.framework.arguments import Validated, Violation
 from moorage.core.framework.profiles import suggest
 
@@ -69,8 +70,9 @@ class Decoder(Generic[T]):
         return self._adapter.dump_python(value, mode="json", by_alias=True)
 
     @functools.cached_property
-    def _schema(self) -> dict[str, Any]:
-        return self._adapter.json_schema(by_alias=True)
+    def schema(self) -> dict[str, Any]:
+        """The type's structural schema."""
+        return structural(self._adapter.json_schema(by_alias=True))
 
     def _violation(self, fault: Mapping[str, Any]) -> Violation:
         """pydantic's fault in our words."""
@@ -81,28 +83,19 @@ class Decoder(Generic[T]):
         """The field path of a pydantic location, the schema of what contains it and its own (empty: it is not in the schema)."""
         path = ""
         parent: Mapping[str, Any] = {}
-        node = self._resolved(self._schema)
+        node: Mapping[str, Any] = self.schema
         for step in location:
             parent = node
             if isinstance(step, int):
                 path += f"[{step}]"
-                node = self._resolved(parent.get("items") or {})
-            elif "properties" in parent or step == "[key]":
-                path += f".{step}" if step != "[key]" else ""
-                node = self._resolved(parent.get("properties", {}).get(step) or {})
-            else:
+                node = parent.get("items", {})
+            elif "properties" in parent:
+                path += f".{step}"
+                node = parent["properties"].get(step, {})
+            elif step != "[key]":
                 path += f"[{step}]"
-                node = self._resolved(parent.get("additionalProperties") or {})
+                node = parent.get("additionalProperties", {})
         return path.removeprefix("."), parent, node
-
-    def _resolved(self, node: Any) -> Mapping[str, Any]:
-        """The schema without references and without the alternative of null."""
-        while isinstance(node, dict) and ("$ref" in node or "anyOf" in node):
-            if "$ref" in node:
-                node = self._schema["$defs"][node["$ref"].rpartition("/")[2]]
-            else:
-                node = next(option for option in node["anyOf"] if option.get("type") != "null")
-        return node if isinstance(node, dict) else {}
 
 
 def decoder(kind: type[T]) -> Decoder[T]:
@@ -121,6 +114,13 @@ def _own_violations(value: object) -> list[Violation]:
     if isinstance(value, BaseModel):
         return []
     return value.validate() if isinstance(value, Validated) else []
+
+
+def laid_over(base: Any, document: Any) -> Any:
+    """``document`` with what it leaves out taken from ``base``: objects field by field, everything else as a whole."""
+    if not isinstance(base, Mapping) or not isinstance(document, Mapping):
+        return document
+    return {**base, **{name: laid_over(base.get(name), value) for name, value in document.items()}}
 
 
 def shown(value: object) -> object:
@@ -143,7 +143,7 @@ def _message(fault: Mapping[str, Any], parent: Mapping[str, Any], node: Mapping[
     if kind in _MUST_BE:
         return f"must be {_MUST_BE[kind]}"
     if kind == "literal_error":
-        values = [str(value) for value in node.get("enum", [node.get("const", "")])]
+        values = [str(value) for value in node.get("enum", ())]
         return f"supported values: {', '.join(map(_quoted, values))}{suggest(str(fault['input']), values)}"
     if kind in _OUT_OF_RANGE and "minimum" in node and "maximum" in node:
         return f"not in valid range [{node['minimum']}, {node['maximum']}]"

@@ -50,9 +50,16 @@ def load_all(text: str) -> list[Any]:
     try:
         return [document for document in yaml.load_all(text, _Loader) if document is not None]
     except yaml.YAMLError as error:
-        raise DocumentError(f"not readable as YAML: {error}") from error
+        raise DocumentError(f"not readable as YAML: {_where(error)}") from error
     except RecursionError as error:
         raise DocumentError("not readable as YAML: nested too deeply") from error
+
+
+def _where(error: yaml.YAMLError) -> str:
+    """Line, column and what is wrong there, in one line."""
+    mark = getattr(error, "problem_mark", None)
+    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+    return place + (getattr(error, "problem", None) or " ".join(str(error).split()))
 
 
 def dump(document: Any) -> str:

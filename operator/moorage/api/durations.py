@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, TypeAlias
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
 
 _NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _TERM = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
@@ -33,9 +33,14 @@ def text_of(seconds: float) -> str:
     return (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + seconds_text
 
 
+def _read(value: object, info: ValidationInfo) -> float:
+    """Documents have text; code says seconds."""
+    return value if isinstance(value, float) and info.mode == "python" else parse(value)
+
+
 Duration: TypeAlias = Annotated[
     float,
-    BeforeValidator(parse),
+    BeforeValidator(_read),
     PlainSerializer(text_of),
     WithJsonSchema({"type": "string", "maxLength": _LONGEST, "pattern": r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$"}),
 ]

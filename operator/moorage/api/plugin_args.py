@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.api.decoding import DecodeError, decoder, shown
+from moorage.api.decoding import DecodeError, decoder, laid_over, shown
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.registry import PluginSpec
 
@@ -31,7 +31,7 @@ def decode(plugin: PluginSpec, document: Mapping[str, Any], base: Any = None) ->
         return None
     reader = decoder(plugin.args)
     try:
-        args = reader.decode(own if base is None else _laid_over(reader.encode(base), own))
+        args = reader.decode(own if base is None else laid_over(reader.encode(base), own))
     except DecodeError as error:
         raise DecodeError([*faults, *error.violations]) from error
     if faults:
@@ -44,9 +44,3 @@ def _wrong_header(plugin: PluginSpec, document: Mapping[str, Any]) -> Iterator[V
         value = document.get(field, wanted)
         if value != wanted:
             yield Violation(field, shown(value), f'must be "{wanted}" or left out')
-
-
-def _laid_over(base: Any, document: Any) -> Any:
-    if not isinstance(base, dict) or not isinstance(document, Mapping):
-        return document
-    return {**base, **{name: _laid_over(base.get(name), value) for name, value in document.items()}}

@@ -15,6 +15,7 @@ from moorage.api import bodies, plugin_args
 from moorage.api.bodies import Body
 from moorage.api.conditions import Reason
 from moorage.api.decoding import DecodeError
+from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.v1alpha1.scheduler_profiles import Plugins, ProfilePluginConfig, SchedulerProfile
 from moorage.api.v1alpha1.scheduler_profiles import PluginSet as PluginSetModel
 from moorage.core.backlog.profile_views import ProfileView
@@ -39,16 +40,6 @@ PLUGINS_TO_COME = frozenset(
     }
 )
 """kube-scheduler's plugins that this version may lack: naming one is no misspelling."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Defaults:
-    """The operator's values for what a profile leaves out."""
-
-    queue_sort: str = "PrioritySort"
-    percentage_of_nodes_to_score: int = 100
-    pod_initial_backoff_seconds: float = 1
-    pod_max_backoff_seconds: float = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,11 +74,11 @@ class Resolution:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resolver:
-    """Resolves profiles with these plugins, presets and defaults."""
+    """Resolves profiles with these plugins, these presets and the operator's values for what profiles leave out."""
 
     registry: Registry
     presets: Mapping[str, Preset]
-    defaults: Defaults = Defaults()
+    config: OperatorConfiguration = OperatorConfiguration()
 
     def __call__(self, profile: Body, configs: Mapping[str, Body]) -> Resolution:
         """The resolution of a profile; ``configs`` are all PluginConfigs by name."""
@@ -145,7 +136,7 @@ class _Resolving:
             plugins=self._plugins(),
             weights=self._spec.weights,
             args=args,
-            percentage_of_nodes_to_score=self._resolver.defaults.percentage_of_nodes_to_score if percentage is None else percentage,
+            percentage_of_nodes_to_score=self._resolver.config.percentage_of_nodes_to_score if percentage is None else percentage,
         )
         try:
             revision = profiles.resolve(spec, self._registry, self._resolver.presets, blank.id)
@@ -161,7 +152,7 @@ class _Resolving:
         """By "multiPoint" or extension point; queueSort is always the operator's."""
         given = self._spec.plugins or Plugins()
         sets = {point: self._plugin_set(plugins) for point, plugins in _by_point(given)}
-        return {**sets, Point.QUEUE_SORT.value: PluginSet((PluginRef(self._resolver.defaults.queue_sort),), ("*",))}
+        return {**sets, Point.QUEUE_SORT.value: PluginSet((PluginRef(self._resolver.config.queue_sort),), ("*",))}
 
     def _plugin_set(self, plugins: PluginSetModel) -> PluginSet:
         """The same for core. Disabling what is not built yet is granted already."""
@@ -170,7 +161,7 @@ class _Resolving:
         return PluginSet(tuple(PluginRef(ref.name, ref.weight) for ref in plugins.enabled), disabled)
 
     def _other_queue_sorts(self) -> Iterator[FieldError]:
-        mine = self._resolver.defaults.queue_sort
+        mine = self._resolver.config.queue_sort
         for point, plugins in _by_point(self._spec.plugins or Plugins()):
             for i, ref in enumerate(plugins.enabled):
                 known = self._registry.get(ref.name)
@@ -222,10 +213,10 @@ class _Resolving:
 
     def _backoffs(self) -> tuple[float, float]:
         """Initial and maximum, in seconds."""
-        spec, defaults = self._spec, self._resolver.defaults
+        spec, config = self._spec, self._resolver.config
         return (
-            spec.pod_initial_backoff_seconds or defaults.pod_initial_backoff_seconds,
-            spec.pod_max_backoff_seconds or defaults.pod_max_backoff_seconds,
+            spec.pod_initial_backoff_seconds or config.pod_initial_backoff_seconds,
+            spec.pod_max_backoff_seconds or config.pod_max_backoff_seconds,
         )
 
     def _bad_backoffs(self, initial: float, most: float) -> Iterator[FieldError]:

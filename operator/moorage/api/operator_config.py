@@ -1,0 +1,309 @@
+"""OperatorConfiguration: what the operator as a whole is told, from a file, the environment and flags.
+
+Later sources win: defaults < file < environment < flags. Everything that is wrong is found at once. Rules between fields stand at
+the later field, so that they are judged whenever both fields are readable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic.alias_generators import to_camel
+
+from moorage.api import documents, durations
+from moorage.api.decoding import DecodeError, decoder, laid_over, shown
+from moorage.api.durations import Duration
+from moorage.api.v1alpha1.resources import ObjectName, QualifiedName
+from moorage.core.framework.profiles import suggest
+
+ENVIRONMENT_PREFIX = "MOORAGE_CFG_"
+"""Not MOORAGE_: Kubernetes itself sets MOORAGE_SERVICE_HOST and the like in pods beside a Service of that name."""
+JITTER = 1.2
+"""The retry period is drawn out by up to this factor."""
+
+
+# ---- the fields ----------------------------------------------------------------------------------------------------------
+
+
+def _to_come(default: object) -> AfterValidator:
+    """For a setting that is not built yet: anything but its default is refused, so that none is ignored."""
+
+    def check(value: Any) -> Any:
+        if value != default:
+            raise ValueError("is not supported yet")
+        return value
+
+    return AfterValidator(check)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class LeaderElection(_Part):
+    """Which of several replicas decides."""
+
+    leader_elect: bool = True
+    """Whether to decide only while holding the Lease. Without it, there must be one replica only."""
+    lease_duration: Duration = 15.0
+    """How long others wait after the leader's last renewal before they take over."""
+    renew_deadline: Duration = 10.0
+    """How long the leader tries to renew before it gives up; less than leaseDuration."""
+    retry_period: Duration = 2.0
+    """How long to wait between tries; 1.2 times of it is less than renewDeadline."""
+    replace_default_scheduler: bool = False
+    """Allow kube-scheduler's own Lease, kube-system/kube-scheduler: for a cluster in which this operator stands for it."""
+    resource_name: ObjectName = "moorage"
+    """The Lease's name."""
+    resource_namespace: ObjectName = "moorage-system"
+    """The Lease's namespace; stored revisions are kept there too."""
+
+    @field_validator("lease_duration", "renew_deadline", "retry_period")
+    @classmethod
+    def _positive(cls, value: float, info: ValidationInfo) -> float:
+        if info.data.get("leader_elect") and value <= 0:
+            raise ValueError("must be greater than zero")
+        return value
+
+    @field_validator("renew_deadline")
+    @classmethod
+    def _shorter_than_lease(cls, value: float, info: ValidationInfo) -> float:
+        lease = info.data.get("lease_duration")
+        if info.data.get("leader_elect") and lease is not None and value >= lease:
+            raise ValueError(f"must be less than leaseDuration, which is {durations.text_of(lease)}")
+        return value
+
+    @field_validator("retry_period")
+    @classmethod
+    def _fits_into_deadline(cls, value: float, info: ValidationInfo) -> float:
+        deadline = info.data.get("renew_deadline")
+        if info.data.get("leader_elect") and deadline is not None and value * JITTER >= deadline:
+            raise ValueError(f"{JITTER} times of it must be less than renewDeadline, which is {durations.text_of(deadline)}")
+        return value
+
+    @field_validator("resource_namespace")
+    @classmethod
+    def _not_kube_schedulers(cls, value: str, info: ValidationInfo) -> str:
+        lease = (value, info.data.get("resource_name"))
+        if lease == ("kube-system", "kube-scheduler") and info.data.get("replace_default_scheduler") is False:
+            raise ValueError("kube-system/kube-scheduler is kube-scheduler's Lease: set replaceDefaultScheduler to take its place")
+        return value
+
+
+class ClientConnection(_Part):
+    """How to reach the API server."""
+
+    kubeconfig: str = ""
+    """A kubeconfig file; empty: the pod's service account."""
+    master: str = ""
+    """The API server's address, instead of the kubeconfig's."""
+    qps: Annotated[float | None, _to_come(None)] = None
+    """Requests per second; unset: no limit of ours, the server's priority and fairness governs."""
+    burst: Annotated[int | None, _to_come(None)] = None
+    """How many of them at once."""
+
+
+class Serving(_Part):
+    """Where health and metrics are served."""
+
+    bind_address: str = "0.0.0.0"  # noqa: S104 - probes and Prometheus come from outside the pod
+    """The address to listen at."""
+    secure_port: Annotated[int, Field(ge=0, le=65535)] = 10259
+    """The port; 0 takes any free one."""
+    cert_file: Annotated[str, _to_come("")] = ""
+    """The certificate; empty: one of its own."""
+    key_file: Annotated[str, _to_come("")] = ""
+    """The certificate's key."""
+
+
+class PluginPackages(_Part):
+    """Plugins from outside the tree."""
+
+    packages: Annotated[tuple[str, ...], _to_come(())] = ()
+    """Python packages that hold plugins."""
+
+
+class ExtenderPolicy(_Part):
+    """What profiles may ask of extenders."""
+
+    allowed_hosts: Annotated[tuple[str, ...], _to_come(())] = ()
+    """Hosts that extenders may be at; none by default."""
+
+
+class Logging(_Part):
+    """The log, on stderr."""
+
+    format: Literal["text", "json"] = "text"
+    """One line for people, or one JSON object."""
+    verbosity: Annotated[int, Field(ge=0, le=10)] = 0
+    """0: little, 2: every decision, 4: debugging."""
+
+
+class OperatorConfiguration(_Part):
+    """What the operator as a whole is told."""
+
+    api_version: Literal["config.moorage.dev/v1alpha1"] = "config.moorage.dev/v1alpha1"
+    kind: Literal["OperatorConfiguration"] = "OperatorConfiguration"
+    controller_name: QualifiedName = "moorage"
+    """Serve the SchedulerProfiles that have this spec.controllerName."""
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
+    serving: Serving = Serving()
+    queue_sort: Annotated[str, _to_come("PrioritySort")] = "PrioritySort"
+    """The plugin that orders the queue, one for all profiles."""
+    percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] = 100
+    """For profiles that don't say. 0: kube-scheduler's adaptive rule."""
+    pod_initial_backoff_seconds: Annotated[int, Field(ge=1, le=86400)] = 1
+    """For profiles that don't say: how long a refused pod waits at first."""
+    pod_max_backoff_seconds: Annotated[int, Field(ge=1, le=86400)] = 10
+    """For profiles that don't say: how long it waits at most."""
+    pod_max_in_unschedulable_pods_duration: Duration = 300.0
+    """After this long a refused pod is tried again, whatever happened."""
+    bind_concurrency: Annotated[int, Field(ge=1, le=4096)] = 64
+    """Bindings in flight at once."""
+    swap_debounce: Duration = 0.2
+    """How long to wait for further changes after one, so that objects applied together become one swap."""
+    plugins: PluginPackages = PluginPackages()
+    extenders: ExtenderPolicy = ExtenderPolicy()
+    enable_profiling: Annotated[bool, _to_come(False)] = False
+    """Serve /debug/profile."""
+    delay_cache_until_active: Annotated[bool, _to_come(False)] = False
+    """Fill the cache only when leading: less memory in standbys, slower failover."""
+    parallelism: Annotated[int, Field(ge=1)] | None = None
+    """Has no effect; kube-scheduler has it."""
+    logging: Logging = Logging()
+
+    @field_validator("pod_max_backoff_seconds")
+    @classmethod
+    def _not_below_initial(cls, value: int, info: ValidationInfo) -> int:
+        initial = info.data.get("pod_initial_backoff_seconds")
+        if initial is not None and value < initial:
+            raise ValueError(f"must be greater than or equal to podInitialBackoffSeconds, which is {initial}")
+        return value
+
+    def warnings(self) -> list[str]:
+        """What was set without effect."""
+        if self.parallelism is None:
+            return []
+        return [f"parallelism: {self.parallelism}: has no effect: a cycle works on all nodes at once"]
+
+
+# ---- reading and writing -------------------------------------------------------------------------------------------------
+
+
+class ConfigError(NamedTuple):
+    """One fault: field path, value, what is wrong, and where the value came from ("" for a rule that defaults break)."""
+
+    path: str
+    value: object
+    message: str
+    source: str = ""
+
+    def __str__(self) -> str:
+        where = f" (from {self.source})" if self.source else ""
+        return f"{self.path}: {self.value!r}: {self.message}{where}" if self.path else f"{self.message}{where}"
+
+
+class ConfigErrors(ValueError):
+    """Everything that is wrong with a configuration."""
+
+    def __init__(self, errors: list[ConfigError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("; ".join(map(str, errors)))
+
+
+def load_config(file_text: str | None, environ: Mapping[str, str], flags: Mapping[str, str]) -> OperatorConfiguration:
+    """The effective configuration.
+
+    ``file_text`` is the file's content, None without one; of ``environ`` the names with our prefix count; ``flags`` maps field
+    paths (``leaderElection.leaseDuration``) to texts. Raises ConfigErrors with all faults.
+    """
+    reader = decoder(OperatorConfiguration)
+    document, errors = _read_file(file_text) if file_text is not None else ({}, [])
+    sources: dict[str, str] = {}
+    fields = dict(_fields(reader.schema))
+    by_variable = {_variable(path): path for path in fields}
+    for name in sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX)):
+        if name not in by_variable:
+            errors.append(ConfigError(name, shown(environ[name]), f"unknown setting{suggest(name, by_variable)}", "environment"))
+            continue
+        _put(document, by_variable[name], _value(environ[name], fields[by_variable[name]]))
+        sources[by_variable[name]] = name
+    for path, text in flags.items():
+        _put(document, path, _value(text, fields[path]))
+        sources[path] = "flag"
+    try:
+        # With the defaults written out, since what is left out would not be judged beside what is given.
+        config = reader.decode(laid_over(reader.encode(OperatorConfiguration()), document))
+    except DecodeError as error:
+        found = [ConfigError(*violation, _source(violation.path, sources, document)) for violation in error.violations]
+        raise ConfigErrors([*errors, *found]) from error
+    if errors:
+        raise ConfigErrors(errors)
+    return config
+
+
+def dump_config(config: OperatorConfiguration) -> str:
+    """The configuration as a file that ``load_config`` reads; what is unset is left out."""
+    return documents.dump(config.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def _read_file(text: str) -> tuple[dict[str, Any], list[ConfigError]]:
+    """The document and what is wrong with it as a whole."""
+    try:
+        found = documents.load_all(text)
+    except documents.DocumentError as error:
+        return {}, [ConfigError("", None, str(error), "file")]
+    if len(found) != 1 or not isinstance(found[0], dict):
+        return {}, [ConfigError("", shown(found), "there has to be one document, an OperatorConfiguration", "file")]
+    missing = [ConfigError(name, None, "Required value", "file") for name in ("apiVersion", "kind") if name not in found[0]]
+    return found[0], missing
+
+
+def _fields(schema: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every field that has a value of its own, by path, with its schema."""
+    for name, node in schema.get("properties", {}).items():
+        if "properties" in node:
+            yield from _fields(node, f"{prefix}{name}.")
+        elif prefix + name not in ("apiVersion", "kind"):
+            yield prefix + name, node
+
+
+def _variable(path: str) -> str:
+    """The environment variable of a field: MOORAGE_CFG_LEADER_ELECTION__LEASE_DURATION."""
+    return ENVIRONMENT_PREFIX + re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).replace(".", "__").upper()
+
+
+def _value(text: str, schema: Mapping[str, Any]) -> object:
+    """What a text means for a field; one that doesn't fit stays text, which is then refused as such."""
+    kind = schema.get("type")
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(text.lower(), text)
+    if kind == "integer" and re.fullmatch(r"-?[0-9]{1,18}", text):
+        return int(text)
+    if kind == "number" and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]+)?", text):
+        return float(text)
+    if kind == "array":
+        return text.split(",") if text else []
+    return text
+
+
+def _put(document: dict[str, Any], path: str, value: object) -> None:
+    """Set a field. Where the file has something else than an object on the way, it stays: that is an error by itself."""
+    *parents, last = path.split(".")
+    place: Any = document
+    for name in parents:
+        place = place.setdefault(name, {})
+        if not isinstance(place, dict):
+            return
+    place[last] = value
+
+
+def _source(path: str, sources: Mapping[str, str], document: object) -> str:
+    """Where the value at ``path`` came from."""
+    for name in path.split("."):
+        document = document.get(name.partition("[")[0]) if isinstance(document, dict) else None
+    return sources.get(path.partition("[")[0], "" if document is None else "file")

@@ -1,0 +1,50 @@
+"""Structural schemas: pydantic's JSON schema as Kubernetes wants it, without references and alternatives.
+
+Every node says its type, or that it is free (``x-kubernetes-preserve-unknown-fields``). That unknown fields are refused is not said
+in it: the API server prunes what no schema names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_DROPPED = ("title", "$defs", "additionalProperties", "propertyNames")
+
+
+def structural(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole schema. Raises ValueError where a field may be of several types, null aside."""
+    return _node(schema, schema.get("$defs", {}))
+
+
+def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    flat = _flattened(node, definitions)
+    made = {key: value for key, value in flat.items() if key not in _DROPPED}
+    if "description" in made:
+        made = {"description": " ".join(made.pop("description").split()), **made}
+    if "default" in made and (made["default"] is None or made["default"] in ([], {})):
+        del made["default"]  # the same as its absence
+    if "const" in made:
+        made["enum"] = [made.pop("const")]
+    if "properties" in made:
+        made["properties"] = {name: _node(child, definitions) for name, child in made["properties"].items()}
+    if "items" in made:
+        made["items"] = _node(made["items"], definitions)
+    values = flat.get("additionalProperties")
+    if isinstance(values, Mapping):
+        made["additionalProperties"] = _node(values, definitions)
+    elif values is True:
+        made["x-kubernetes-preserve-unknown-fields"] = True
+    return made
+
+
+def _flattened(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The node with its reference and its "or null" resolved; what the node says itself goes before what it refers to."""
+    made = dict(node)
+    while "$ref" in made or "anyOf" in made:
+        if "$ref" in made:
+            target = definitions[made.pop("$ref").rpartition("/")[2]]
+        else:
+            (target,) = (option for option in made.pop("anyOf") if option.get("type") != "null")
+        made = {**target, **made}
+    return made
