@@ -78,7 +78,7 @@ class Resolver:
 
     registry: Registry
     presets: Mapping[str, Preset]
-    config: OperatorConfiguration = OperatorConfiguration()
+    config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
 
     def __call__(self, profile: Body, configs: Mapping[str, Body]) -> Resolution:
         """The resolution of a profile; ``configs`` are all PluginConfigs by name."""
