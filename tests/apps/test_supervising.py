@@ -43,17 +43,28 @@ class FakeParts:
         self.in_flight: asyncio.Event | None = None
         self.restores: list[Exception] = []
         self.feeds = [ScriptedFeed("pods"), ScriptedFeed("nodes")]
-        self.tasks: list[asyncio.Task[Any]] = []
         self.background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"background": self.dying}
         self.aborted: list[int] = []
         self.identity = "me"
-        self.holding = False
+        self.holding = self.stuck = False
         self.leadership = Leadership("me", "", 0, "")
         self.supervisor = Supervisor(self.parts(), self.aborted.append)
 
     def parts(self) -> Parts:
         """As apps would build them."""
-        return Parts(EagerClock(), self, self, self.feeds, _Events(self), _Server(self), self.start_kopf, self.background, self.close)
+        return Parts(
+            clock=EagerClock(),
+            elector=self,
+            engine=self,
+            feeds=self.feeds,
+            events=_Events(self),
+            server=_Server(self),
+            kopf=_Kopf(self),
+            background=self.background,
+            warm=self.warm,
+            led=lambda: self.told.append("led"),
+            close=self.close,
+        )
 
     def synced(self) -> None:
         """Every list is in, every watch up to date."""
@@ -111,25 +122,38 @@ class FakeParts:
                 await self.in_flight.wait()
         self.told.append("settled")
 
-    # ---- Kopf and the rest ----
+    # ---- the rest ----
 
-    async def start_kopf(self) -> FakeParts:
-        """Kopf, which takes the signals as the real one does."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.told.append, "Kopf got the signal")
-        self.tasks = [asyncio.create_task(forever(), name="watcher")]
-        return self
-
-    async def stop(self) -> None:
-        """Kopf's end."""
-        self.told.append("Kopf stopped")
-        for task in self.tasks:
-            task.cancel()
+    async def warm(self) -> None:
+        """Connections before the first bindings."""
+        self.told.append("warm")
 
     async def close(self) -> None:
-        """The connections' end."""
+        """The connections' end, or a part that does not close."""
+        if self.stuck:
+            with suppress(asyncio.CancelledError):
+                await forever()
+            raise asyncio.CancelledError
         self.told.append("closed")
+
+
+class _Kopf:
+    """Takes the signals as the real one does."""
+
+    def __init__(self, parts: FakeParts) -> None:
+        self._told = parts.told
+        self.tasks: list[asyncio.Task[Any]] = []
+
+    async def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._told.append, "Kopf got the signal")
+        self.tasks = [asyncio.create_task(forever(), name="watcher")]
+
+    async def stop(self) -> None:
+        self._told.append("Kopf stopped")
+        for task in self.tasks:
+            task.cancel()
 
 
 class _Events:
@@ -267,7 +291,7 @@ def test_a_task_that_ends_ends_the_process(die: str, caplog: pytest.LogCaptureFi
         if die == "background":
             parts.died.set()
         elif die == "Kopf":
-            parts.tasks[0].cancel()
+            next(task for task in asyncio.all_tasks() if task.get_name() == "watcher").cancel()
         else:
             next(task for task in asyncio.all_tasks() if task.get_name() == "engine").cancel()
 
@@ -277,7 +301,9 @@ def test_a_task_that_ends_ends_the_process(die: str, caplog: pytest.LogCaptureFi
     assert {"background": "background failed", "Kopf": "Kopf's watcher ended", "engine": "engine ended"}[die] in caplog.text
 
 
-@pytest.mark.parametrize("listed_first", [pytest.param(True, id="listed, then caught up"), pytest.param(False, id="caught up, then listed")])
+@pytest.mark.parametrize(
+    "listed_first", [pytest.param(True, id="listed, then caught up"), pytest.param(False, id="caught up, then listed")]
+)
 def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: bool) -> None:
     """Each of the three holds it back, and stored revisions are read again after the lease was had."""
 
@@ -296,7 +322,7 @@ def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: boo
                 else:
                     feed.caught_up.set()
         await settle()
-        assert parts.told == ["serves", "restored", "engine runs", "acquired", "restored", "leads"]
+        assert parts.told == ["serves", "restored", "engine runs", "acquired", "restored", "warm", "leads", "led"]
         await signalled(signal.SIGTERM)
 
     assert run(scenario)[0] == 0
@@ -323,7 +349,7 @@ def test_stored_revisions_are_read_until_it_succeeds() -> None:
         parts.told.clear()
         parts.restores = [Retryable("away"), Retryable("away")]
         await leading(parts)
-        assert parts.told == ["acquired", "restored", "leads"]
+        assert parts.told == ["acquired", "restored", "warm", "leads", "led"]
         await signalled(signal.SIGTERM)
 
     assert run(scenario)[0] == 0
@@ -362,12 +388,7 @@ def test_the_end_is_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogC
     monkeypatch.setattr(supervising, "CLOSE_SECONDS", 0.05)
 
     async def scenario(parts: FakeParts) -> None:
-        async def stuck() -> None:
-            with suppress(asyncio.CancelledError):
-                await forever()
-            raise asyncio.CancelledError
-
-        parts.stop = stuck  # type: ignore[method-assign]
+        parts.stuck = True
         await signalled(signal.SIGTERM)
 
     assert run(scenario)[0] == 0

@@ -31,7 +31,9 @@ class FakeApi:
         self.refuse: dict[str, int] = {}
         """Token -> status that it is answered with."""
         self.version = 1
-        self._objects: dict[str, dict[str, dict[str, Any]]] = {f"{base}/{plural}": {} for base, plurals in SERVED.items() for plural in plurals}
+        self._objects: dict[str, dict[str, dict[str, Any]]] = {
+            f"{base}/{plural}": {} for base, plurals in SERVED.items() for plural in plurals
+        }
         self._watches: list[tuple[str, asyncio.Queue[bytes]]] = []
         self.app = web.Application(middlewares=[self._note])
 
@@ -68,7 +70,8 @@ class FakeApi:
         self.app.router.add_get("/apis", self._json({"groups": groups}))
         for base, plurals in SERVED.items():
             resources = [
-                {"name": plural, "kind": KINDS.get(plural, plural), "singularName": "", "namespaced": False, "verbs": ["list", "watch"]} for plural in plurals
+                {"name": plural, "kind": KINDS.get(plural, plural), "singularName": "", "namespaced": False, "verbs": ["list", "watch"]}
+                for plural in plurals
             ]
             self.app.router.add_get(base, self._json({"resources": resources}))
         for path in self._objects:

@@ -24,6 +24,7 @@ class Told:
         self.calls: list[tuple[str, int | None]] = []
 
     def __call__(self, name: str, seen: Mapping[str, Any] | None) -> None:
+        """Keep it."""
         version = None if seen is None else int(seen["metadata"]["resourceVersion"])
         self.calls.append((name, version))
         if version is None:
@@ -69,7 +70,9 @@ def test_owed_is_what_a_list_has_and_nobody_delivered() -> None:
     for name, version in (("same", 3), ("older", 2), ("newer", 99), ("vanished", 4), ("made after", 98)):
         deliveries.take(body(name, version), deleted=False)
     deliveries.take(body("deleted after", 97), deleted=True)
-    objects = {name: body(name, version) for name, version in (("same", 3), ("older", 5), ("newer", 6), ("missing", 7), ("deleted after", 8))}
+    objects = {
+        name: body(name, version) for name, version in (("same", 3), ("older", 5), ("newer", 6), ("missing", 7), ("deleted after", 8))
+    }
     listing = Listing(10, objects)
     assert sorted(deliveries.owed(listing)) == ["missing", "older", "vanished"]
     deliveries.make_up(listing)

@@ -16,7 +16,7 @@ from aiohttp import web
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.wall_clock import SystemClock
 from moorage.handlers import registration
-from moorage.handlers.registration import Connection, Running
+from moorage.handlers.registration import Connection, EmbeddedKopf
 from moorage.ports.wire import Call
 from tests.handlers.fake_api import FakeApi
 
@@ -50,18 +50,19 @@ async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> No
 
 
 @asynccontextmanager
-async def kopf_on(api: FakeApi, engine: Engine, kubeconfig: str = "") -> AsyncIterator[tuple[Running, KubeSession]]:
+async def kopf_on(api: FakeApi, engine: Engine, kubeconfig: str = "") -> AsyncIterator[tuple[EmbeddedKopf, KubeSession]]:
     """Kopf at work, the comparison beside it; all ended afterwards."""
     async with api.serve() as server:
         clock = SystemClock()
         session = await KubeSession.open(KubeSource(kubeconfig, server), "test", clock)
-        running = await registration.start(engine, Connection(server, session.lend, session, clock))
-        comparing = asyncio.create_task(running.comparing.run())
+        embedded = EmbeddedKopf(engine, Connection(server, session.lend, session, clock))
+        assert str(embedded.problem) == "profiles are not listed yet"
+        await embedded.start()
         try:
-            yield running, session
+            yield embedded, session
+            assert (embedded.problem is None) == engine.is_listed
         finally:
-            comparing.cancel()
-            await running.stop()
+            await embedded.stop()
             await session.close()
 
 
@@ -76,7 +77,9 @@ def test_events_of_both_kinds_reach_the_engine_and_nothing_is_written() -> None:
             assert engine.profiles == {"there": {"preset": "Spread"}}
             api.put("pluginconfigs", "made", plugin="NodeName")
             api.put("schedulerprofiles", "there", preset="BinPack")
-            await eventually(lambda: engine.configs == {"made": {"plugin": "NodeName"}} and engine.profiles == {"there": {"preset": "BinPack"}})
+            await eventually(
+                lambda: engine.configs == {"made": {"plugin": "NodeName"}} and engine.profiles == {"there": {"preset": "BinPack"}}
+            )
             api.delete("schedulerprofiles", "there")
             await eventually(lambda: engine.profiles == {"there": None})
         assert {method for method, _ in api.requests} == {"GET"}
@@ -98,13 +101,13 @@ def test_a_bind_in_flight_survives_kopfs_stop() -> None:
             return web.json_response({}, status=201)
 
         api.app.router.add_post("/api/v1/namespaces/default/pods/a/binding", bind)
-        async with kopf_on(api, engine) as (running, session):
+        async with kopf_on(api, engine) as (embedded, session):
             await eventually(lambda: engine.is_listed)
             call = Call("POST", "/api/v1/namespaces/default/pods/a/binding", b"{}")
             binding = asyncio.create_task(session.call(call))
             await arrived.wait()
-            await running.stop()
-            assert all(task.done() for task in running.tasks)
+            await embedded.stop()
+            assert all(task.done() for task in embedded.tasks)
             assert not binding.done()
             answer.set()
             assert await binding == b"{}"

@@ -98,5 +98,3 @@ class Watchdog:
             log.warning("the API server does not answer: %s", error)
             return False
         return True
-
-

@@ -72,11 +72,14 @@ class Events(Protocol):
 
 
 class Kopf(Protocol):
-    """``moorage.handlers.registration.Running``."""
+    """The life of Kopf (``moorage.handlers.registration.EmbeddedKopf``)."""
 
     @property
     def tasks(self) -> Collection[asyncio.Task[Any]]:
-        """Its root tasks."""
+        """Its root tasks, once started."""
+
+    async def start(self) -> None:
+        """Spawn them."""
 
     async def stop(self) -> None:
         """End them."""
@@ -94,7 +97,11 @@ class Server(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parts:
-    """What is supervised. ``background`` are further tasks that should run for ever; ``close`` ends the connections."""
+    """What is supervised.
+
+    ``background`` are further tasks that should run for ever; ``warm`` opens connections ahead of the first bindings; ``led`` is told
+    when this replica leads; ``close`` ends the connections.
+    """
 
     clock: Clock
     elector: Elector
@@ -102,8 +109,10 @@ class Parts:
     feeds: Sequence[Feed]
     events: Events
     server: Server
-    start_kopf: Callable[[], Awaitable[Kopf]]
+    kopf: Kopf
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
+    warm: Callable[[], Awaitable[None]]
+    led: Callable[[], None]
     close: Callable[[], Awaitable[None]]
 
 
@@ -134,25 +143,25 @@ class Supervisor:
 
     async def run(self) -> int:
         """Returns the exit status."""
-        kopf = await self._parts.start_kopf()
         try:
+            await self._parts.kopf.start()
             with self._signals():
                 port = await self._parts.server.start()
                 log.info("health and metrics are served", extra={"port": port})
-                self._spawn(kopf)
+                self._spawn()
                 return await self._watch()
         finally:
             self.phase = Phase.STOPPING
-            await self._close(kopf)
+            await self._close()
 
     # ---- the tasks ---------------------------------------------------------------------------------------------------------
 
-    def _spawn(self, kopf: Kopf) -> None:
+    def _spawn(self) -> None:
         parts = self._parts
         runs: dict[str, Coroutine[Any, Any, None]] = {f"feed of {feed.resource}": feed.run() for feed in parts.feeds}
         runs |= {"events": parts.events.run(), "engine": self._engine(), "leadership": self._lead()}
         runs |= {name: run() for name, run in parts.background.items()}
-        self._tasks = {f"Kopf's {task.get_name()}": task for task in kopf.tasks}
+        self._tasks = {f"Kopf's {task.get_name()}": task for task in parts.kopf.tasks}
         self._tasks |= {name: asyncio.create_task(run, name=name) for name, run in runs.items()}
 
     async def _engine(self) -> None:
@@ -176,6 +185,7 @@ class Supervisor:
             if hold not in done:
                 await start
                 parts.engine.lead(lambda: elector.leadership)
+                parts.led()
                 self.phase = Phase.LEADING
                 log.info("leading", extra={"leader": elector.identity})
             await hold
@@ -190,6 +200,7 @@ class Supervisor:
         await asyncio.gather(*(feed.catch_up() for feed in self._parts.feeds))
         # The leader before us may have stored newer ones since our start.
         await self._restore()
+        await self._parts.warm()
 
     async def _first_sync(self) -> None:
         while not all(feed.synced for feed in self._parts.feeds):
@@ -229,15 +240,15 @@ class Supervisor:
         await _cancelled([self._tasks["leadership"]], CLOSE_SECONDS)
         await self._parts.elector.release()
 
-    async def _close(self, kopf: Kopf) -> None:
+    async def _close(self) -> None:
         """End what is left; nothing of it may hold up the end of the process."""
-        kopfs = set(kopf.tasks)
+        parts = self._parts
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                await _cancelled([task for task in self._tasks.values() if task not in kopfs], CLOSE_SECONDS)
-                await kopf.stop()
-                await self._parts.server.stop()
-                await self._parts.close()
+                await _cancelled([task for task in self._tasks.values() if task not in parts.kopf.tasks], CLOSE_SECONDS)
+                await parts.kopf.stop()
+                await parts.server.stop()
+                await parts.close()
         except TimeoutError:
             log.warning("not everything could be closed within %.0f s", CLOSE_SECONDS)
 

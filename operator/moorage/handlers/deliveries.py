@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol
 
-Body: TypeAlias = Mapping[str, Any]
-"""An object as the API server sent it."""
+from moorage.api.bodies import Body
 
 
 class Receiver(Protocol):

@@ -4,8 +4,8 @@ Only ``on.event`` handlers in a registry of our own: Kopf then writes nothing to
 needs no more than list and watch on both kinds and on customresourcedefinitions (it notices when the CRDs come).
 
 It is started by ``kopf.spawn_tasks``, not ``kopf.operator``: the latter, when it stops, cancels every task that was created in the
-loop after it, bindings in flight included. Whoever calls ``start`` watches the tasks that it returns; the first to end means that
-Kopf has ended. Kopf also takes over SIGTERM and SIGINT in ``start``; ours are to be installed after it.
+loop after it, bindings in flight included. Whoever calls ``start`` watches ``tasks``; the first to end means that something is
+wrong. Kopf also takes over SIGTERM and SIGINT in ``start``; ours are to be installed after it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from typing import Any
 
 import kopf
 
+from moorage.api.v1alpha1.resources import GROUP, VERSION
 from moorage.handlers import plugin_configs, profiles
 from moorage.handlers.comparing import Comparing
 from moorage.handlers.deliveries import Receiver
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Session
-
-GROUP = "moorage.dev"
-VERSION = "v1alpha1"
 
 log = logging.getLogger(__name__)
 
@@ -66,15 +64,33 @@ def settings() -> kopf.OperatorSettings:
     return made
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Running:
-    """Kopf at work: its root tasks, none of which ends by itself, and the comparison with the API server."""
+class EmbeddedKopf:
+    """Kopf in our event loop, and the comparison of what it delivers with what the API server has."""
 
-    tasks: Collection[asyncio.Task[Any]]
-    comparing: Comparing
+    def __init__(self, receiver: Receiver, connection: Connection) -> None:
+        self._connection = connection
+        self._registry = kopf.OperatorRegistry()
+        self._register_login()
+        kinds = [module.register(self._registry, GROUP, VERSION, receiver) for module in (profiles, plugin_configs)]
+        self._comparing = Comparing(connection.session, connection.clock, f"/apis/{GROUP}/{VERSION}", kinds, receiver.listed)
+        self.tasks: Collection[asyncio.Task[Any]] = ()
+        """Once started: tasks none of which ends by itself unless something is wrong."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the first lists of both kinds are not in yet; None once they are."""
+        return self._comparing.problem
+
+    async def start(self) -> None:
+        """Spawn the tasks."""
+        logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of every event
+        spawned = await kopf.spawn_tasks(registry=self._registry, settings=settings(), clusterwide=True, standalone=True)
+        self.tasks = (*spawned, asyncio.create_task(self._comparing.run(), name="comparison with the API server"))
 
     async def stop(self) -> None:
-        """End Kopf's tasks and no others."""
+        """End these tasks and no others."""
+        if not self.tasks:
+            return
         for task in self.tasks:
             task.cancel()
         done, late = await asyncio.wait(self.tasks, timeout=STOP_SECONDS)
@@ -82,24 +98,12 @@ class Running:
         if late or any(errors):
             log.warning("Kopf did not stop cleanly: errors %s, still running %s", errors, [task.get_name() for task in late])
 
+    def _register_login(self) -> None:
+        connection, last = self._connection, float("-inf")
 
-async def start(receiver: Receiver, connection: Connection) -> Running:
-    """Spawn Kopf's tasks, which make ``receiver`` hear of both kinds."""
-    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of every event
-    registry = kopf.OperatorRegistry()
-    _register_login(registry, connection)
-    kinds = [module.register(registry, GROUP, VERSION, receiver) for module in (profiles, plugin_configs)]
-    tasks = await kopf.spawn_tasks(registry=registry, settings=settings(), clusterwide=True, standalone=True)
-    comparing = Comparing(connection.session, connection.clock, f"/apis/{GROUP}/{VERSION}", kinds, receiver.listed)
-    return Running(tasks, comparing)
-
-
-def _register_login(registry: kopf.OperatorRegistry, connection: Connection) -> None:
-    last = float("-inf")
-
-    @kopf.on.login(registry=registry)
-    async def login(**_: Any) -> kopf.AiohttpSession:
-        nonlocal last
-        await connection.clock.sleep(max(0.0, last + LOGIN_APART - connection.clock.boottime()))
-        last = connection.clock.boottime()
-        return kopf.AiohttpSession(server=connection.server, aiohttp_session=connection.lend())
+        @kopf.on.login(registry=self._registry, id="login")
+        async def login(**_: Any) -> kopf.AiohttpSession:
+            nonlocal last
+            await connection.clock.sleep(max(0.0, last + LOGIN_APART - connection.clock.boottime()))
+            last = connection.clock.boottime()
+            return kopf.AiohttpSession(server=connection.server, aiohttp_session=connection.lend())

@@ -1,0 +1,215 @@
+"""Bootstrap: the composition root. Every part of the operator is made and joined here, and nowhere else.
+
+What a test or another program wants to replace it gives as ``Overrides``; the rest is made as the configuration says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import importlib.util
+import logging
+import os
+import secrets
+import socket
+import sys
+import urllib.parse
+from collections.abc import Callable, Mapping
+
+import moorage
+from moorage.adapters import log_output
+from moorage.adapters.http_server import Endpoints, HttpServer
+from moorage.adapters.kube_leases import KubeLease
+from moorage.adapters.kube_reads import KubeReads
+from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
+from moorage.adapters.kube_watch import KubeFeed, Watched
+from moorage.adapters.kube_writes import KubeWrites
+from moorage.adapters.lease import LeaseElector, LeaseTimes, NoElection
+from moorage.adapters.pod_events import EventSender
+from moorage.adapters.prometheus import PrometheusTelemetry
+from moorage.adapters.replica_leases import ReplicaLeases
+from moorage.adapters.wall_clock import SystemClock
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.resolution import Resolver
+from moorage.apps import health
+from moorage.apps.supervising import Parts, Phase, Supervisor
+from moorage.core.framework.presets import Preset
+from moorage.core.framework.registry import Registry, build_registry
+from moorage.core.objects import Namespace, Node, Pod
+from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.engine.actors import ACTORS, ActorFactory
+from moorage.engine.engine import Engine, Surroundings
+from moorage.handlers.registration import Connection, EmbeddedKopf
+from moorage.ports.errors import EdgeError
+from moorage.ports.fencing import Fence
+from moorage.ports.kube import Elector, Feed, Reads, Writes
+from moorage.ports.surroundings import Clock
+
+log = logging.getLogger(__name__)
+
+LIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
+"""Pods that have ended take no room; in a cluster with many jobs they are most of all pods."""
+WARM_CONNECTIONS = 16
+"""Opened before the first decision, so that the first bindings of a new leader do not wait for TLS handshakes."""
+DECISIONS_VERBOSITY, DEBUG_VERBOSITY = 2, 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Overrides:
+    """Parts that are given instead of made. None: made from the configuration."""
+
+    clock: Clock = dataclasses.field(default_factory=SystemClock)
+    telemetry: PrometheusTelemetry = dataclasses.field(default_factory=PrometheusTelemetry)
+    registry: Registry = dataclasses.field(default_factory=lambda: build_registry(INTREE))
+    presets: Mapping[str, Preset] = dataclasses.field(default_factory=lambda: PRESETS)
+    actors: Mapping[str, ActorFactory] = dataclasses.field(default_factory=lambda: ACTORS)
+    identity: str = dataclasses.field(default_factory=lambda: f"{host_name()}_{secrets.token_hex(4)}")
+    session: KubeSession | None = None
+    fence: Fence | None = None
+    elector: Elector | None = None
+    reads: Reads | None = None
+    writes: Writes | None = None
+
+
+def run(config: OperatorConfiguration) -> int:
+    """Run the operator to its end; returns the exit status."""
+    output = log_output.install(config.logging.format, logging.INFO, sys.stderr)
+    set_verbosity(config.logging.verbosity)
+    for warning in config.warnings():
+        log.warning("%s", warning)
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return runner.run(_run(config))
+    except KubeconfigError as error:
+        log.error("%s", error)
+        return 2
+    except OSError as error:
+        log.error("cannot start: %s", error)
+        return 1
+    finally:
+        output.stop()
+
+
+async def _run(config: OperatorConfiguration) -> int:
+    supervisor = await build(config, Overrides())
+    return await supervisor.run()
+
+
+async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
+    """Make and join all parts; nothing runs yet. Raises KubeconfigError, and ValueError for a plugin that lacks a half."""
+    clock, telemetry = given.clock, given.telemetry
+    fence = given.fence or Fence(clock.boottime)
+    session = given.session or await _session(config, given)
+    telemetry.host = urllib.parse.urlsplit(session.server).netloc
+    elector = given.elector or _elector(config, session, fence, given)
+    home = (config.leader_election.resource_namespace, config.leader_election.resource_name)
+    events = EventSender(session, clock, telemetry, host_name())
+    surroundings = Surroundings(
+        clock=clock,
+        writes=given.writes or KubeWrites(session, fence, *home),
+        reads=given.reads or KubeReads(session, clock, *home),
+        events=events,
+        telemetry=telemetry,
+        announcer=ReplicaLeases(session, clock, *home),
+        identity=given.identity,
+    )
+    engine = Engine(config, surroundings, Resolver(given.registry, given.presets, config), given.registry, given.actors)
+    kopf = EmbeddedKopf(engine, Connection(session.server, session.lend, session, clock))
+    feeds = _feeds(session, clock, engine)
+    watchdog = health.Watchdog(session, clock, feeds)
+    telemetry.leading(home[1], leader=False)
+    _pull_gauges(telemetry, feeds, fence)
+
+    livez: dict[str, health.Check] = {
+        "tasks": health.tasks(lambda: supervisor.dead()),  # noqa: PLW0108 - it is made below
+        "loop": health.heartbeat(clock, lambda: engine.reporter.beat),
+        "lease": health.lease(clock, fence, lambda: supervisor.phase is Phase.LEADING),
+        "watches": watchdog.check,
+    }
+    readyz = {**engine.checks(), **{feed.resource: health.fresh(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
+    endpoints = Endpoints(healthz=livez, livez=livez, readyz=readyz, metrics=telemetry.render)
+    supervisor = Supervisor(
+        Parts(
+            clock=clock,
+            elector=elector,
+            engine=engine,
+            feeds=feeds,
+            events=events,
+            server=HttpServer(endpoints, config.serving.bind_address, config.serving.secure_port),
+            kopf=kopf,
+            background={"watchdog": watchdog.run},
+            warm=lambda: _warm(session),
+            led=lambda: telemetry.leading(home[1], leader=True),
+            close=session.close,
+        )
+    )
+    log.info("moorage %s", moorage.__version__, extra={"identity": given.identity, "server": session.server})
+    return supervisor
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------------
+
+
+async def _session(config: OperatorConfiguration, given: Overrides) -> KubeSession:
+    connection = config.client_connection
+    source = KubeSource(connection.kubeconfig, connection.master)
+    # The identity tells replicas apart in the API server's audit log.
+    user_agent = f"moorage/{moorage.__version__} {given.identity}"
+    return await KubeSession.open(source, user_agent, given.clock, given.telemetry.request)
+
+
+def _elector(config: OperatorConfiguration, session: KubeSession, fence: Fence, given: Overrides) -> Elector:
+    election = config.leader_election
+    if not election.leader_elect:
+        return NoElection(fence, given.identity)
+    times = LeaseTimes(election.lease_duration, election.renew_deadline, election.retry_period)
+    store = KubeLease(session.api, election.resource_namespace, election.resource_name, times.request_timeout)
+    return LeaseElector(store, fence, given.clock, given.identity, times)
+
+
+def _feeds(session: KubeSession, clock: Clock, engine: Engine) -> tuple[Feed, ...]:
+    return (
+        KubeFeed(session, clock, Watched("pods", "/api/v1/pods", Pod, LIVE_PODS), engine.pods),
+        KubeFeed(session, clock, Watched("nodes", "/api/v1/nodes", Node), engine.nodes),
+        KubeFeed(session, clock, Watched("namespaces", "/api/v1/namespaces", Namespace), engine.namespaces),
+    )
+
+
+def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Feed, ...], fence: Fence) -> None:
+    telemetry.pull(
+        "moorage_watch_age_seconds",
+        "Time since the API server last said anything.",
+        "resource",
+        lambda: {feed.resource: feed.age for feed in feeds},
+    )
+    telemetry.pull("moorage_fenced_writes", "Writes that were not sent since the lease may have run out.", "", lambda: {"": fence.refused})
+
+
+async def _warm(session: KubeSession) -> None:
+    try:
+        await session.warm(WARM_CONNECTIONS)
+    except EdgeError as error:
+        log.warning("connections could not be opened ahead: %s", error)
+
+
+# ---- the process -----------------------------------------------------------------------------------------------------------
+
+
+def host_name() -> str:
+    """This machine's name; in a pod HOSTNAME is the pod's."""
+    return os.environ.get("HOSTNAME") or socket.gethostname()
+
+
+def set_verbosity(verbosity: int) -> None:
+    """0: what happens, 2: every decision too, 4: everything."""
+    logging.getLogger().setLevel(logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO)
+    logging.getLogger("moorage.decisions").setLevel(logging.NOTSET if verbosity >= DECISIONS_VERBOSITY else logging.WARNING)
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's, which costs less CPU for each request; where it is not installed, asyncio's own."""
+    if importlib.util.find_spec("uvloop") is None:
+        return None
+    import uvloop
+
+    return uvloop.new_event_loop

@@ -1,0 +1,177 @@
+"""The command line: `moorage run | demo | check | crds | version`.
+
+Exit status: 0 it is so, 1 it is not (or the operator failed), 2 wrong use. Everything heavy is imported inside the commands, so that
+`moorage --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+import moorage
+
+WRONG_USE = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag of `moorage run` and the field of the OperatorConfiguration that it sets; the configuration parses and checks it."""
+
+    name: str
+    field: str
+    text: str
+
+
+FLAGS = (
+    Flag("--kubeconfig", "clientConnection.kubeconfig", "File that says how to reach the API server; else the pod's service account."),
+    Flag("--master", "clientConnection.master", "Address of the API server; overrides the kubeconfig's."),
+    Flag("--leader-elect", "leaderElection.leaderElect", "Lead only while holding the lease: true (as by default) or false."),
+    Flag("--leader-elect-lease-duration", "leaderElection.leaseDuration", "How long a lease is valid that is not renewed, as in 15s."),
+    Flag("--leader-elect-renew-deadline", "leaderElection.renewDeadline", "A leader that could not renew for so long gives up, as in 10s."),
+    Flag("--leader-elect-retry-period", "leaderElection.retryPeriod", "Time between attempts to get or renew the lease, as in 2s."),
+    Flag("--leader-elect-resource-name", "leaderElection.resourceName", "Name of the Lease."),
+    Flag("--leader-elect-resource-namespace", "leaderElection.resourceNamespace", "Namespace of the Lease and of stored revisions."),
+    Flag("--controller-name", "controllerName", "Serve the SchedulerProfiles that have this controllerName."),
+    Flag("--bind-address", "serving.bindAddress", "Address for health and metrics."),
+    Flag("--secure-port", "serving.securePort", "Port for health and metrics; 0 takes any free one."),
+    Flag("--logging-format", "logging.format", "text or json."),
+    Flag("--v", "logging.verbosity", "0: little, 2: every decision, 4: debugging."),
+)
+BOOLEANS = ("--leader-elect",)
+"""Flags that may stand alone, as in kube-scheduler; Typer wants a value."""
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="A Kubernetes scheduler whose profiles and plugins are custom resources.",
+)
+
+
+def main() -> None:
+    """The program; raises SystemExit."""
+    app(args=[_as_typer_has_it(word) for word in sys.argv[1:]], prog_name="moorage")
+
+
+def _as_typer_has_it(word: str) -> str:
+    """A word of the command line as Go's flags have it."""
+    if word in BOOLEANS:
+        return f"{word}=true"
+    return f"-{word}" if word.startswith("-v=") else word
+
+
+def _with_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the parameters of FLAGS, which Typer reads from its signature."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())
+    own = [parameter for parameter in own if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+    flags = [
+        inspect.Parameter(
+            _variable(flag),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[str | None, typer.Option(flag.name, help=flag.text)],
+        )
+        for flag in FLAGS
+    ]
+    parameters: Sequence[inspect.Parameter] = [*own, *flags]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _variable(flag: Flag) -> str:
+    return flag.name.strip("-").replace("-", "_")
+
+
+@app.command()
+@_with_flags
+def run(
+    *,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="File with an OperatorConfiguration; environment and flags override it.")
+    ] = None,
+    write_config_to: Annotated[
+        Path | None, typer.Option("--write-config-to", help="Write the effective configuration there and exit.")
+    ] = None,
+    **flags: Any,
+) -> None:
+    """Run the operator until it is told to end."""
+    from moorage.api.operator_config import ConfigErrors, dump_config, load_config
+
+    given = {flag.field: flags[_variable(flag)] for flag in FLAGS if flags[_variable(flag)] is not None}
+    try:
+        loaded = load_config(None if config is None else _read(config), os.environ, given)
+    except ConfigErrors as errors:
+        _fail(*map(str, errors.errors))
+    if write_config_to is not None:
+        _write(write_config_to, dump_config(loaded))
+        return
+    from moorage.apps import bootstrap
+
+    raise SystemExit(bootstrap.run(loaded))
+
+
+@app.command()
+def check(files: Annotated[list[Path], typer.Argument(help="YAML files, or folders of them.")]) -> None:
+    """Validate SchedulerProfiles and PluginConfigs without a cluster."""
+    from moorage.apps import checking
+
+    report = checking.check(files)
+    for line in report.lines:
+        print(line)
+    raise SystemExit(report.status)
+
+
+@app.command()
+def crds() -> None:
+    """Print the CustomResourceDefinitions, for `kubectl apply -f -`."""
+    from moorage.apps import resources
+
+    print(resources.crds(), end="")
+
+
+@app.command()
+def demo() -> None:
+    """Run a whole local cluster with the operator, sample profiles and pods; Ctrl-C ends it and leaves nothing."""
+    from moorage.apps import demo as demonstration
+
+    try:
+        demonstration.run()
+    except demonstration.NoCheckout as error:
+        _fail(str(error))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(f"moorage {moorage.__version__}")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        _fail(f"--config {path}: {error}")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        _fail(f"--write-config-to {path}: {error.strerror}")
+
+
+def _fail(*errors: str) -> NoReturn:
+    """Say what was wrong and end."""
+    for error in errors:
+        print(f"moorage: {error}", file=sys.stderr)
+    raise SystemExit(WRONG_USE)

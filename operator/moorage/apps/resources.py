@@ -1,0 +1,35 @@
+"""Resources: files that go with the program, from the wheel where there is one, else from the checkout.
+
+An editable install has no copy of its own, so it reads the checkout's files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+class ResourceMissing(Exception):
+    """A file that should have come with the program is not there."""
+
+
+def checkout() -> Path | None:
+    """The root of the checkout that this program runs from; None when it was installed from a wheel."""
+    root = _PACKAGE.parents[1]
+    return root if (root / "pyproject.toml").is_file() and (root / "operator" / "moorage") == _PACKAGE else None
+
+
+def crds() -> str:
+    """The CustomResourceDefinitions, as one YAML text for `kubectl apply -f -`."""
+    folder = _folder("crds")
+    return "---\n".join(file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.yaml")) if file.name != "kustomization.yaml")
+
+
+def _folder(name: str) -> Path:
+    """A folder of data files."""
+    root = checkout()
+    folder = root / name if root is not None else _PACKAGE / "data" / name
+    if not folder.is_dir():
+        raise ResourceMissing(f"{folder} is missing: this installation of moorage is incomplete, install it again")
+    return folder
