@@ -1,5 +1,6 @@
 """Fixtures of the load tests: each gets a control plane of its own, with the operator's manifests applied."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import pytest
 
 from tests.real.conftest import assets
 from tests.rig import Rig
+from tests.rig.clients import Client
 from tests.rig.operators import install
 
-__all__ = ["assets", "installation"]
+__all__ = ["assets", "client", "figures", "installation"]
 
 
 @pytest.fixture
@@ -17,6 +19,13 @@ def installation(assets: Path) -> Iterator[tuple[Rig, Path]]:
     """(a running rig, the kubeconfig of the operator's ServiceAccount on it)."""
     with Rig(assets, ["--max-requests-inflight=3000", "--max-mutating-requests-inflight=3000"]) as rig:
         yield rig, install(rig)
+
+
+@pytest.fixture
+def client(installation: tuple[Rig, Path]) -> Iterator[Client]:
+    """An administrator's client of that rig."""
+    with contextlib.closing(Client(installation[0])) as client:
+        yield client
 
 
 @pytest.fixture

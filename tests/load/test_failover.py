@@ -40,10 +40,9 @@ def holder(client: Client) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP], ids=lambda number: number.name)
-def test_failover_under_load(installation: tuple[Rig, Path], figures: Callable[..., None], number: signal.Signals) -> None:
+def test_failover_under_load(installation: tuple[Rig, Path], client: Client, figures: Callable[..., None], number: signal.Signals) -> None:
     """No pod lost or bound twice; no write of the old leader after the first of the new one, also when it was only stopped."""
     rig, kubeconfig = installation
-    client = Client(rig)
     for i in range(10):
         room = {"cpu": "100", "memory": "100Gi", "pods": "1000"}
         client.post("/api/v1/nodes", {"metadata": {"name": f"n{i}"}, "status": {"allocatable": room, "capacity": room}})

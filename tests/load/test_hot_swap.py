@@ -86,10 +86,9 @@ def overlapping(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [line for line in slow if any(line["at"] - line["seconds"] <= at <= line["at"] for at in swaps)]
 
 
-def test_hot_swap_under_load(installation: tuple[Rig, Path], figures: Callable[..., None]) -> None:
+def test_hot_swap_under_load(installation: tuple[Rig, Path], client: Client, figures: Callable[..., None]) -> None:
     """No pod lost, none by a mix of two revisions, none bound twice, no gap, no slow swap, no node over its allocatable."""
     rig, kubeconfig = installation
-    client = Client(rig)
     make_pools(client)
     client.post(PROFILE, profile("a"))
     with Operator(rig, kubeconfig, "moorage-0") as operator:
