@@ -1,0 +1,97 @@
+"""Conditions: the roll-up, the times that are kept, and the bounds."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.api.conditions import MESSAGE_LIMIT, REFERENCE_REASONS, Condition, Reason, Type, Verdict, bounded, merge, roll_up
+from moorage.api.decoding import decoder
+
+NOW = datetime.datetime(2026, 5, 1, 14, 0, 7, 999, datetime.timezone(datetime.timedelta(hours=2)))
+LATER = NOW + datetime.timedelta(minutes=1)
+GOOD = (
+    Verdict(Type.ACCEPTED, True, Reason.VALID),
+    Verdict(Type.RESOLVED_REFS, True, Reason.RESOLVED),
+    Verdict(Type.PERMITTED, True, Reason.RIGHTS_HELD),
+    Verdict(Type.ACTIVE, True, Reason.DECIDING),
+)
+
+
+def but(*worse: Verdict) -> list[Verdict]:
+    """The good verdicts with some replaced."""
+    by_type = {verdict.type: verdict for verdict in worse}
+    return [by_type.get(verdict.type, verdict) for verdict in GOOD]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status", "reason"),
+    [
+        (but(), True, "Ready"),
+        (but(Verdict(Type.ACTIVE, False, "LastGood"), Verdict(Type.ACCEPTED, False, "UnknownPlugin")), False, "UnknownPlugin"),
+        (but(Verdict(Type.RESOLVED_REFS, False, "PluginMismatch")), False, "PluginMismatch"),
+        (but(Verdict(Type.PERMITTED, None, "Waiting")), None, "Waiting"),
+        (but(Verdict(Type.ACTIVE, False, "Suspended")), False, "Suspended"),
+        (but(Verdict(Type.ACTIVE, False, "Trial")), None, "Trial"),
+        (list(reversed(but(Verdict(Type.ACTIVE, False, "LastGood"), Verdict(Type.ACCEPTED, False, "InvalidSpec")))), False, "InvalidSpec"),
+        (GOOD[:3], None, "Waiting"),
+    ],
+    ids=["all-good", "first-counts", "references", "unknown", "suspended", "trial-is-unknown", "order-does-not-matter", "not-known-yet"],
+)
+def test_ready_is_the_first_that_is_not_true(verdicts: list[Verdict], status: bool | None, reason: str) -> None:
+    """In the order Accepted, ResolvedRefs, Permitted, Active."""
+    ready = roll_up(verdicts)
+    assert (ready.type, ready.status, ready.reason) == (Type.READY, status, reason)
+
+
+def test_a_condition_is_what_kubernetes_expects() -> None:
+    """Every field, times in UTC with whole seconds; nothing but plain strings, as JSON encoders want them."""
+    (made,) = merge([], [Verdict(Type.ACCEPTED, False, Reason.UNKNOWN_PLUGIN, "why")], 7, NOW)
+    assert made == {
+        "type": "Accepted",
+        "status": "False",
+        "observedGeneration": 7,
+        "lastTransitionTime": "2026-05-01T12:00:07Z",
+        "reason": "UnknownPlugin",
+        "message": "why",
+    }
+    assert {type(value) for value in made.values()} == {str, int}
+    assert decoder(Condition).decode(made).observed_generation == 7
+
+
+def test_the_time_changes_with_the_status_only() -> None:
+    """A new reason, message or generation is no transition; and what is not judged any more is gone."""
+    first = merge([], [Verdict(Type.ACCEPTED, True, "Valid"), Verdict(Type.ACTIVE, False, "Waiting")], 1, NOW)
+    second = merge(first, [Verdict(Type.ACTIVE, False, "Suspended", "x"), Verdict(Type.ACCEPTED, False, "InvalidSpec")], 2, LATER)
+    assert [(c["type"], c["reason"], c["lastTransitionTime"]) for c in second] == [
+        ("Active", "Suspended", "2026-05-01T12:00:07Z"),
+        ("Accepted", "InvalidSpec", "2026-05-01T12:01:07Z"),
+    ]
+    assert [c["type"] for c in merge(second, [GOOD[0]], 3, LATER)] == ["Accepted"]
+
+
+@pytest.mark.parametrize("old", [["x", None, 3], [{}], [{"type": "Accepted"}], [{"type": "Accepted", "status": "True"}]])
+def test_whatever_stands_in_status_is_no_obstacle(old: list[Any]) -> None:
+    """Others may write there too."""
+    (made,) = merge(old, [GOOD[0]], 1, NOW)
+    assert made["lastTransitionTime"] == "2026-05-01T12:00:07Z"
+
+
+@given(st.text(max_size=3000))
+def test_messages_are_bounded(text: str) -> None:
+    """A short one stays, a long one says that it was cut."""
+    cut = bounded(text)
+    assert len(cut) <= MESSAGE_LIMIT
+    assert cut == text or (cut.endswith("…") and text.startswith(cut[:-1]))
+
+
+def test_every_name_is_explained_once() -> None:
+    """Names are PascalCase, meanings are sentences, and reasons of references are reasons."""
+    for member in [*Type, *Reason]:
+        assert member.value.isalnum() and member.value[0].isupper()
+        assert member.meaning.endswith(".")
+    assert set(Reason) >= REFERENCE_REASONS
