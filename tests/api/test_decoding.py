@@ -55,7 +55,7 @@ def faults(kind: type[Any], document: object) -> list[tuple[str, object, str]]:
     """What is wrong with a document."""
     with pytest.raises(DecodeError) as caught:
         Decoder(kind).decode(document)
-    return [tuple(violation) for violation in caught.value.violations]
+    return [(found.path, found.value, found.message) for found in caught.value.violations]
 
 
 CASES: dict[str, tuple[type[Any], object, list[tuple[str, object, str]]]] = {

@@ -126,7 +126,7 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "args-version": (
         with_args({"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}),
         "InvalidPluginArgs",
-        "spec.pluginConfig[0].args.apiVersion: 'kubescheduler.config.k8s.io/v1beta3': must be \"kubescheduler.config.k8s.io/v1\" or left out",
+        "spec.pluginConfig[0].args.apiVersion: 'kubescheduler.config.k8s.io/v1beta3': must be \"kubescheduler.config.k8s.io/v1\" or ",
     ),
     "args-for-none": (
         with_args({"a": 1}, "NodeName"),
@@ -220,12 +220,10 @@ def test_an_empty_spec_is_the_default_preset_with_the_operators_values() -> None
 
 def test_what_a_profile_leaves_out_is_the_operators() -> None:
     """And what it says is its own."""
-    config = OperatorConfiguration(percentageOfNodesToScore=40, podInitialBackoffSeconds=3, podMaxBackoffSeconds=30)
-    resolver = Resolver(RESOLVER.registry, PRESETS, config)
-    left_out, said = (
-        resolver(a_profile(spec), {})
-        for spec in ({}, {"percentageOfNodesToScore": 0, "podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 4})
-    )
+    given = {"percentage_of_nodes_to_score": 40, "pod_initial_backoff_seconds": 3, "pod_max_backoff_seconds": 30}
+    resolver = Resolver(RESOLVER.registry, PRESETS, OperatorConfiguration().model_copy(update=given))
+    own = {"percentageOfNodesToScore": 0, "podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 4}
+    left_out, said = (resolver(a_profile(spec), {}) for spec in ({}, own))
     assert (left_out.revision.percentage_of_nodes_to_score, left_out.initial_backoff, left_out.queue_view.max_backoff) == (40, 3, 30)
     assert (said.revision.percentage_of_nodes_to_score, said.initial_backoff, said.queue_view.max_backoff) == (0, 2, 4)
 
