@@ -81,7 +81,7 @@ def test_whatever_stands_in_status_is_no_obstacle(old: list[Any]) -> None:
     assert made["lastTransitionTime"] == "2026-05-01T12:00:07Z"
 
 
-@given(st.text(max_size=3000))
+@given(st.integers(MESSAGE_LIMIT - 3, MESSAGE_LIMIT + 3).map(lambda length: "ä" * length) | st.text())
 def test_messages_are_bounded(text: str) -> None:
     """A short one stays, a long one says that it was cut."""
     cut = bounded(text)

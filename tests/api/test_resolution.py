@@ -149,6 +149,18 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "spec.pluginConfig[0]: 'NodeResourcesFit': exactly one of args and configRef has to be set",
     ),
     "neither": ({"pluginConfig": [{"name": FIT}]}, "InvalidSpec", "exactly one of args and configRef has to be set"),
+    "configs-no-list": ({"pluginConfig": 3}, "InvalidSpec", "spec.pluginConfig: 3: must be a list"),
+    "config-no-object": ({"pluginConfig": [3]}, "InvalidSpec", "spec.pluginConfig[0]: 3: must be an object"),
+    "reference-no-object": (
+        {"pluginConfig": [{"name": FIT, "configRef": ["x"]}]},
+        "InvalidSpec",
+        "spec.pluginConfig[0].configRef: '[…]': must be an object",
+    ),
+    "reference-no-name": (
+        {"pluginConfig": [{"name": FIT, "configRef": {"name": ["x"]}}]},
+        "InvalidSpec",
+        "spec.pluginConfig[0].configRef.name: '[…]': must be a string",
+    ),
     "no-such-config": (
         by_reference("absent"),
         "PluginConfigNotFound",
