@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 import aiohttp
+import aiohttp.abc
 from kubernetes.aio import client
 from kubernetes.aio.config import incluster_config, kube_config
 
@@ -78,7 +79,7 @@ class KubeSource:
                 merged = kube_config.KubeConfigMerger(self.kubeconfig)  # type: ignore[no-untyped-call]
                 return kube_config.KubeConfigLoader(merged.config, config_base_path=None)  # type: ignore[no-untyped-call]
             except Exception as error:  # as above
-                raise KubeconfigError(f"--kubeconfig {self.kubeconfig}: {error}") from error
+                raise KubeconfigError(f"--kubeconfig {self.kubeconfig}: not a kubeconfig file: {error}") from error
         if self.master:
             return None
         files = incluster_config.SERVICE_TOKEN_FILENAME, incluster_config.SERVICE_CERT_FILENAME
@@ -104,7 +105,7 @@ class KubeSession:
         self._reload = reload
         self._clock = clock
         self._observe = observe
-        self._credentials_due = 0.0
+        self._credentials_due = clock.boottime() + CREDENTIALS_PERIOD
         self._connector = aiohttp.TCPConnector(
             limit=0, ssl=api.rest_client.ssl_context, keepalive_timeout=IDLE_SECONDS, socket_factory=_socket
         )
@@ -121,7 +122,7 @@ class KubeSession:
             raise KubeconfigError(f"{source}: a certificate or key cannot be used: {error}") from error
         api.user_agent = user_agent
         session = cls(api, reload, clock, observe)
-        await session._refresh()
+        await session._authorize()
         return session
 
     @property
@@ -181,36 +182,43 @@ class KubeSession:
 
     async def _send(self, call: Call) -> tuple[int, bytes, str]:
         """One attempt: status, body, Retry-After."""
+        sent: bytes | GuardedBody | None = call.body
         if call.guard is not None:
             call.guard()
+            sent = GuardedBody(call.body, call.guard) if call.body is not None else None
         started = time.perf_counter()
         headers = {"Content-Type": call.content_type} if call.body is not None else None
         try:
             async with self._http.request(
                 call.method,
                 self.server + call.path,
-                data=call.body,
+                data=sent,
                 headers=headers,
                 timeout=_timeout(call.timeout),
                 **self._options(),
             ) as response:
                 body = await response.read()
         except (aiohttp.ClientError, TimeoutError) as error:
+            if isinstance(sent, GuardedBody) and sent.refusal is not None:
+                raise sent.refusal from error
             self._observe(call.method, "<error>", time.perf_counter() - started)
             raise _fault(f"{call.method} {call.path}", error) from error
         self._observe(call.method, str(response.status), time.perf_counter() - started)
         return response.status, body, response.headers.get("Retry-After", "")
 
     async def _refresh(self) -> None:
-        """Make the Authorization header anew. What cannot be read now stays as it was, which a log line tells."""
+        """Read the credentials again. Where that fails the old ones stay in use, which a log line tells."""
         # Set first: one caller waits for a credential plugin, the others go on with what they have.
         self._credentials_due = self._clock.boottime() + CREDENTIALS_PERIOD
         try:
             await self._reload()
-            settings = await self._configuration.auth_settings()
+            await self._authorize()
         except Exception as error:  # the library and the plugins that it runs raise anything
             log.warning("the credentials could not be read again, the old ones stay in use: %s", error)
-            return
+
+    async def _authorize(self) -> None:
+        """Make the Authorization header of all sessions from the configuration."""
+        settings = await self._configuration.auth_settings()
         token = str(settings.get("BearerToken", {}).get("value") or "").strip()
         for session in self._sessions:
             if token:
@@ -233,6 +241,28 @@ class KubeSession:
         """What every request needs beside the obvious."""
         name = self._configuration.tls_server_name
         return {"allow_redirects": False, "server_hostname": name} if name else {"allow_redirects": False}
+
+
+class GuardedBody(aiohttp.BytesPayload):
+    """A body that asks the guard once more when it is about to be written.
+
+    Between the first asking and the write a connection may have to be opened, and the process may be stopped and go on when another
+    replica leads. Head and body of a request are written together, so a refusal here leaves nothing of it on the wire.
+    """
+
+    def __init__(self, body: bytes, guard: Callable[[], None]) -> None:
+        super().__init__(body)
+        self._guard = guard
+        self.refusal: EdgeError | None = None
+
+    async def write_with_length(self, writer: aiohttp.abc.AbstractStreamWriter, content_length: int | None) -> None:
+        """Write, or raise what the guard raises."""
+        try:
+            self._guard()
+        except EdgeError as refusal:
+            self.refusal = refusal
+            raise
+        await super().write_with_length(writer, content_length)
 
 
 @functools.lru_cache(maxsize=64)

@@ -51,6 +51,11 @@ class KubeWrites:
         self._namespace = namespace
         self._lease = lease
 
+    @property
+    def open(self) -> bool:
+        """Whether the fence is open."""
+        return self._fence.open
+
     async def bind(self, pod: PodRef, node: str) -> None:
         """POST the Binding."""
         body = _encode(_Binding(_BindingMeta(pod.name, pod.namespace, pod.uid), _Target(node)))

@@ -35,11 +35,8 @@ class Outcome:
 
     bound: bool
     status: Status | None = None
-
-    @property
-    def gone(self) -> bool:
-        """Nothing is left to do for this pod."""
-        return not self.bound and self.status is None
+    fenced: bool = False
+    """It was not sent, as this replica may not lead any more: nothing is to be told."""
 
 
 BOUND = Outcome(True)
@@ -135,7 +132,9 @@ class Binder:
         failure = Outcome(False, failed(f'binding rejected: running Bind plugin "DefaultBinder": {error}'))
         if isinstance(error, NotFound):
             return GONE
-        if isinstance(error, Fenced) or not (isinstance(error, Conflict) or (isinstance(error, Retryable) and error.outcome_unknown)):
+        if isinstance(error, Fenced):
+            return dataclasses.replace(failure, fenced=True)
+        if not (isinstance(error, Conflict) or (isinstance(error, Retryable) and error.outcome_unknown)):
             return failure
         for attempt in range(SETTLE_RETRIES):
             try:

@@ -76,7 +76,7 @@ class Engine:
         binder = Binder(join(registry, actors, around.writes), around.reads, clock, config.bind_concurrency)
         self.failures = Failures(around.writes, around.events, clock, self._current)
         self.loop = Loop(self.scheduler, self.backlog, binder, self.failures)
-        self.loop.connect(clock, around.events, around.telemetry)
+        self.loop.connect(clock, around.events, around.telemetry, lambda: around.writes.open)
         lease = config.leader_election
         claims = Claims(around.reads, f"{lease.resource_namespace}/{lease.resource_name}")
         self.swapper = Swapper(self.loop, resolver, around.writes, claims)
@@ -157,8 +157,8 @@ class Engine:
         """What is due by the clock: backoffs, flushes, owed moves, gauges."""
         while True:
             now = self._around.clock.boottime()
-            if self.backlog.tick(now):
-                self.loop.poke()
+            self.backlog.tick(now)
+            self.loop.poke()
             for record in self.swapper.records.values():
                 self.swapper.move_owed(record)
             if now >= self._claims_due:

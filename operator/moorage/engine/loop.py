@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from moorage.core import cycle
 from moorage.core.backlog.backlog import Backlog
@@ -42,9 +43,9 @@ class Loop:
         self._work = asyncio.Event()
         binder.finish = self.finish
 
-    def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry) -> None:
-        """Give the loop its surroundings."""
-        self._clock, self._events, self._telemetry = clock, events, telemetry
+    def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry, may_write: Callable[[], bool]) -> None:
+        """Give the loop its surroundings; it decides only while ``may_write`` says so, or binding would be in vain."""
+        self._clock, self._events, self._telemetry, self._may_write = clock, events, telemetry, may_write
 
     def poke(self) -> None:
         """There may be something to do."""
@@ -55,7 +56,7 @@ class Loop:
         while True:
             # 1. Wait for the right to decide, for a pod, for a free binding.
             await self.binder.wait_free()
-            entry = self.backlog.pop(self._clock.boottime()) if self.deciding else None
+            entry = self.backlog.pop(self._clock.boottime()) if self.deciding and self._may_write() else None
             if entry is None:
                 self._work.clear()
                 await self._work.wait()
@@ -65,7 +66,7 @@ class Loop:
             until = self._clock.boottime() + SLICE
             while entry is not None:
                 self.attempt(entry)
-                more = self.binder.free and self._clock.boottime() < until
+                more = self.deciding and self.binder.free and self._clock.boottime() < until
                 entry = self.backlog.pop(self._clock.boottime()) if more else None
             await asyncio.sleep(0)
 
@@ -111,11 +112,10 @@ class Loop:
             cycle.undo(placement, self.scheduler.cache)
             if outcome.status is None:
                 self.backlog.done(pod.metadata.uid)
+            elif outcome.fenced:
+                self.backlog.requeue(entry, frozenset(), now)
             else:
-                rejectors = frozenset[str]()
-                self._refuse(
-                    entry, Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors), now - entry.started
-                )
+                self._refuse(entry, Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message), now - entry.started)
             self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pod), now)
         self.poke()
 

@@ -102,6 +102,10 @@ class Revision:
 class Writes(Protocol):
     """Every write that only the leader may make; each passes the fence."""
 
+    @property
+    def open(self) -> bool:
+        """Whether the fence would let a write pass now."""
+
     async def bind(self, pod: PodRef, node: str) -> None:
         """POST the Binding. Conflict: somebody bound it or it is another pod; NotFound: the pod is gone."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ def scheduler(*nodes: str, seed: int = 1) -> Scheduler:
     return Scheduler(cache, seed)
 
 
-def revision(**changes: object) -> Revision:
+def revision(**changes: Any) -> Revision:
     """A revision of the test's plugins."""
     return resolve(dataclasses.replace(ProfileSpec("test"), **changes), REGISTRY, PRESETS)
 

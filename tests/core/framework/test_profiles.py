@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ def enabled(*names: str) -> PluginSet:
     return PluginSet(tuple(PluginRef(name) for name in names))
 
 
-def resolved(**changes: object) -> Revision:
+def resolved(**changes: Any) -> Revision:
     """The revision of a profile with these fields."""
     return resolve(dataclasses.replace(ProfileSpec("test"), **changes), REGISTRY, PRESETS)
 
