@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, Final
 
 from tests.rig import Kwok, Rig, RigError
@@ -30,7 +29,8 @@ RESTART_SECONDS: Final = 5.0
 
 def main() -> int:
     """Run until Ctrl-C; 1 when something could not be started."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background processes are started with SIGINT ignored
+        signal.signal(number, signal.default_int_handler)
     try:
         with ExitStack() as stack:
             show(*start(stack))
@@ -61,7 +61,7 @@ def start(stack: ExitStack) -> tuple[Rig, list[Operator]]:
     for profile in PROFILES:
         wait_for(rig, "condition=Ready", f"sprof/{profile}", seconds=60)
     create(rig, *(pod(profile, number) for profile in PROFILES for number in range(PODS_A_PROFILE)))
-    wait_for(rig, "condition=PodScheduled", f"pods -n {NAMESPACE} --all", seconds=60)
+    rig.kubectl("wait", "--for=condition=PodScheduled", "pods", "--all", f"--namespace={NAMESPACE}", "--timeout=60s")
     return rig, operators
 
 
@@ -91,9 +91,15 @@ In another terminal:
 
   kubectl get sprof -o wide                      # profiles; `kubectl get pcfg`: the configurations that they reference
   kubectl get sprof binpack -o yaml              # effective plugins, revisions, queue, leader, replicas
-  kubectl edit sprof binpack                     # change its preset to Spread: the next pods are placed so, with no restart
+
+  # Change a configuration: the next pods are placed by it, with no restart.
+  kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":"LeastAllocated"}}}}}}}}'
   kubectl -n {NAMESPACE} run more --image=none --overrides='{{"spec":{{"schedulerName":"binpack"}}}}'
   kubectl -n {NAMESPACE} get pods -o wide
+
+  # Break a profile: it is refused, and the last good revision goes on.
+  kubectl patch sprof binpack --type=merge -p '{{"spec":{{"weights":{{"NodeResourcesFitt":3}}}}}}'
+
   kubectl get events -A --sort-by=.lastTimestamp
   kubectl get sprof binpack -o jsonpath='{{.status.leader.identity}}'   # who leads; {pids}
   kill -9 PID                                    # kill the leader: the other one takes over

@@ -1,0 +1,151 @@
+"""The command line, as a user calls it: texts and exit statuses."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+import moorage
+from tests.rig.operators import ROOT
+
+HEAVY = ("aiohttp", "kopf", "kubernetes", "numpy", "prometheus_client", "yaml")
+
+
+def call(*words: str | Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `python -I -m moorage` with these words and nothing of this process's environment that it would read."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MOORAGE_")}
+    command = [sys.executable, "-I", "-m", "moorage", *map(str, words)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env={**clean, **(environment or {})})
+
+
+def test_help_is_light() -> None:
+    """`moorage --help` names the commands and loads nothing heavy."""
+    program = f"""
+import sys
+from moorage.apps import cli
+sys.argv = ["moorage", "--help"]
+try:
+    cli.main()
+finally:
+    sys.exit(",".join(name for name in {HEAVY} if name in sys.modules) or 0)
+"""
+    done = subprocess.run([sys.executable, "-I", "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    for command in ("run", "demo", "check", "crds", "version"):
+        assert f"\n  {command} " in done.stdout
+
+
+def test_module_and_script_are_the_same() -> None:
+    """`python -I -m moorage` and the installed script."""
+    script = Path(sys.executable).with_name("moorage")
+    assert call("version").stdout == subprocess.check_output([script, "version"], text=True) == f"moorage {moorage.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [[], ["walk"], ["run", "--walk"], ["run", "extra"], ["check"]], ids=" ".join)
+def test_wrong_use_is_2(words: list[str]) -> None:
+    """An unknown command, flag or argument, or a missing one."""
+    assert call(*words).returncode == 2
+
+
+def test_every_configuration_error_is_told_at_once(tmp_path: Path) -> None:
+    """Those of file, environment and flags together, each with its path; nothing is started."""
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: config.moorage.dev/v1alpha1\nkind: OperatorConfiguration\nbindConcurency: 5\npercentageOfNodesToScore: 101\n"
+    )
+    environment = {"MOORAGE_CFG_LOGGING__FORMAT": "xml"}
+    done = call("run", "--config", config, "--secure-port=http", "--leader-elect-lease-duration=1s", environment=environment)
+    assert done.returncode == 2
+    for told in (
+        'bindConcurency: 5: unknown field; did you mean "bindConcurrency"?',
+        "percentageOfNodesToScore: 101",
+        "logging.format: 'xml'",
+    ):
+        assert told in done.stderr
+    for told in ("serving.securePort: 'http'", "renewDeadline"):
+        assert told in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_configuration_file_must_be_there(tmp_path: Path) -> None:
+    """And be text."""
+    assert "No such file" in call("run", "--config", tmp_path / "none.yaml").stderr
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe")
+    done = call("run", "--config", tmp_path / "binary.yaml")
+    assert (done.returncode, "binary.yaml" in done.stderr) == (2, True)
+
+
+def test_write_config_to_round_trip(tmp_path: Path) -> None:
+    """What is written is effective (defaults, file, environment, flags) and reads back as the same."""
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    flags = ["--leader-elect=false", "--kubeconfig=/k", "--leader-elect-resource-namespace=here", "--secure-port=0", "-v=2"]
+    assert call("run", *flags, "--write-config-to", first, environment={"MOORAGE_CFG_BIND_CONCURRENCY": "8"}).returncode == 0
+    written = yaml.safe_load(first.read_text())
+    assert written["leaderElection"]["leaderElect"] is False
+    assert written["leaderElection"]["leaseDuration"] == "15s"
+    assert written["leaderElection"]["resourceNamespace"] == "here"
+    assert written["clientConnection"]["kubeconfig"] == "/k"
+    assert written["serving"]["securePort"] == 0
+    assert written["logging"]["verbosity"] == 2
+    assert written["bindConcurrency"] == 8
+    assert call("run", "--config", first, "--write-config-to", second).returncode == 0
+    assert second.read_text() == first.read_text()
+
+
+@pytest.mark.parametrize("words", [["--leader-elect"], ["--leader-elect=true"], ["--leader-elect", "--v", "2"]], ids=" ".join)
+def test_flags_as_kube_scheduler_has_them(words: list[str], tmp_path: Path) -> None:
+    """A boolean may stand alone or have a value."""
+    config, out = tmp_path / "config.yaml", tmp_path / "out.yaml"
+    config.write_text("apiVersion: config.moorage.dev/v1alpha1\nkind: OperatorConfiguration\nleaderElection: {leaderElect: false}\n")
+    assert call("run", "--config", config, *words, "--write-config-to", out).returncode == 0
+    assert yaml.safe_load(out.read_text())["leaderElection"]["leaderElect"] is True
+
+
+def test_write_config_to_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    """Is wrong use."""
+    done = call("run", "--write-config-to", tmp_path / "no" / "folder")
+    assert (done.returncode, "No such file" in done.stderr) == (2, True)
+
+
+def test_a_kubeconfig_that_is_not_there(tmp_path: Path) -> None:
+    """Is told in one line, with the flag that named it."""
+    done = call("run", "--kubeconfig", tmp_path / "none")
+    assert done.returncode == 2
+    assert f"--kubeconfig {tmp_path / 'none'}: no such file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_crds_can_be_applied() -> None:
+    """Both kinds, as YAML."""
+    done = call("crds")
+    kinds = [document["spec"]["names"]["kind"] for document in yaml.safe_load_all(done.stdout)]
+    assert (done.returncode, sorted(kinds)) == (0, ["PluginConfig", "SchedulerProfile"])
+
+
+def test_a_wheel_has_what_it_needs(tmp_path: Path) -> None:
+    """Without a checkout: the CRDs are in the wheel, and the demo says where to find one."""
+    subprocess.run(
+        [sys.executable, "-I", "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        check=True,
+        cwd=ROOT,
+        capture_output=True,
+        timeout=60,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+
+    def installed(command: str) -> subprocess.CompletedProcess[str]:
+        program = f"import sys; sys.path.insert(0, {str(tmp_path / 'installed')!r}); from moorage.apps.cli import app; app([{command!r}])"
+        return subprocess.run([sys.executable, "-I", "-c", program], check=False, capture_output=True, text=True, timeout=60)
+
+    assert installed("crds").stdout == call("crds").stdout
+    demo = installed("demo")
+    assert demo.returncode == 2
+    assert "run `make demo`" in demo.stderr
