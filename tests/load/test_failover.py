@@ -35,17 +35,16 @@ def writes(rig: Rig, replica: str) -> list[AuditEvent]:
 
 
 def holder(client: Client) -> str:
-    """Who holds the lease."""
-    return str(client.get(LEASE)["spec"].get("holderIdentity", ""))
+    """Name of the replica that holds the lease, "" for none."""
+    return str(client.get(LEASE)["spec"].get("holderIdentity", "")).partition("_")[0]
 
 
 def take_over(rig: Rig, client: Client, old: Operator, number: signal.Signals) -> dict[str, Any]:
     """Send the leader a signal, wait until another replica binds, wake a stopped one; returns who, and how long it took."""
     gone = time.time()
     old.signal(number)
-    until(lambda: holder(client) and not holder(client).startswith(old.name), f"the takeover after {number.name}")
+    name = until(lambda: holder(client).removeprefix(old.name), f"the takeover after {number.name}")
     taken = time.time()
-    name = holder(client).partition("_")[0]
     bound = until(
         lambda: [event for event in writes(rig, name) if event.object_ref and event.object_ref.subresource == "binding"], "a binding"
     )
@@ -72,7 +71,7 @@ def test_failover_under_load(installation: tuple[Rig, Path], client: Client, fig
         takeovers = []
         with Traffic(rig, "ha", RATE, SECONDS) as traffic:
             for i, number in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP), start=2):
-                leader = replicas[holder(client).partition("_")[0]]
+                leader = replicas[holder(client)]
                 takeovers.append((number.name, take_over(rig, client, leader, number)))
                 replicas[f"moorage-{i}"] = start(i)
                 replicas[f"moorage-{i}"].wait_logged("health and metrics are served")
