@@ -1,7 +1,7 @@
 """Intake: what the watches say, written into the cache and the backlog, and told to whom it may wake.
 
 Sinks are called on the loop's thread for every watch line, so each call is a few dictionary steps. An object that cannot be read
-harms itself only: a pod on a node still takes its place there, a node that cannot be read keeps its last readable state.
+harms itself only: a pod on a node still takes what it took there, or one pod's place; a node keeps its last readable state.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from moorage.core import object_changes
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache, State
-from moorage.core.columns.requests import pod_requests
-from moorage.core.objects import Namespace, Node, PartialObject, Pod, key
+from moorage.core.columns.requests import pod_requests, unreadable_requests
+from moorage.core.objects import Namespace, Node, ObjectMeta, PartialObject, Pod, PodSpec, key
 from moorage.core.quantities import QuantityError
 from moorage.ports.kube import Unreadable
 
@@ -26,39 +26,55 @@ _ENDED = ("Succeeded", "Failed")
 
 
 class Sink(Generic[T]):
-    """Keeps the newest state of each object, so that a relist can tell what is gone, and calls the hooks below."""
+    """Keeps the newest readable state of each object, so that a relist can tell what is gone, and calls the hooks below."""
 
     def __init__(self) -> None:
         self.objects: dict[str, T] = {}
         self.synced = False
-        self._unseen: dict[str, T] | None = None
+        self._unreadable: dict[str, PartialObject] = {}
+        self._unseen: dict[str, T | PartialObject] | None = None
 
     def list_started(self) -> None:
         """Whatever is not put before ``list_ended`` is gone."""
-        self._unseen = dict(self.objects)
+        self._unseen = {**self._unreadable, **self.objects}
 
     def put(self, obj: T) -> None:
         """Added or changed."""
-        name = identity(obj)
+        name = self.identity(obj.metadata)
         if self._unseen is not None:
             self._unseen.pop(name, None)
         old = self.objects.get(name)
+        if old is not None and old.metadata.resource_version == obj.metadata.resource_version:
+            return
         self.objects[name] = obj
-        if old is None or old.metadata.resource_version != obj.metadata.resource_version:
+        try:
             self.on_put(old, obj)
+        except QuantityError as error:
+            del self.objects[name]
+            if old is not None:
+                self.objects[name] = old
+            self.unreadable(Unreadable(PartialObject(obj.metadata), node_of(obj), str(error)), deleted=False)
+        else:
+            self._unreadable.pop(name, None)
 
-    def delete(self, obj: T) -> None:
+    def delete(self, obj: T | PartialObject) -> None:
         """Gone."""
-        if (old := self.objects.pop(identity(obj), None)) is not None:
-            self.on_delete(old)
+        name = self.identity(obj.metadata)
+        old, partial = self.objects.pop(name, None), self._unreadable.pop(name, None)
+        if old is not None or partial is not None:
+            self.on_delete(old or obj)
 
     def unreadable(self, obj: Unreadable, deleted: bool) -> None:
         """Cannot be decoded."""
+        if deleted:
+            self.delete(obj.partial)
+            return
         log.error("an object cannot be read: %s", obj.error, extra={"object": key(obj.partial)})
-        name = obj.partial.metadata.uid or key(obj.partial)
+        name = self.identity(obj.partial.metadata)
         if self._unseen is not None:
             self._unseen.pop(name, None)
-        self.on_unreadable(obj, deleted)
+        self._unreadable[name] = obj.partial
+        self.on_unreadable(obj)
 
     def list_ended(self) -> None:
         """Delete what the list did not have."""
@@ -67,19 +83,24 @@ class Sink(Generic[T]):
         self._unseen = None
         self.synced = True
 
-    def on_put(self, old: T | None, new: T) -> None:
-        """An object is there for the first time (``old`` None) or anew."""
+    @staticmethod
+    def identity(metadata: ObjectMeta) -> str:
+        """What tells objects apart."""
+        return metadata.uid
 
-    def on_delete(self, old: T) -> None:
+    def on_put(self, old: T | None, new: T) -> None:
+        """An object is there for the first time (``old`` None) or anew. May raise QuantityError."""
+
+    def on_delete(self, old: T | PartialObject) -> None:
         """An object is gone."""
 
-    def on_unreadable(self, obj: Unreadable, deleted: bool) -> None:
-        """An object came or went that only its metadata is known of."""
+    def on_unreadable(self, obj: Unreadable) -> None:
+        """An object is there that only its metadata is known of."""
 
 
-def identity(obj: Pod | Node | Namespace | PartialObject) -> str:
-    """What tells objects apart: nodes by name, as everything refers to them so, all others by UID."""
-    return obj.metadata.name if isinstance(obj, Node) else obj.metadata.uid
+def node_of(obj: Pod | Node | Namespace) -> str:
+    """The node that a pod is on, else ""."""
+    return obj.spec.node_name if isinstance(obj, Pod) else ""
 
 
 class Pods(Sink[Pod]):
@@ -102,33 +123,29 @@ class Pods(Sink[Pod]):
         else:
             self._waiting(old, new)
 
-    def on_delete(self, old: Pod) -> None:
+    def on_delete(self, old: Pod | PartialObject) -> None:
         """Free what it took."""
-        now, uid = self._now(), old.metadata.uid
+        uid = old.metadata.uid
         record = self._cache.record(uid)
-        if self._cache.remove(uid):
-            gone = record.pod if record is not None and isinstance(record.pod, Pod) else old
-            self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=gone), now)
         self._backlog.remove(uid)
+        if record is not None:
+            self._cache.remove(uid)
+            pod = record.pod if isinstance(record.pod, Pod) else Pod(record.pod.metadata, PodSpec(node_name=record.node))
+            self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pod), self._now())
 
-    def on_unreadable(self, obj: Unreadable, deleted: bool) -> None:
-        """It takes its place on its node, or leaves it; a waiting one cannot be placed."""
-        uid = obj.partial.metadata.uid
+    def on_unreadable(self, obj: Unreadable) -> None:
+        """It takes its place on its node; a waiting one cannot be placed, and what is assumed of it its binding will tell."""
+        uid, node = obj.partial.metadata.uid, obj.node_name
         self.objects.pop(uid, None)
         self._backlog.remove(uid)
-        if deleted or not obj.node_name:
-            self._cache.remove(uid)
-        else:
-            self._cache.observe_unreadable(obj.partial, obj.node_name)
+        if node:
+            known = self._cache.record(uid)
+            self._cache.observe_unreadable(obj.partial, node, known.requests if known and known.node == node else unreadable_requests())
 
     def _on_node(self, old: Pod | None, new: Pod) -> None:
         now, uid = self._now(), new.metadata.uid
         record = self._cache.record(uid)
-        try:
-            requests = pod_requests(new)
-        except QuantityError as error:
-            self.unreadable(Unreadable(PartialObject(new.metadata), new.spec.node_name, str(error)), deleted=False)
-            return
+        requests = pod_requests(new)
         seen_before = record is not None and record.state is State.OBSERVED
         self._cache.observe(new, requests)
         if not seen_before:
@@ -139,22 +156,15 @@ class Pods(Sink[Pod]):
                 self._backlog.wake(event, now)
 
     def _waiting(self, old: Pod | None, new: Pod) -> None:
-        now = self._now()
-        record = self._cache.record(new.metadata.uid)
-        if record is not None and record.state is State.ASSUMED:
-            return
-        if record is not None:
-            self._cache.remove(new.metadata.uid)
-        try:
-            pod_requests(new)
-        except QuantityError as error:
-            self.unreadable(Unreadable(PartialObject(new.metadata), "", str(error)), deleted=False)
-            return
-        if self._backlog.get(new.metadata.uid) is None:
+        now, uid = self._now(), new.metadata.uid
+        record = self._cache.record(uid)
+        pod_requests(new)  # raises where the queue and the cycle would
+        if self._backlog.get(uid) is not None:  # in flight too: if its binding fails, it is tried in its newest state
+            self._backlog.update(new, now)
+        elif record is None or record.state is State.OBSERVED:  # else it is bound, and the watch is behind
+            self._cache.remove(uid)
             self._backlog.add(new, now)
             self._queued(new)
-        else:
-            self._backlog.update(new, now)
 
 
 class Nodes(Sink[Node]):
@@ -168,25 +178,21 @@ class Nodes(Sink[Node]):
 
     def on_put(self, old: Node | None, new: Node) -> None:
         """Write it down and wake whom it may help."""
-        try:
-            self._cache.put_node(new)
-        except QuantityError as error:
-            self.unreadable(Unreadable(PartialObject(new.metadata), "", str(error)), deleted=False)
-            return
+        self._cache.put_node(new)
         events = [ClusterEvent(Resource.NODE, Action.ADD, new=new)] if old is None else object_changes.node_changes(old, new)
         for event in events:
             self._backlog.wake(event, self._now())
 
-    def on_delete(self, old: Node) -> None:
-        """Free its row."""
-        self._backlog.wake(ClusterEvent(Resource.NODE, Action.DELETE, old=old), self._now())
-        self._cache.remove_node(old.metadata.name)
+    @staticmethod
+    def identity(metadata: ObjectMeta) -> str:
+        """A node's name, as everything refers to it so."""
+        return metadata.name
 
-    def on_unreadable(self, obj: Unreadable, deleted: bool) -> None:
-        """Keep its last readable state until it is gone."""
-        if deleted:
-            self.objects.pop(obj.partial.metadata.name, None)
-            self._cache.remove_node(obj.partial.metadata.name)
+    def on_delete(self, old: Node | PartialObject) -> None:
+        """Free its row."""
+        self._cache.remove_node(old.metadata.name)
+        if isinstance(old, Node):
+            self._backlog.wake(ClusterEvent(Resource.NODE, Action.DELETE, old=old), self._now())
 
 
 class Namespaces(Sink[Namespace]):

@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from moorage.core.columns.cache import Cache, CacheError, State
-from moorage.core.columns.requests import CPU, PODS, pod_requests
+from moorage.core.columns.requests import CPU, PODS, pod_requests, unreadable_requests
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.objects import PartialObject
 from tests.builders import make_node, make_pod
@@ -100,7 +100,7 @@ def test_pods_wait_for_their_node() -> None:
 def test_an_unreadable_pod_takes_one_place() -> None:
     """What cannot be decoded still counts as a pod of its node."""
     cache = cache_with(None)
-    cache.observe_unreadable(PartialObject(POD.metadata), "n1")
+    cache.observe_unreadable(PartialObject(POD.metadata), "n1", unreadable_requests())
     assert used(cache) == (0, 1)
 
 

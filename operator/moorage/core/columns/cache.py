@@ -23,7 +23,7 @@ import enum
 from collections.abc import Iterator
 
 from moorage.core.columns.node_table import NodeTable
-from moorage.core.columns.requests import Requests, unreadable_requests
+from moorage.core.columns.requests import Requests
 from moorage.core.objects import Node, PartialObject, Pod
 
 
@@ -116,9 +116,9 @@ class Cache:
         """The watch shows this pod on its spec.nodeName: confirms an assumption, adds, moves or updates."""
         self._observe(Record(pod, pod.spec.node_name, requests, State.OBSERVED))
 
-    def observe_unreadable(self, pod: PartialObject, node: str) -> None:
-        """The watch shows a pod on ``node`` that could not be decoded: it takes one pod's place and nothing else that we know."""
-        self._observe(Record(pod, node, unreadable_requests(), State.OBSERVED))
+    def observe_unreadable(self, pod: PartialObject, node: str, requests: Requests) -> None:
+        """The watch shows a pod on ``node`` that could not be decoded; ``requests`` is what we know that it takes there."""
+        self._observe(Record(pod, node, requests, State.OBSERVED))
 
     def remove(self, uid: str) -> bool:
         """The pod is gone, or has ended; whether it occupied a node."""

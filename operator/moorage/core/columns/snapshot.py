@@ -42,7 +42,7 @@ class Trial:
         while self._removed:
             record = self._removed.pop()
             if not isinstance(record.pod, Pod):
-                self._cache.observe_unreadable(record.pod, record.node)
+                self._cache.observe_unreadable(record.pod, record.node, record.requests)
             elif record.state is State.ASSUMED:
                 self._cache.assume(record.pod, record.node, record.requests)
             else:
