@@ -97,9 +97,17 @@ async def _run(config: OperatorConfiguration) -> int:
 
 async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
     """Make and join all parts; nothing runs yet. Raises KubeconfigError, and ValueError for a plugin that lacks a half."""
+    session = given.session or await _session(config, given)
+    try:
+        return _joined(config, given, session)
+    except BaseException:
+        await session.close()
+        raise
+
+
+def _joined(config: OperatorConfiguration, given: Overrides, session: KubeSession) -> Supervisor:
     clock, telemetry = given.clock, given.telemetry
     fence = given.fence or Fence(clock.boottime)
-    session = given.session or await _session(config, given)
     telemetry.host = urllib.parse.urlsplit(session.server).netloc
     elector = given.elector or _elector(config, session, fence, given)
     home = (config.leader_election.resource_namespace, config.leader_election.resource_name)

@@ -1,0 +1,147 @@
+"""The composition root: everything joined, and the whole process where there is no API server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from moorage.adapters.prometheus import PrometheusTelemetry
+from moorage.api.operator_config import OperatorConfiguration, load_config
+from moorage.apps import bootstrap
+from moorage.apps.bootstrap import Overrides
+from moorage.apps.supervising import Phase
+
+NOWHERE = "http://127.0.0.1:9"
+"""Nobody listens at the discard port."""
+CONFIG = load_config(None, {}, {"clientConnection.master": NOWHERE})
+
+
+def build(given: Overrides, config: OperatorConfiguration = CONFIG) -> None:
+    """Build all parts and close what was opened."""
+
+    async def scenario() -> None:
+        supervisor = await bootstrap.build(config, given)
+        assert supervisor.phase is Phase.STARTING
+        assert supervisor.dead() == []
+        await supervisor._parts.close()
+
+    asyncio.run(scenario())
+
+
+def test_building_needs_no_api_server() -> None:
+    """Everything is made and joined; nothing runs."""
+    telemetry = PrometheusTelemetry()
+    build(Overrides(telemetry=telemetry))
+    page = telemetry.render().decode()
+    assert 'leader_election_master_status{name="moorage"} 0.0' in page
+    assert 'moorage_watch_age_seconds{resource="pods"}' in page
+    assert "moorage_fenced_writes 0.0" in page
+
+
+def test_a_plugin_that_lacks_its_other_half_is_a_start_error() -> None:
+    """DefaultBinder acts, so somebody must do it."""
+    with pytest.raises(ValueError, match="DefaultBinder"):
+        build(Overrides(actors={}))
+
+
+def test_an_actor_without_a_plugin_is_a_start_error() -> None:
+    """It would never be called."""
+    with pytest.raises(ValueError, match="DefaultBinder"):
+        build(Overrides(registry={}))
+
+
+@pytest.mark.parametrize(("verbosity", "debug", "decisions"), [(0, False, False), (1, False, False), (2, False, True), (4, True, True)])
+def test_verbosity(verbosity: int, debug: bool, decisions: bool) -> None:
+    """Decisions from 2 on, everything from 4 on."""
+    root, chosen = logging.getLogger(), logging.getLogger("moorage.decisions")
+    before = root.level, chosen.level
+    try:
+        bootstrap.set_verbosity(verbosity)
+        assert root.isEnabledFor(logging.DEBUG) is debug
+        assert chosen.isEnabledFor(logging.INFO) is decisions
+    finally:
+        root.setLevel(before[0])
+        chosen.setLevel(before[1])
+
+
+def test_identities_differ() -> None:
+    """Two replicas on one machine are two."""
+    assert Overrides().identity != Overrides().identity
+
+
+@contextlib.contextmanager
+def operator(*flags: str) -> Iterator[subprocess.Popen[str]]:
+    """The program, with no API server to speak to."""
+    command = [
+        sys.executable,
+        "-I",
+        "-m",
+        "moorage",
+        "run",
+        f"--master={NOWHERE}",
+        "--bind-address=127.0.0.1",
+        "--logging-format=json",
+        *flags,
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def logged(process: subprocess.Popen[str], message: str) -> dict[str, object]:
+    """Read the log up to the line with this message."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        entry = json.loads(line)
+        if message in entry["msg"]:
+            return dict(entry)
+    raise AssertionError(f"the process ended without saying {message!r}")
+
+
+def answer(port: object, path: str) -> tuple[int, str]:
+    """Status and body of a GET."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_without_an_api_server_it_lives_is_not_ready_and_ends_when_told() -> None:
+    """An outage is nothing that a restart would heal."""
+    with operator("--secure-port=0") as process:
+        port = logged(process, "health and metrics are served")["port"]
+        assert answer(port, "/livez") == (200, "ok")
+        status, body = answer(port, "/readyz")
+        assert status == 500
+        for resource in ("pods", "nodes", "namespaces"):
+            assert f"[-]{resource} failed: {resource} are not listed yet" in body
+        assert "[-]profiles failed: " in body
+        assert answer(port, "/metrics")[0] == 200
+        process.send_signal(signal.SIGTERM)
+        logged(process, "SIGTERM: ending")
+        assert process.wait(20) == 0
+
+
+def test_an_address_that_is_taken() -> None:
+    """Ends the start with a line that says so."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with operator(f"--secure-port={taken.getsockname()[1]}") as process:
+            assert "address already in use" in str(logged(process, "cannot start")["msg"])
+            assert process.wait(20) == 1
