@@ -253,4 +253,4 @@ def _reference(ref: ObjectRef) -> dict[str, str]:
 
 
 def _micro_time(time: datetime.datetime) -> str:
-    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return time.astimezone(datetime.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

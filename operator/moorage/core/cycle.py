@@ -115,10 +115,12 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
 def commit(placement: Placement, scheduler: Scheduler) -> Placement | Diagnosis:
     """Assume the pod on its node and let plugins reserve; when one refuses or fails, everything is taken back."""
     pod, revision = placement.pod, placement.revision
+    scheduler.cache.assume(pod, placement.node, pod_requests(pod))
+    if not revision.points[Point.RESERVE]:
+        return placement
     reservations: dict[str, Reserved] = {}
     placement = dataclasses.replace(placement, reservations=reservations)
     kept = False
-    scheduler.cache.assume(pod, placement.node, pod_requests(pod))
     try:
         for name, plugin in revision.at(Point.RESERVE):
             reserved: Reserved = plugin.reserve(pod, placement.node, scheduler.snapshot)

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Iterable
 
 
-class Code(enum.Enum):
+class Code(enum.StrEnum):
     """What happens next with a pod that got this answer."""
 
     SUCCESS = "Success"

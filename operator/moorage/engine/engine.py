@@ -117,7 +117,7 @@ class Engine:
         """Start deciding and writing: the lease is held and the feeds have caught up."""
         self.reconciler.situation.leadership = leadership
         self.loop.deciding = True
-        self.swapper.lead()
+        self.swapper.lead(self._around.identity)
         self.loop.poke()
 
     async def run(self) -> None:

@@ -21,7 +21,6 @@ log = logging.getLogger(__name__)
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
-NOTE_LIMIT = 1024
 _ATTEMPTS = 4
 
 
@@ -53,7 +52,7 @@ class Failures:
             Event(
                 pod_object(pod),
                 "FailedScheduling",
-                shorten(verdict.message),
+                verdict.message,
                 "Scheduling",
                 controller=pod.spec.scheduler_name,
                 warning=True,
@@ -93,12 +92,6 @@ class Failures:
 def pod_object(pod: Pod) -> ObjectRef:
     """The pod as events name it."""
     return ObjectRef("Pod", pod.metadata.name, pod.metadata.uid, pod.metadata.namespace)
-
-
-def shorten(note: str) -> str:
-    """At most 1024 bytes, as kube-scheduler cuts an event's note."""
-    raw = note.encode()
-    return note if len(raw) <= NOTE_LIMIT else raw[: NOTE_LIMIT - 4].decode(errors="ignore") + " ..."
 
 
 def _differs(pod: Pod, verdict: Verdict) -> bool:

@@ -98,9 +98,11 @@ class Swapper:
                 record.resolution = None
         self._dirty.set()
 
-    def lead(self) -> None:
+    def lead(self, identity: str) -> None:
         """From now on this replica stores revisions and tells of them."""
         self.leading = True
+        for record in self.records.values():
+            self._tell(record, "LeaderChanged", f"{identity} leads", warning=False)
         self._dirty.set()
 
     # ---- settling ----------------------------------------------------------------------------------------------------------

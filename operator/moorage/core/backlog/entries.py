@@ -21,7 +21,7 @@ UNSETTLED = -math.inf
 """The end of a backoff that nobody has asked for since the last attempt: the profile that is live then decides."""
 
 
-class Place(enum.Enum):
+class Place(enum.StrEnum):
     """Where a pod is; the value is the queue's name in metrics and status."""
 
     ACTIVE = "active"

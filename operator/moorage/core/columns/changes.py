@@ -64,7 +64,8 @@ class Reader:
     __slots__ = ("_logs", "_positions")
 
     def __init__(self, logs: tuple[ChangeLog, ...], aspects: frozenset[Aspect]) -> None:
-        self._logs = [logs[aspect] for aspect in sorted(aspects)]
+        # A row that is filled or emptied is in every log.
+        self._logs = [logs[aspect] for aspect in sorted(aspects - {Aspect.MEMBERSHIP} or {Aspect.MEMBERSHIP})]
         self._positions = [-1] * len(self._logs)
 
     def catch_up(self, rows: int) -> Changed:
@@ -79,11 +80,11 @@ class Reader:
                     everything = True
                 else:
                     found += part
+        if not found and not everything:
+            return NOTHING
         if everything or 2 * len(found) > rows:
-            return None if everything or found else NOTHING
-        if len(found) < 2:
-            return np.array(found, dtype=np.intp) if found else NOTHING
-        return np.array(sorted(set(found)), dtype=np.intp)
+            return None
+        return np.array(found if len(found) == 1 else sorted(set(found)), dtype=np.intp)
 
 
 NOTHING: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)

@@ -52,7 +52,7 @@ SortKey: TypeAlias = tuple[float, ...]
 MAX_NODE_SCORE = 100
 
 
-class Point(enum.Enum):
+class Point(enum.StrEnum):
     """The extension points; the value is the field's name in a profile's ``plugins``."""
 
     PRE_ENQUEUE = "preEnqueue"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -82,6 +83,11 @@ class Revision:
     deciders: Mapping[str, Plugin]
     percentage_of_nodes_to_score: int = 100
     id: str = ""
+
+    @functools.cached_property
+    def per_pod(self) -> bool:
+        """Whether a plugin wants to be asked for each pod, not once per template."""
+        return any(getattr(plugin, "per_pod", False) for plugin in self.deciders.values())
 
     def at(self, point: Point) -> Iterator[tuple[str, Any]]:
         """The deciders of an extension point with their names, in order."""

@@ -76,7 +76,7 @@ class Runner:
     def blueprint(self, pod: Pod, revision: Revision) -> Blueprint:
         """The blueprint of the pod's template; not yet caught up."""
         key = template_key(pod)
-        if any(getattr(plugin, "per_pod", False) for plugin in revision.deciders.values()):
+        if revision.per_pod:
             key += pod.metadata.uid.encode()
         template = self._templates.get(key)
         if template is None:
