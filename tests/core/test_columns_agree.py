@@ -1,0 +1,350 @@
+"""What columns decide, catching up from event to event, is what the naive scheduler decides from nothing.
+
+The machine sends random events to one cache and asks one runner for decisions in between. After each decision every column, every
+reason, score and total, and the outcome are compared with tests/oracle over the objects as they are then; at the end the node table
+is compared with one that is filled anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from moorage.core.columns.cache import Cache, State
+from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.ports import HostPort
+from moorage.core.columns.requests import pod_requests
+from moorage.core.cycle import Diagnosis, Placement, Scheduler, commit, decide, undo
+from moorage.core.framework.blueprint import INFEASIBLE, Blueprint, texts
+from moorage.core.framework.interfaces import Point
+from moorage.core.objects import ContainerImage, Node, NodeSpec, Pod
+from moorage.core.verdicts import Code
+from tests.core.placement_strategies import IMAGES, NODE_NAMES, REVISIONS, node, node_bodies, pod, pod_specs
+from tests.oracle.scheduler import Decision, Profile, Refusal, schedule
+
+PROFILES = {
+    name: Profile(
+        revision.points[Point.FILTER],
+        revision.weights,
+        {name: plugin.args for name, plugin in revision.deciders.items() if hasattr(plugin, "args")},
+    )
+    for name, revision in REVISIONS.items()
+}
+POD_NAMES = [f"p{i}" for i in range(12)]
+SOMEWHERE = [*NODE_NAMES[:6], "elsewhere"]
+PLAIN = {"containers": [{"name": "c"}]}
+
+
+@dataclasses.dataclass
+class World:
+    """The cluster as plain objects beside the cache that is told of each change."""
+
+    scheduler: Scheduler = dataclasses.field(default_factory=lambda: Scheduler(Cache()))
+    nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
+    pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
+    decisions: int = 0
+
+    @property
+    def cache(self) -> Cache:
+        """What is tested."""
+        return self.scheduler.cache
+
+    def put_node(self, new: Node) -> None:
+        """A node comes, or changes."""
+        self.nodes[new.metadata.name] = new
+        self.cache.put_node(new)
+
+    def remove_node(self, name: str) -> None:
+        """A node goes; its pods stay until they are removed."""
+        self.nodes.pop(name, None)
+        self.cache.remove_node(name)
+
+    def observe(self, new: Pod) -> None:
+        """A pod is seen on its node."""
+        self.pods[new.metadata.uid] = new, new.spec.node_name
+        self.cache.observe(new, pod_requests(new))
+
+    def remove(self, uid: str) -> None:
+        """A pod is gone."""
+        self.pods.pop(uid, None)
+        self.cache.remove(uid)
+
+    def decide(self, spec: dict[str, Any], profile: str, node_name: str = "") -> Placement | Diagnosis:
+        """One decision, compared in every detail."""
+        self.decisions += 1
+        wanted, revision = pod(f"new-{self.decisions}", spec, node_name), REVISIONS[profile]
+        outcome = decide(wanted, revision, self.scheduler)
+        if self.nodes:
+            expected = schedule(wanted, list(self.nodes.values()), list(self.pods.values()), PROFILES[profile])
+            check(self.scheduler, outcome, expected, self.scheduler.runner.blueprint(wanted, revision))
+        return outcome
+
+
+# ---- comparing ---------------------------------------------------------------------------------------------------------------
+
+
+def check(scheduler: Scheduler, outcome: Placement | Diagnosis, expected: Decision, blueprint: Blueprint) -> None:
+    """Columns, blame, candidates, scores and outcome."""
+    row_of = scheduler.cache.nodes.row_of
+    if not expected.refusals:
+        assert isinstance(outcome, Diagnosis)
+        assert outcome.message == expected.message
+        return
+    for name, row in row_of.items():
+        assert said(blueprint, row) == expected.refusals[name]
+        refusal = blueprint.refusal(row)
+        assert (refusal[0] if refusal is not None else None) == expected.blame.get(name)
+    assert {name for name in row_of if row_of[name] in blueprint.feasible()} == set(expected.feasible)
+    if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
+        assert outcome.message == expected.message
+        return
+    assert expected.feasible
+    if len(expected.feasible) == 1:
+        assert isinstance(outcome, Placement)
+        assert [outcome.node] == expected.feasible
+    elif expected.failed:
+        assert isinstance(outcome, Diagnosis)
+        assert outcome.message.startswith(f'running PreScore plugin "{expected.failed}": ')
+    else:
+        assert isinstance(outcome, Placement)
+        assert outcome.node in expected.best
+        assert outcome.score == expected.total[outcome.node]
+        check_scores(blueprint, row_of, expected)
+
+
+def said(blueprint: Blueprint, row: int) -> dict[str, Refusal]:
+    """What each filter plugin's column says of a row."""
+    found = {}
+    for plugin, column in blueprint.filters.items():
+        if column.takes_part and (code := int(column.values[row])):
+            why = column.plugin.explain(column.prepared.state, code)  # type: ignore[attr-defined]  # a filter plugin
+            found[plugin] = Refusal(tuple(texts(why)), any(reason.code is Code.UNRESOLVABLE for reason, _ in why))
+    return found
+
+
+def check_scores(blueprint: Blueprint, row_of: dict[str, int], expected: Decision) -> None:
+    """Raw and normalised scores and totals of all candidates."""
+    assert {plugin for plugin, part in blueprint.scores.items() if part.column.takes_part} == set(expected.scores)
+    rows = np.array([row_of[name] for name in expected.feasible], np.intp)
+    for plugin, ranking in expected.scores.items():
+        part = blueprint.scores[plugin]
+        assert part.column.values[rows].tolist() == list(ranking.raw.values())
+        assert part.normalize(rows).tolist() == list(ranking.normalized.values())
+    assert blueprint.totals[rows].tolist() == list(expected.total.values())
+    assert np.count_nonzero(blueprint.totals != INFEASIBLE) == rows.size
+
+
+def facts(table: NodeTable) -> dict[str, Any]:
+    """Everything that a node table knows, by name instead of by row and index."""
+    return {name: facts_of(table, row) for name, row in table.row_of.items()}
+
+
+def facts_of(table: NodeTable, row: int) -> dict[str, Any]:
+    """All columns of a row."""
+    ports = [HostPort("TCP", port, ip) for port in (80, 81) for ip in ("0.0.0.0", "10.0.0.1", "10.0.0.2")]
+    columns = {key: table.labels.column(key) for key in ("disk", "gen")}
+    return {
+        "live": bool(table.live[row]),
+        "allocatable": {name: int(table.allocatable[i, row]) for name, i in table.resource_index.items() if table.allocatable[i, row]},
+        "requested": {name: int(table.requested[i, row]) for name, i in table.resource_index.items() if table.requested[i, row]},
+        "nonzero": table.nonzero[:, row].tolist(),
+        "unschedulable": bool(table.unschedulable[row]),
+        "taints": table.taint_sets[table.taint_set[row]],
+        "tie_break": int(table.tie_break[row]),
+        "labels": {key: column.values[column.codes[row]] if column.codes[row] else None for key, column in columns.items()},
+        "ports": [(table.ports.taken(row, port), row in table.ports.conflicts(port)) for port in ports],
+        "images": [name for name in IMAGES if row in table.images.holders(name)[1]],
+    }
+
+
+def anew(world: World) -> Cache:
+    """The same cluster, told to another cache from the beginning."""
+    cache = Cache()
+    for one in world.nodes.values():
+        cache.put_node(one)
+    for one, where in world.pods.values():
+        cache.assume(one, where, pod_requests(one))
+    return cache
+
+
+def check_table(world: World) -> None:
+    """The node table as it has become is the one that is filled anew."""
+    fresh = anew(world)
+    assert facts(world.cache.nodes) == facts(fresh.nodes)
+    assert np.count_nonzero(world.cache.nodes.live) == len(world.nodes)
+    assert world.cache.nodes.order.names == fresh.nodes.order.names
+    assert len(world.cache) == len(world.pods)
+    for name in [*world.nodes, "elsewhere"]:
+        assert {one.pod.metadata.uid for one in world.cache.pods_on(name)} == {one.pod.metadata.uid for one in fresh.pods_on(name)}
+
+
+# ---- random events -----------------------------------------------------------------------------------------------------------
+
+specs = st.integers(0, 3)
+"""Which of the machine's pod specs: the same ones again and again, as pods of controllers are."""
+profiles = st.sampled_from([*REVISIONS])
+
+
+class Events(RuleBasedStateMachine):
+    """Nodes and pods come, change and go; now and then a pod is placed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.specs: list[dict[str, Any]] = []
+
+    @initialize(drawn=st.lists(pod_specs, min_size=4, max_size=4), bodies=st.lists(node_bodies, min_size=6, max_size=9))
+    def begin(self, drawn: list[dict[str, Any]], bodies: list[dict[str, Any]]) -> None:
+        """Some nodes to begin with."""
+        self.specs = drawn
+        for name, body in zip(NODE_NAMES, bodies, strict=False):
+            self.world.put_node(node(name, body))
+
+    @rule(name=st.sampled_from(NODE_NAMES), body=node_bodies)
+    def put_node(self, name: str, body: dict[str, Any]) -> None:
+        """A node comes or changes."""
+        self.world.put_node(node(name, body))
+
+    @rule(name=st.sampled_from(NODE_NAMES))
+    def remove_node(self, name: str) -> None:
+        """A node goes, if it is there; the next one gets its row."""
+        self.world.remove_node(name)
+
+    @rule(name=st.sampled_from(POD_NAMES), spec=specs, where=st.sampled_from(SOMEWHERE))
+    def observe(self, name: str, spec: int, where: str) -> None:
+        """A pod is seen on a node that may not be there (yet): new, confirmed, moved or changed."""
+        self.world.observe(pod(name, self.specs[spec], where))
+
+    @rule(name=st.sampled_from(POD_NAMES))
+    def remove(self, name: str) -> None:
+        """A pod is gone, if it was there."""
+        self.world.remove(f"uid-{name}")
+
+    @rule(name=st.sampled_from(POD_NAMES), spec=specs, where=st.sampled_from(SOMEWHERE))
+    def assume(self, name: str, spec: int, where: str) -> None:
+        """A pod is placed, if it has no place yet."""
+        new = pod(name, self.specs[spec])
+        if new.metadata.uid not in self.world.pods:
+            self.world.pods[new.metadata.uid] = new, where
+            self.world.cache.assume(new, where, pod_requests(new))
+
+    @rule(name=st.sampled_from(POD_NAMES))
+    def forget(self, name: str) -> None:
+        """A placement is taken back, if it was only assumed."""
+        record = self.world.cache.record(f"uid-{name}")
+        if record is None or record.state is State.ASSUMED:
+            self.world.pods.pop(f"uid-{name}", None)
+            assert self.world.cache.forget(f"uid-{name}") is (record is not None)
+
+    @rule(spec=specs, profile=profiles, node_name=st.sampled_from(["", "", "", "n1"]), kept=st.booleans())
+    def place(self, spec: int, profile: str, node_name: str, kept: bool) -> None:
+        """A pod is placed by a profile; the placement is kept or taken back."""
+        outcome = self.world.decide(self.specs[spec], profile, node_name)
+        if isinstance(outcome, Placement):
+            placement = commit(outcome, self.world.scheduler)
+            assert isinstance(placement, Placement)
+            if kept:
+                self.world.pods[placement.pod.metadata.uid] = placement.pod, placement.node
+            else:
+                undo(placement, self.world.cache)
+
+    @rule(spec=specs)
+    def place_by_all(self, spec: int) -> None:
+        """The same pod is judged by every profile, over the same columns."""
+        for profile in REVISIONS:
+            self.world.decide(self.specs[spec], profile)
+
+    @precondition(lambda self: self.world.nodes)
+    @rule(body=node_bodies)
+    def change_most(self, body: dict[str, Any]) -> None:
+        """More than half of the rows are dirty at once."""
+        for name in [*self.world.nodes][: len(self.world.nodes) // 2 + 1]:
+            self.world.put_node(node(name, body))
+
+    def teardown(self) -> None:
+        """What is left is what a fresh start would make of it."""
+        check_table(self.world)
+
+
+def test_columns_agree_with_the_oracle() -> None:
+    """Over random events, decision by decision."""
+    run_state_machine_as_test(Events, settings=settings(max_examples=60, stateful_step_count=30, deadline=None))  # type: ignore[no-untyped-call]
+
+
+# ---- rare events -------------------------------------------------------------------------------------------------------------
+
+
+def grow(world: World) -> None:
+    """More nodes than the arrays had room for."""
+    for i in range(70):
+        world.put_node(node(f"more-{i}", {"labels": {"disk": "ssd"}, "spec": {}, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}))
+
+
+def trade_rows(world: World) -> None:
+    """Nodes go and others get their rows, in another order."""
+    gone = [*world.nodes][1:6]
+    left = {name: world.nodes[name] for name in gone}
+    for name in gone:
+        world.remove_node(name)
+    for name, old in left.items():
+        world.put_node(msgspec.structs.replace(old, metadata=msgspec.structs.replace(old.metadata, name=f"other-{name}")))
+
+
+def change_all(world: World) -> None:
+    """Every row is dirty."""
+    for old in world.nodes.values():
+        world.put_node(msgspec.structs.replace(old, spec=NodeSpec(unschedulable=not old.spec.unschedulable)))
+
+
+def cut_logs(world: World) -> None:
+    """A pod comes, and then so many come and go that the logs no longer hold the first."""
+    first, second, *_, last = world.nodes
+    world.observe(pod("early", {"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, second))
+    for i in range(4200):
+        world.observe(pod("busy", PLAIN, first if i % 2 else last))
+        world.remove("uid-busy")
+
+
+def widen(world: World) -> None:
+    """Nodes have, and pods ask for, more kinds of resources than the arrays had room for."""
+    for i, name in enumerate([*world.nodes]):
+        old = world.nodes[name]
+        allocatable = {**(old.status.allocatable or {}), **{f"example.com/kind-{i + j}": "2" for j in range(5)}}
+        world.put_node(msgspec.structs.replace(old, status=msgspec.structs.replace(old.status, allocatable=allocatable)))
+        container = {"name": "c", "resources": {"requests": {f"example.com/kind-{i}": "2"}}}
+        world.observe(pod(f"wide-{i}", {"containers": [container]}, name))
+
+
+def retag(world: World) -> None:
+    """Images come and go, which changes what they are worth on every node."""
+    for i, name in enumerate([*world.nodes]):
+        old = world.nodes[name]
+        images = (ContainerImage((image,), IMAGES[image]),) if (image := [*IMAGES][i % 3]) else ()
+        world.put_node(msgspec.structs.replace(old, status=msgspec.structs.replace(old.status, images=images[: i % 2])))
+
+
+DISTURBANCES = [grow, trade_rows, change_all, cut_logs, widen, retag]
+
+
+@pytest.mark.parametrize("disturb", DISTURBANCES, ids=lambda disturb: disturb.__name__)
+@given(bodies=st.lists(node_bodies, min_size=8, max_size=8), drawn=st.lists(pod_specs, min_size=2, max_size=2))
+@settings(max_examples=12, deadline=None)
+def test_columns_agree_after(disturb: Callable[[World], None], bodies: list[dict[str, Any]], drawn: list[dict[str, Any]]) -> None:
+    """Decisions before and after something rare, and once more when little has changed since."""
+    world = World()
+    for name, body in zip(NODE_NAMES, bodies, strict=False):
+        world.put_node(node(name, body))
+    for change in (lambda _: None, disturb, lambda world: world.observe(pod("one", PLAIN, next(iter(world.nodes))))):
+        change(world)
+        for spec in [PLAIN, *drawn]:
+            for profile in REVISIONS:
+                world.decide(spec, profile)
+    check_table(world)

@@ -1,0 +1,164 @@
+"""The whole naive scheduler: one pod, all nodes, all pods, a profile -> what every plugin says and where the pod may go."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from moorage.core.objects import Node, Pod
+from tests.oracle import affinity, images, ports, resources, taints
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """Which plugins filter, in order; what the others' scores weigh; arguments by plugin."""
+
+    filters: tuple[str, ...]
+    weights: Mapping[str, int]
+    args: Mapping[str, Any]
+
+
+class Refusal(NamedTuple):
+    """Why a node was refused, in text; ``hopeless``: removing pods would not help."""
+
+    reasons: tuple[str, ...]
+    hopeless: bool
+
+
+class Ranking(NamedTuple):
+    """A plugin's scores by node."""
+
+    raw: dict[str, int]
+    normalized: dict[str, int]
+
+
+@dataclasses.dataclass
+class Decision:
+    """What the naive scheduler finds.
+
+    ``refusals`` has, for each node, what each filter plugin says, also those that are not asked any more after the first; ``blame``
+    the first refusing plugin of each node, "" when preFilter left it out. ``failed``: the plugin whose preference can't be read.
+    """
+
+    refusals: dict[str, dict[str, Refusal]] = dataclasses.field(default_factory=dict)
+    blame: dict[str, str] = dataclasses.field(default_factory=dict)
+    feasible: list[str] = dataclasses.field(default_factory=list)
+    scores: dict[str, Ranking] = dataclasses.field(default_factory=dict)
+    total: dict[str, int] = dataclasses.field(default_factory=dict)
+    best: list[str] = dataclasses.field(default_factory=list)
+    message: str = ""
+    failed: str = ""
+
+
+def schedule(pod: Pod, nodes: list[Node], pods: list[tuple[Pod, str]], profile: Profile) -> Decision:
+    """``nodes`` in the order in which they came; ``pods`` with the name of the node that each is on."""
+    decision = Decision()
+    names = affinity.named(pod) if "NodeAffinity" in profile.filters else None
+    if names == set():
+        decision.message = f"0/{len(nodes)} nodes are available: pod affinity terms conflict."
+        return decision
+    for node in nodes:
+        name = node.metadata.name
+        said = refusals_of(pod, node, [other for other, where in pods if where == name], profile)
+        decision.refusals[name] = said
+        if names is not None and name not in names:
+            decision.blame[name] = ""
+        elif said:
+            decision.blame[name] = next(iter(said))
+        else:
+            decision.feasible.append(name)
+    if decision.feasible:
+        _rank(decision, pod, nodes, pods, profile)
+    else:
+        decision.message = _fit_error(decision, len(nodes))
+    return decision
+
+
+# ---- filter ------------------------------------------------------------------------------------------------------------------
+
+
+def refusals_of(pod: Pod, node: Node, there: list[Pod], profile: Profile) -> dict[str, Refusal]:
+    """What each filter plugin that refuses the node says, in the profile's order."""
+    said = {plugin: _refusal(plugin, pod, node, there, profile.args) for plugin in profile.filters}
+    return {plugin: refusal for plugin, refusal in said.items() if refusal is not None}
+
+
+def _refusal(plugin: str, pod: Pod, node: Node, there: list[Pod], args: Mapping[str, Any]) -> Refusal | None:
+    match plugin:
+        case "NodeUnschedulable":
+            return Refusal(("node(s) were unschedulable",), True) if taints.cordoned(pod, node) else None
+        case "NodeName":
+            wrong = pod.spec.node_name not in ("", node.metadata.name)
+            return Refusal(("node(s) didn't match the requested node name",), True) if wrong else None
+        case "TaintToleration":
+            return Refusal(("node(s) had untolerated taint(s)",), True) if taints.kept_off(pod, node) else None
+        case "NodeAffinity":
+            if not affinity.allowed(args[plugin], node):
+                return Refusal(("node(s) didn't match scheduler-enforced node affinity",), True)
+            return None if affinity.wanted(pod, node) else Refusal(("node(s) didn't match Pod's node affinity/selector",), True)
+        case "NodePorts":
+            taken = ports.refused(pod, there)
+            return Refusal(("node(s) didn't have free ports for the requested pod ports",), False) if taken else None
+        case "NodeResourcesFit":
+            lacking = resources.refusals(pod, node, there, args[plugin])
+            return Refusal(tuple(text for text, _ in lacking), any(hopeless for _, hopeless in lacking)) if lacking else None
+    raise NotImplementedError(plugin)
+
+
+def _fit_error(decision: Decision, nodes: int) -> str:
+    counts: Counter[str] = Counter()
+    for name, plugin in decision.blame.items():
+        counts.update(decision.refusals[name][plugin].reasons if plugin else ["node(s) didn't satisfy plugin(s) [NodeAffinity]"])
+    parts = sorted(f"{count} {text}" for text, count in counts.items())
+    return f"0/{nodes} nodes are available: {', '.join(parts)}."
+
+
+# ---- score -------------------------------------------------------------------------------------------------------------------
+
+
+def _rank(decision: Decision, pod: Pod, nodes: list[Node], pods: list[tuple[Pod, str]], profile: Profile) -> None:
+    candidates = [node for node in nodes if node.metadata.name in decision.feasible]
+    for plugin in profile.weights:
+        try:
+            raw = {
+                node.metadata.name: _score(
+                    plugin, pod, node, nodes, [other for other, where in pods if where == node.metadata.name], profile
+                )
+                for node in candidates
+            }
+        except affinity.Unreadable:
+            decision.failed = plugin
+            return
+        if None not in raw.values():
+            decision.scores[plugin] = Ranking(raw, _normalized(plugin, raw))  # type: ignore[arg-type]  # None was ruled out
+    for name in decision.feasible:
+        decision.total[name] = sum(ranking.normalized[name] * profile.weights[plugin] for plugin, ranking in decision.scores.items())
+    top = max(decision.total.values())
+    decision.best = sorted(name for name, total in decision.total.items() if total == top)
+
+
+def _score(plugin: str, pod: Pod, node: Node, nodes: list[Node], there: list[Pod], profile: Profile) -> int | None:
+    """None when the plugin has no say about the pod."""
+    args = profile.args.get(plugin)
+    match plugin:
+        case "TaintToleration":
+            return taints.unwelcome(pod, node)
+        case "NodeAffinity":
+            return affinity.score(pod, node, args) if affinity.prefers(pod, args) else None
+        case "NodeResourcesFit":
+            return resources.fit_score(pod, node, there, args)
+        case "NodeResourcesBalancedAllocation":
+            return resources.balanced_score(pod, node, there, [one.name for one in args.resources])
+        case "ImageLocality":
+            return images.score(pod, node, nodes)
+    raise NotImplementedError(plugin)
+
+
+def _normalized(plugin: str, raw: dict[str, int]) -> dict[str, int]:
+    if plugin not in ("TaintToleration", "NodeAffinity"):
+        return raw
+    most = max(raw.values())
+    shares = {name: score * 100 // most if most else 0 for name, score in raw.items()}
+    return {name: 100 - share for name, share in shares.items()} if plugin == "TaintToleration" else shares
