@@ -1,0 +1,393 @@
+"""The operator on a real API server, with its own ServiceAccount's rights: what a user can do, one by one, by kubectl."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rig import Rig, RigError, binds
+from tests.rig.demo import ZONES, create, node
+from tests.rig.operators import NAMESPACE, ROOT, Operator, install, until, wait_for
+
+# Failover in seconds instead of a quarter of a minute.
+ELECTION = {"leaderElection": {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}}
+ACCOUNT = "system:serviceaccount:moorage-system:moorage"
+
+
+class Installation:
+    """Two replicas on a rig, and what a user types."""
+
+    def __init__(self, rig: Rig, kubeconfig: Path, stack: contextlib.ExitStack) -> None:
+        self.rig = rig
+        self._kubeconfig = kubeconfig
+        self._stack = stack
+        self.replicas: dict[str, Operator] = {}
+        self._started = 0
+        self._pods = 0
+
+    def start(self) -> Operator:
+        """Start one more replica."""
+        name = f"moorage-{self._started}"
+        self._started += 1
+        self.replicas[name] = self._stack.enter_context(Operator(self.rig, self._kubeconfig, name, ELECTION))
+        self.replicas[name].wait_logged("health and metrics are served")
+        return self.replicas[name]
+
+    def remove(self, replica: Operator, number: signal.Signals) -> int:
+        """End a replica by a signal; returns its exit status."""
+        del self.replicas[replica.name]
+        if number is signal.SIGKILL:
+            replica.kill()
+            return -number
+        return replica.terminate()
+
+    @property
+    def holder(self) -> str:
+        """Who the Lease says leads; "" for nobody."""
+        lease = json.loads(self.rig.kubectl("get", "lease", "moorage", "-n", NAMESPACE, "-o", "json"))
+        return str(lease["spec"].get("holderIdentity", ""))
+
+    @property
+    def leader(self) -> Operator:
+        """The replica that leads."""
+        return until(lambda: self.replicas.get(self.holder.partition("_")[0]), "a leader", 20)  # type: ignore[no-any-return]
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        """Create or change objects. Raises RigError with the API server's words when it refuses one."""
+        self.rig.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+
+    def get(self, what: str) -> dict[str, Any]:
+        """An object, as in sprof/NAME."""
+        return dict(json.loads(self.rig.kubectl("get", what, "-o", "json")))
+
+    def status(self, what: str) -> dict[str, Any]:
+        """The status of a profile or config."""
+        return dict(self.get(what).get("status", {}))
+
+    def condition(self, what: str, kind: str) -> tuple[str, str, str]:
+        """Status, reason and message of a condition, for the object's present generation; empty before there is one."""
+        return condition(self.get(what), kind)
+
+    def swapped(self, profile: str, since: str = "") -> str:
+        """Wait until a profile's present generation decides; returns its revision, which is another one than ``since``."""
+
+        def active() -> str | None:
+            found = self.get(f"sprof/{profile}")
+            revision = found.get("status", {}).get("activeRevision")
+            return revision if revision not in (None, since) and condition(found, "Active")[0] == "True" else None
+
+        return str(until(active, f"a new revision of {profile}", 20))
+
+    def pods(self, profile: str, count: int, cpu: str = "500m") -> list[str]:
+        """Make pods, one after another; returns their nodes, "" for one that has none after ten seconds."""
+        names = [f"{profile}-{self._pods + i}" for i in range(count)]
+        self._pods += count
+        create(self.rig, *(pod(name, profile, cpu) for name in names))
+        with contextlib.suppress(TimeoutError):
+            until(lambda: all(self.nodes(names)), "pods", 10)
+        return self.nodes(names)
+
+    def nodes(self, names: Sequence[str]) -> list[str]:
+        """The nodes of pods."""
+        items = json.loads(self.rig.kubectl("get", "pods", "-o", "json"))["items"]
+        found = {item["metadata"]["name"]: item["spec"].get("nodeName", "") for item in items}
+        return [found.get(name, "") for name in names]
+
+    def events(self, what: str) -> list[str]:
+        """Reasons of the events on an object."""
+        items = json.loads(self.rig.kubectl("get", "events", "-n", "default", "-o", "json"))["items"]
+        return [item["reason"] for item in items if item["involvedObject"]["name"] == what]
+
+
+def condition(found: dict[str, Any], kind: str) -> tuple[str, str, str]:
+    """Status, reason and message of a condition that is about the object's present generation; else empty."""
+    for item in found.get("status", {}).get("conditions", []):
+        if item["type"] == kind and item["observedGeneration"] == found["metadata"]["generation"]:
+            return item["status"], item["reason"], item["message"]
+    return "", "", ""
+
+
+def pod(name: str, profile: str, cpu: str) -> dict[str, Any]:
+    """A pod."""
+    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": cpu, "memory": "512Mi"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulerName": profile, "containers": [container]},
+    }
+
+
+def profile(name: str, **spec: Any) -> dict[str, Any]:
+    """A SchedulerProfile."""
+    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": name}, "spec": spec}
+
+
+def config(name: str, plugin: str, **args: Any) -> dict[str, Any]:
+    """A PluginConfig."""
+    spec = {"plugin": plugin, "args": args}
+    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "PluginConfig", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.fixture(scope="module")
+def installed(assets: Path) -> Iterator[Installation]:
+    """The operator with two replicas, and two nodes in each of three zones."""
+    with Rig(assets) as rig, contextlib.ExitStack() as stack:
+        installation = Installation(rig, install(rig), stack)
+        create(rig, *(node(f"node-{zone}{number}", zone) for zone in ZONES for number in range(2)))
+        for _ in range(2):
+            installation.start()
+        yield installation
+
+
+def test_samples_are_placed_as_their_profiles_say(installed: Installation) -> None:
+    """BinPack's pods on one node, Spread's on two, soon after `kubectl apply -f manifests/samples`."""
+    installed.rig.kubectl("apply", "-f", str(ROOT / "manifests" / "samples"))
+    for name in ("binpack", "spread"):
+        wait_for(installed.rig, "condition=Ready", f"sprof/{name}")
+    packed, spread = (["binpack-sample-1", "binpack-sample-2"], ["spread-sample-1", "spread-sample-2"])
+    until(lambda: all(installed.nodes(packed + spread)), "the samples' placement")
+    assert len(set(installed.nodes(packed))) == 1
+    assert len(set(installed.nodes(spread))) == 2
+    assert len(set(installed.pods("binpack", 4))) == 1
+    assert len(set(installed.pods("spread", 4))) == 4
+
+
+def test_columns(installed: Installation) -> None:
+    """What `kubectl get` prints of both kinds."""
+    header, *rows = installed.rig.kubectl("get", "sprof").splitlines()
+    assert header.split() == ["NAME", "SCHEDULER", "READY", "REVISION", "ACTIVE", "BACKOFF", "UNSCHED", "GATED", "LEADER", "AGE"]
+    row = next(row.split() for row in rows if row.startswith("binpack"))
+    assert row[1:3] == ["binpack", "True"]
+    assert row[3] == installed.status("sprof/binpack")["activeRevision"]
+    assert row[4:8] == ["0", "0", "0", "0"]
+    assert row[8] == installed.holder
+    assert installed.rig.kubectl("get", "sprof", "-o", "wide").splitlines()[0].split()[-3:] == ["PRESET", "DESIRED", "REASON"]
+    header, *rows = installed.rig.kubectl("get", "pcfg").splitlines()
+    assert header.split() == ["NAME", "PLUGIN", "ACCEPTED", "PROFILES", "AGE"]
+    assert next(row.split() for row in rows if row.startswith("mostly-cpu"))[1:4] == ["NodeResourcesFit", "True", "1"]
+    assert "binpack" in installed.rig.kubectl("get", "moorage")
+
+
+def test_status_tells_leader_queue_plugins_and_replicas(installed: Installation) -> None:
+    """What `-o yaml` shows."""
+    both = {replica.name for replica in installed.replicas.values()}
+
+    def announced() -> dict[str, Any] | None:
+        status = installed.status("sprof/binpack")
+        replicas = status.get("replicas", [])
+        names = {replica["identity"].partition("_")[0] for replica in replicas}
+        ready = all(replica["revision"] == status["activeRevision"] for replica in replicas)
+        return status if names == both and ready else None
+
+    status = until(announced, "both replicas in status", 60)
+    assert status["leader"]["identity"] == installed.holder
+    assert Counter(replica["role"] for replica in status["replicas"]) == {"Leader": 1, "Standby": 1}
+    assert set(status["queue"]) >= {"active", "backoff", "unschedulable", "gated", "inFlight"}
+    assert {"name": "NodeResourcesFit", "weight": 10} in status["effective"]["score"]
+    assert "NodeResourcesBalancedAllocation" not in [plugin["name"] for plugin in status["effective"]["score"]]
+    assert status["claimedBy"] == "moorage-system/moorage"
+    assert status["pluginConfigs"] == [{"name": "mostly-cpu", "observedGeneration": 1, "activeGeneration": 1}]
+    assert installed.status("pcfg/mostly-cpu")["profiles"] == ["binpack"]
+
+
+def test_an_edited_config_places_the_next_pods(installed: Installation) -> None:
+    """With no restart: the same processes, another revision."""
+    pids = {replica.child.pid for replica in installed.replicas.values()}
+    installed.apply(
+        config("edited", "NodeResourcesFit", scoringStrategy={"type": "MostAllocated"}),
+        profile("edited", preset="BinPack", pluginConfig=[{"name": "NodeResourcesFit", "configRef": {"name": "edited"}}]),
+    )
+    first = installed.swapped("edited")
+    assert len(set(installed.pods("edited", 4))) == 1
+    installed.apply(config("edited", "NodeResourcesFit", scoringStrategy={"type": "LeastAllocated"}))
+    second = installed.swapped("edited", since=first)
+    assert len(set(installed.pods("edited", 4))) == 4
+    installed.apply(profile("edited", preset="BinPack"))
+    installed.swapped("edited", since=second)
+    assert len(set(installed.pods("edited", 4))) == 1
+    assert {replica.child.pid for replica in installed.replicas.values()} == pids
+    assert "Activated" in installed.events("edited")
+
+
+def test_pods_that_a_changed_plugin_refused_are_tried_again(installed: Installation) -> None:
+    """At once, not after a flush of five minutes."""
+
+    def in_zone(zone: str) -> dict[str, Any]:
+        term = {"matchExpressions": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}]}
+        affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        return profile("zonal", pluginConfig=[{"name": "NodeAffinity", "args": {"addedAffinity": affinity}}])
+
+    installed.apply(in_zone("nowhere"))
+    first = installed.swapped("zonal")
+    create(installed.rig, pod("zonal", "zonal", "100m"))
+    wait_for(installed.rig, "jsonpath={.status.conditions[?(@.type=='PodScheduled')].reason}=Unschedulable", "pod/zonal")
+    installed.apply(in_zone("zone-b"))
+    installed.swapped("zonal", since=first)
+    assert until(lambda: installed.nodes(["zonal"])[0], "the retry", 5) in ("node-b0", "node-b1")
+
+
+def test_a_change_that_the_schema_forbids_is_refused_by_the_api_server(installed: Installation) -> None:
+    """It never reaches the operator."""
+    for bad, want in (
+        (profile("refused", weights={"NodeResourcesFit": -1}), "spec.weights"),
+        (profile("refused", preset="BinPak"), "spec.preset"),
+        (profile("refused", percentageOfNodesToScore=101), "spec.percentageOfNodesToScore"),
+        (profile("refused", suspend="yes"), "spec.suspend"),
+    ):
+        with pytest.raises(RigError, match=want.replace(".", r"\.")):
+            installed.apply(bad)
+    with pytest.raises(RigError, match="unknown field"):
+        installed.apply(profile("refused", wieghts={}))
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind", "reason", "told"),
+    [
+        pytest.param(
+            {"weights": {"NodeResourcesFitt": 3}}, "Accepted", "UnknownPlugin", 'did you mean "NodeResourcesFit"?', id="misspelt plugin"
+        ),
+        pytest.param(
+            {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": 5}}}]},
+            "Accepted",
+            "InvalidPluginArgs",
+            "spec.pluginConfig[0].args.scoringStrategy.type: 5",
+            id="wrong type in arguments",
+        ),
+        pytest.param(
+            {"pluginConfig": [{"name": "NodeResourcesFit", "configRef": {"name": "nobody"}}]},
+            "ResolvedRefs",
+            "PluginConfigNotFound",
+            "spec.pluginConfig[0].configRef.name: 'nobody'",
+            id="missing reference",
+        ),
+        pytest.param({"rollout": {"strategy": "Shadow"}}, "Accepted", "NotYetSupported", "spec.rollout.strategy", id="not built yet"),
+    ],
+)
+def test_a_bad_profile_is_told_and_the_last_good_revision_goes_on(
+    installed: Installation, bad: dict[str, Any], kind: str, reason: str, told: str
+) -> None:
+    """With field path, value and a hint; pods are placed as before."""
+    name = f"bad-{reason.lower()}"
+    installed.apply(profile(name, preset="BinPack"))
+    good = installed.swapped(name)
+    installed.apply(profile(name, preset="BinPack", **bad))
+    status, why, message = until(lambda: (found := installed.condition(f"sprof/{name}", kind))[0] == "False" and found, f"{kind}=False")
+    assert (status, why) == ("False", reason)
+    assert told in message
+    assert installed.condition(f"sprof/{name}", "Active")[1] == "LastGood"
+    assert installed.condition(f"sprof/{name}", "Ready")[:2] == ("False", reason)
+    assert installed.status(f"sprof/{name}")["activeRevision"] == good
+    assert all(installed.pods(name, 2))
+    assert "Rejected" in installed.events(name)
+    installed.apply(profile(name, preset="BinPack"))
+    installed.swapped(name)
+
+
+def test_of_two_profiles_with_one_name_the_older_keeps_it(installed: Installation) -> None:
+    """The younger one is told whose name it is."""
+    installed.apply(profile("older", schedulerName="shared-name"))
+    installed.swapped("older")
+    time.sleep(1.1)  # creationTimestamp has whole seconds
+    installed.apply(profile("younger", schedulerName="shared-name"))
+    status, reason, message = until(
+        lambda: (found := installed.condition("sprof/younger", "Accepted"))[0] == "False" and found, "Accepted=False"
+    )
+    assert (status, reason) == ("False", "NameConflict")
+    assert "'older'" in message
+    assert installed.condition("sprof/older", "Ready")[0] == "True"
+    installed.rig.kubectl("delete", "sprof", "older")
+    installed.swapped("younger")
+
+
+def test_a_profile_that_was_never_good_answers_its_pods(installed: Installation) -> None:
+    """They are told which profile it is and what is wrong with it."""
+    installed.apply(profile("never", weights={"NoSuchPlugin": 1}))
+    create(installed.rig, pod("never", "never", "100m"))
+
+    def message() -> str:
+        conditions = json.loads(installed.rig.kubectl("get", "pod", "never", "-o", "json"))["status"].get("conditions", [])
+        return next((c["message"] for c in conditions if c["type"] == "PodScheduled"), "")
+
+    told = until(message, "the pod's condition", 20)
+    assert "never" in told
+    assert "NoSuchPlugin" in told
+
+
+def test_a_deleted_profile_is_gone_at_once(installed: Installation) -> None:
+    """No finalizer blocks it; made again, its waiting pods go on."""
+    installed.apply(profile("deleted"))
+    installed.swapped("deleted")
+    installed.rig.kubectl("delete", "sprof", "deleted", "--timeout=5s")
+    time.sleep(0.5)
+    create(installed.rig, pod("orphan", "deleted", "100m"))
+    time.sleep(1)
+    assert installed.nodes(["orphan"]) == [""]
+    installed.apply(profile("deleted"))
+    assert until(lambda: installed.nodes(["orphan"])[0], "the orphan's node", 10)
+
+
+def test_the_last_good_revision_survives_the_death_of_all_replicas(installed: Installation) -> None:
+    """All replicas are killed while a spec is bad; new ones place pods by what was good."""
+    installed.apply(profile("survivor", preset="BinPack"))
+    good = installed.swapped("survivor")
+    installed.apply(profile("survivor", preset="Spread", weights={"NodeResourcesFitt": 3}))
+    until(lambda: installed.condition("sprof/survivor", "Accepted")[0] == "False", "Accepted=False")
+    for replica in list(installed.replicas.values()):
+        installed.remove(replica, signal.SIGKILL)
+    for _ in range(2):
+        installed.start()
+    new = installed.leader
+    until(lambda: installed.status("sprof/survivor")["leader"]["identity"].startswith(new.name), "the new leader's status")
+    assert installed.status("sprof/survivor")["activeRevision"] == good
+    assert installed.condition("sprof/survivor", "Active")[1] == "LastGood"
+    assert len(set(installed.pods("survivor", 3))) == 1
+    installed.apply(profile("survivor", preset="Spread"))
+    installed.swapped("survivor", since=good)
+    assert len(set(installed.pods("survivor", 3))) == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_standby_takes_over(installed: Installation, number: signal.Signals) -> None:
+    """Status and events say so, pods that were made in between are placed, and none is bound twice."""
+    installed.apply(profile("ha", preset="Spread"))
+    installed.swapped("ha")
+    old = installed.leader
+    started = time.monotonic()
+    create(installed.rig, *(pod(f"ha-{number.name.lower()}-{i}", "ha", "10m") for i in range(10)))
+    status = installed.remove(old, number)
+    create(installed.rig, *(pod(f"ha-{number.name.lower()}-{i}", "ha", "10m") for i in range(10, 20)))
+    until(lambda: installed.holder and not installed.holder.startswith(old.name), "the takeover", 20)
+    seconds = time.monotonic() - started
+    names = [f"ha-{number.name.lower()}-{i}" for i in range(20)]
+    until(lambda: all(installed.nodes(names)), "the pods' placement", 20)
+    until(lambda: installed.status("sprof/ha")["leader"]["identity"] == installed.holder, "the new leader's status", 20)
+    until(lambda: "LeaderChanged" in installed.events("ha"), "an event", 10)
+    bound = Counter(bind.uid for bind in binds(installed.rig.audit()) if bind.code == 201)
+    assert max(bound.values()) == 1
+    if number is signal.SIGTERM:
+        assert status == 0
+        assert seconds < 4, "the lease was not given back"
+    installed.start()
+
+
+def test_its_rights_were_enough_and_it_wrote_nothing_else(installed: Installation) -> None:
+    """Over all the tests above: no request was forbidden, and of the two kinds only the status was written."""
+    ours = [event for event in installed.rig.audit() if event.user.username == ACCOUNT and event.object_ref is not None]
+    refused = [(event.verb, event.request_uri) for event in ours if event.response_status is not None and event.response_status.code == 403]
+    assert refused == []
+    kinds = ("schedulerprofiles", "pluginconfigs")
+    written = {
+        (event.object_ref.resource, event.object_ref.subresource)
+        for event in ours
+        if event.object_ref is not None and event.object_ref.resource in kinds and event.verb not in ("get", "list", "watch")
+    }
+    assert written == {("schedulerprofiles", "status"), ("pluginconfigs", "status")}
