@@ -1,0 +1,343 @@
+"""An API server's behaviour in memory, as the ports show it."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import dataclasses
+import itertools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from moorage.core.objects import Namespace, Node, Pod, PodCondition
+from moorage.ports.errors import Conflict, NotFound
+from moorage.ports.fencing import Fence
+from moorage.ports.kube import FeedSink, PodRef, Replica, Revision
+
+WRITES = (
+    "bind",
+    "pod_condition",
+    "profile_status",
+    "plugin_config_status",
+    "create_revision",
+    "delete_revision",
+    "delete_replica",
+)
+READS = ("pod_node", "revisions", "replicas", "dead_replicas", "lease_renewed", "allowed")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Written:
+    """A write that was carried out: the port's method and its arguments."""
+
+    method: str
+    arguments: tuple[Any, ...]
+
+
+class InMemoryKube:
+    """``ports.kube.Writes`` and ``Reads`` over objects in memory; sinks are told of every change, as watches tell them.
+
+    A call takes a turn of the loop, as a request does. What it should do instead of succeeding is scripted by method:
+    ``fail("bind", Conflict(...))`` for the next call, ``fail("bind", error, done=True)`` for an error whose deed was done all the
+    same, ``hold("bind")`` to keep calls waiting until the returned event is set.
+    """
+
+    def __init__(self, fence: Fence | None = None) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.nodes: dict[str, Node] = {}
+        self.namespaces: dict[str, Namespace] = {}
+        self.pod_sinks: list[FeedSink[Pod]] = []
+        self.node_sinks: list[FeedSink[Node]] = []
+        self.namespace_sinks: list[FeedSink[Namespace]] = []
+        self.written: list[Written] = []
+        self.in_flight: collections.Counter[str] = collections.Counter()
+        self.statuses: dict[tuple[str, str], dict[str, Any]] = {}
+        """(kind, name) -> the merged status."""
+        self.stored: dict[str, Revision] = {}
+        self.announced: dict[str, Mapping[str, str]] = {}
+        self.dead: list[str] = []
+        self.renewed: set[tuple[str, str]] = set()
+        """(namespace, name) of Leases that others hold and renew."""
+        self.forbidden: set[tuple[str, str, str]] = set()
+        """(verb, group, resource) that ``allowed`` says no to."""
+        self.renewed: set[str] = set()
+        """Leases, as namespace/name, that somebody renews."""
+        self.silent = False
+        """True: sinks are not told of binds and conditions, as if the watch lagged."""
+        self._fence = fence
+        self._versions = itertools.count(1)
+        self._failures: dict[str, collections.deque[tuple[Exception, bool]]] = collections.defaultdict(collections.deque)
+        self._gates: dict[str, asyncio.Event] = {}
+
+    # ---- what a test does ------------------------------------------------------------------------------------------------
+
+    def fail(self, method: str, error: Exception, times: int = 1, done: bool = False) -> None:
+        """The next ``times`` calls raise ``error``; with ``done`` the deed is done before."""
+        if method not in WRITES + READS:
+            raise ValueError(f"{method} is no method of the ports")
+        self._failures[method].extend([(error, done)] * times)
+
+    def hold(self, method: str) -> asyncio.Event:
+        """Keep calls waiting, after the fence, until the event is set."""
+        if method not in WRITES + READS:
+            raise ValueError(f"{method} is no method of the ports")
+        gate = self._gates[method] = asyncio.Event()
+        return gate
+
+    def list(self) -> None:
+        """Give every sink a whole list."""
+        for sinks, objects in self._kinds():
+            for sink in sinks:
+                sink.list_started()
+                for obj in objects.values():
+                    sink.put(obj)
+                sink.list_ended()
+
+    def put(self, obj: Pod | Node | Namespace) -> Any:
+        """Create or change an object, in whatever state it is given; returns it as stored, with a new resourceVersion."""
+        metadata = msgspec.structs.replace(obj.metadata, resource_version=str(next(self._versions)))
+        stored = msgspec.structs.replace(obj, metadata=metadata)
+        sinks, objects = self._of(stored)
+        objects[self._identity(stored)] = stored
+        for sink in sinks:
+            sink.put(stored)
+        return stored
+
+    def delete(self, obj: Pod | Node | Namespace) -> None:
+        """Take an object away."""
+        sinks, objects = self._of(obj)
+        last = objects.pop(self._identity(obj))
+        for sink in sinks:
+            sink.delete(last)
+
+    @property
+    def bindings(self) -> dict[str, str]:
+        """Pod name -> node of all binds that were carried out; a pod bound twice is an error."""
+        found: dict[str, str] = {}
+        for write in self.written:
+            if write.method == "bind":
+                pod, node = write.arguments
+                if pod.name in found:
+                    raise AssertionError(f"pod {pod.name} was bound twice: {found[pod.name]}, {node}")
+                found[pod.name] = node
+        return found
+
+    # ---- ports.kube.Writes --------------------------------------------------------------------------------------------------
+
+    @property
+    def open(self) -> bool:
+        """As the fence says; open without one."""
+        return self._fence is None or self._fence.open
+
+    @property
+    def open(self) -> bool:
+        """As the fence, if there is one."""
+        return self._fence is None or self._fence.open
+
+    async def bind(self, pod: PodRef, node: str) -> None:
+        """As the API server: once, and only the pod with this UID."""
+
+        def deed() -> None:
+            stored = self._pod(pod, "POST binding")
+            if stored.spec.node_name:
+                raise Conflict("POST binding", 409, "Conflict", f"pod {pod.name} is already assigned to node {stored.spec.node_name}")
+            self._change(msgspec.structs.replace(stored, spec=msgspec.structs.replace(stored.spec, node_name=node)))
+
+        await self._write("bind", deed, pod, node)
+
+    async def pod_condition(self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None) -> None:
+        """Replace the condition of this type."""
+
+        def deed() -> None:
+            stored = self._pod(pod, "PATCH status")
+            conditions = tuple(c for c in stored.status.conditions or () if c.type != condition["type"])
+            status = msgspec.structs.replace(stored.status, conditions=(*conditions, msgspec.convert(dict(condition), PodCondition)))
+            if nominated_node is not None:
+                status = msgspec.structs.replace(status, nominated_node_name=nominated_node)
+            self._change(msgspec.structs.replace(stored, status=status))
+
+        await self._write("pod_condition", deed, pod, condition, nominated_node)
+
+    async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
+        """Merge."""
+        await self._write("profile_status", lambda: self._merge("SchedulerProfile", name, status), name, status)
+
+    async def plugin_config_status(self, name: str, status: Mapping[str, Any]) -> None:
+        """Merge."""
+        await self._write("plugin_config_status", lambda: self._merge("PluginConfig", name, status), name, status)
+
+    async def create_revision(self, revision: Revision) -> None:
+        """Store it once."""
+
+        def deed() -> None:
+            if revision.name in self.stored:
+                raise Conflict("POST controllerrevisions", 409, "AlreadyExists", revision.name)
+            self.stored[revision.name] = revision
+
+        await self._write("create_revision", deed, revision)
+
+    async def delete_revision(self, name: str) -> None:
+        """Forget it."""
+        await self._write("delete_revision", lambda: self.stored.pop(name, None), name)
+
+    async def delete_replica(self, identity: str) -> None:
+        """Forget it."""
+        await self._write("delete_replica", lambda: self.announced.pop(identity, None), identity)
+
+    # ---- ports.kube.Announcer ---------------------------------------------------------------------------------------------
+
+    async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
+        """Remember it."""
+        self.announced[identity] = dict(revisions)
+
+    async def withdraw(self, identity: str) -> None:
+        """Forget it."""
+        self.announced.pop(identity, None)
+
+    # ---- ports.kube.Reads ---------------------------------------------------------------------------------------------------
+
+    async def pod_node(self, pod: PodRef) -> str | None:
+        """As stored."""
+        await self._turn("pod_node")
+        stored = self.pods.get(pod.uid)
+        return stored.spec.node_name if stored is not None else None
+
+    async def revisions(self) -> Sequence[Revision]:
+        """As stored."""
+        await self._turn("revisions")
+        return list(self.stored.values())
+
+    async def replicas(self) -> Sequence[Replica]:
+        """As announced."""
+        await self._turn("replicas")
+        return [Replica(identity, revisions) for identity, revisions in sorted(self.announced.items())]
+
+    async def dead_replicas(self) -> Sequence[str]:
+        """As set by the test."""
+        await self._turn("dead_replicas")
+        return list(self.dead)
+
+    async def lease_renewed(self, namespace: str, name: str) -> bool:
+        """As set by the test."""
+        await self._turn("lease_renewed")
+        return f"{namespace}/{name}" in self.renewed
+
+    async def lease_renewed(self, namespace: str, name: str) -> bool:
+        """Only those in ``renewed``."""
+        await self._turn("lease_renewed")
+        return (namespace, name) in self.renewed
+
+    async def allowed(self, verb: str, group: str, resource: str) -> bool:
+        """Everything but ``forbidden``."""
+        await self._turn("allowed")
+        return (verb, group, resource) not in self.forbidden
+
+    # ---- inside ---------------------------------------------------------------------------------------------------------------
+
+    async def _write(self, method: str, deed: Callable[[], object], *arguments: Any) -> None:
+        if self._fence is not None:
+            self._fence.check(method)
+
+        def carry_out() -> None:
+            deed()
+            self.written.append(Written(method, arguments))
+
+        self.in_flight[method] += 1
+        try:
+            await self._turn(method, carry_out)
+            carry_out()
+        finally:
+            self.in_flight[method] -= 1
+
+    async def _turn(self, method: str, deed: Callable[[], object] | None = None) -> None:
+        """Wait as a request does; raise what the test scripted."""
+        await asyncio.sleep(0)
+        if (gate := self._gates.get(method)) is not None:
+            await gate.wait()
+        if self._failures[method]:
+            error, done = self._failures[method].popleft()
+            if done and deed is not None:
+                deed()
+            raise error
+
+    def _pod(self, pod: PodRef, request: str) -> Pod:
+        if (stored := self.pods.get(pod.uid)) is not None:
+            return stored
+        if any(other.metadata.name == pod.name and other.metadata.namespace == pod.namespace for other in self.pods.values()):
+            raise Conflict(request, 409, "Conflict", f"another pod has the name {pod.name} now")
+        raise NotFound(request, 404, "NotFound", f'pods "{pod.name}" not found')
+
+    def _change(self, pod: Pod) -> None:
+        sinks = self.pod_sinks
+        if self.silent:
+            self.pod_sinks = []
+        try:
+            self.put(pod)
+        finally:
+            self.pod_sinks = sinks
+
+    def _merge(self, kind: str, name: str, status: Mapping[str, Any]) -> None:
+        merged = {**self.statuses.get((kind, name), {}), **status}
+        self.statuses[kind, name] = {key: value for key, value in merged.items() if value is not None}
+
+    def _kinds(self) -> tuple[tuple[list[Any], dict[str, Any]], ...]:
+        return (
+            (self.namespace_sinks, self.namespaces),
+            (self.node_sinks, self.nodes),
+            (self.pod_sinks, self.pods),
+        )
+
+    def _of(self, obj: Pod | Node | Namespace) -> tuple[list[Any], dict[str, Any]]:
+        return self._kinds()[(Namespace, Node, Pod).index(type(obj))]
+
+    @staticmethod
+    def _identity(obj: Pod | Node | Namespace) -> str:
+        return obj.metadata.uid if isinstance(obj, Pod) else obj.metadata.name
+
+
+class ScriptedFeed:
+    """``ports.kube.Feed`` that a test moves by hand."""
+
+    def __init__(self, resource: str) -> None:
+        self.resource = resource
+        self.synced = False
+        self.age = 0.0
+        self.failures = 0
+        self.caught_up = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await asyncio.get_running_loop().create_future()
+
+    async def catch_up(self) -> None:
+        """Until the test sets ``caught_up``."""
+        await self.caught_up.wait()
+
+
+class ScriptedHttp:
+    """``ports.wire.Session`` that answers from a script and keeps the calls; a call without an answer fails the test."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.answers: collections.deque[bytes | Exception | Callable[[Any], Awaitable[bytes]]] = collections.deque()
+        self.default: bytes | None = None
+
+    async def call(self, call: Any) -> bytes:
+        """The next answer."""
+        if call.guard is not None:
+            call.guard()
+        self.calls.append(call)
+        if not self.answers:
+            if self.default is None:
+                raise AssertionError(f"nobody foresaw {call.method} {call.path}")
+            return self.default
+        answer = self.answers.popleft()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, bytes) else await answer(call)
+
+    def stream(self, path: str) -> Any:
+        """Not for this fake."""
+        raise AssertionError(f"nobody foresaw a stream of {path}")

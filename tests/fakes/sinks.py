@@ -1,0 +1,104 @@
+"""Events and metrics that only remember."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from moorage.ports.surroundings import Event
+
+
+class RecordingEvents:
+    """``ports.surroundings.EventSink``: keeps what was emitted, in order."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def emit(self, event: Event) -> None:
+        """Keep it."""
+        self.events.append(event)
+
+    def reasons(self, name: str = "") -> list[str]:
+        """Reasons of the events on the object with this name, on all for ""."""
+        return [event.reason for event in self.events if name in ("", event.regarding.name)]
+
+
+class NullTelemetry:
+    """``ports.surroundings.Telemetry`` that measures nothing."""
+
+    def attempt(self, result: str, profile: str, seconds: float) -> None:
+        """Nothing."""
+
+    def algorithm(self, seconds: float) -> None:
+        """Nothing."""
+
+    def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        """Nothing."""
+
+    def bound(self, attempts: int, sli_seconds: float) -> None:
+        """Nothing."""
+
+    def incoming(self, queue: str, event: str) -> None:
+        """Nothing."""
+
+    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+        """Nothing."""
+
+    def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
+        """Nothing."""
+
+    def swap(self, profile: str, result: str, seconds: float) -> None:
+        """Nothing."""
+
+    def leading(self, name: str, leader: bool) -> None:
+        """Nothing."""
+
+    def loop_lag(self, seconds: float) -> None:
+        """Nothing."""
+
+    def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
+        """Nothing."""
+
+    def preemption(self, victims: int) -> None:
+        """Nothing."""
+
+    def gated(self, counts: Mapping[str, int]) -> None:
+        """Nothing."""
+
+    def revisions(self, profile: str, active: str, superseded: int) -> None:
+        """Nothing."""
+
+    def event(self, result: str) -> None:
+        """Nothing."""
+
+    def request(self, method: str, code: str, seconds: float) -> None:
+        """Nothing."""
+
+
+class CountingTelemetry(NullTelemetry):
+    """Counts results of attempts, swaps, events and requests: ``counts["attempt", "scheduled"]``."""
+
+    def __init__(self) -> None:
+        self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
+        self.last_sizes: dict[str, Any] = {}
+
+    def attempt(self, result: str, profile: str, seconds: float) -> None:
+        """Count the result."""
+        self.counts["attempt", result] += 1
+
+    def swap(self, profile: str, result: str, seconds: float) -> None:
+        """Count the result."""
+        self.counts["swap", result] += 1
+
+    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+        """Keep the newest."""
+        self.last_sizes = {**pending, **cache}
+
+    def event(self, result: str) -> None:
+        """Count the result."""
+        self.counts["event", result] += 1
+
+    def request(self, method: str, code: str, seconds: float) -> None:
+        """Count the code."""
+        self.counts["request", code] += 1
