@@ -65,9 +65,7 @@ class HttpServer:
                     raise web.HTTPNotFound
                 wanted = {one: checks[one]}
             excluded = request.query.getall("exclude", [])
-            return _verdict(
-                path, {name: check for name, check in wanted.items() if name not in excluded}, "verbose" in request.query
-            )
+            return _verdict(path, {name: check for name, check in wanted.items() if name not in excluded}, "verbose" in request.query)
 
         return answer
 

@@ -10,7 +10,7 @@ import asyncio
 import dataclasses
 import functools
 import logging
-import os
+import pathlib
 import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -73,7 +73,7 @@ class KubeSource:
     def _loader(self) -> Any:
         """kubernetes.aio's loader for the source; None when only an address is given."""
         if self.kubeconfig:
-            if not os.path.isfile(self.kubeconfig):
+            if not pathlib.Path(self.kubeconfig).is_file():
                 raise KubeconfigError(f"--kubeconfig {self.kubeconfig}: no such file")
             try:
                 merged = kube_config.KubeConfigMerger(self.kubeconfig)  # type: ignore[no-untyped-call]
@@ -213,7 +213,7 @@ class KubeSession:
         try:
             await self._reload()
             await self._authorize()
-        except Exception as error:  # the library and the plugins that it runs raise anything
+        except Exception as error:  # noqa: BLE001 the library and the plugins that it runs raise anything
             log.warning("the credentials could not be read again, the old ones stay in use: %s", error)
 
     async def _authorize(self) -> None:

@@ -155,6 +155,7 @@ class KubeFeed(Generic[T]):
         self._waiters: list[_Waiter] = []
         self._catching_up = 0
         self._scope: asyncio.Timeout | None = None
+        """Of a long stream that is open, for catch_up to cut."""
         self._synced = False
         self._failures = 0
         self.lost = 0
@@ -236,9 +237,7 @@ class KubeFeed(Generic[T]):
         token: str | None = ""
         page = _Page(_ListMeta())
         while token is not None:
-            body = await self._session.call(
-                Call("GET", self._watched.url(limit=PAGE, **{"continue": token}), timeout=PAGE_TIMEOUT)
-            )
+            body = await self._session.call(Call("GET", self._watched.url(limit=PAGE, **{"continue": token}), timeout=PAGE_TIMEOUT))
             self._heard = self._clock.boottime()
             page = self._page(body)
             for raw in page.items or ():
@@ -280,7 +279,8 @@ class KubeFeed(Generic[T]):
         url = self._watched.url(watch="true", allowWatchBookmarks="true", resourceVersion=self._version, timeoutSeconds=seconds)
         opened, version = self._clock.boottime(), self._version
         try:
-            async with asyncio.timeout(None) as self._scope, contextlib.aclosing(self._session.stream(url)) as chunks:
+            async with asyncio.timeout(None) as scope, contextlib.aclosing(self._session.stream(url)) as chunks:
+                self._scope = scope if seconds > CATCH_UP_SECONDS else None
                 await self._follow(chunks)
         except TimeoutError:
             return  # catch_up cut it
@@ -354,8 +354,9 @@ class KubeFeed(Generic[T]):
 
     def _serve_waiters(self) -> None:
         for waiter in self._waiters:
-            if _reached(self._version, waiter.target):
+            if not waiter.done.done() and _reached(self._version, waiter.target):
                 waiter.finish()
+        self._waiters = [waiter for waiter in self._waiters if not waiter.done.done()]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

@@ -27,19 +27,19 @@ class _BindingMeta(msgspec.Struct):
     uid: str
 
 
-class _Target(msgspec.Struct):
+class _Target(msgspec.Struct, rename="camel"):
     name: str
     kind: str = "Node"
-    apiVersion: str = "v1"
+    api_version: str = "v1"
 
 
-class _Binding(msgspec.Struct):
+class _Binding(msgspec.Struct, rename="camel"):
     """core/v1 Binding; with a UID in its metadata the API server refuses to bind a namesake."""
 
     metadata: _BindingMeta
     target: _Target
     kind: str = "Binding"
-    apiVersion: str = "v1"
+    api_version: str = "v1"
 
 
 class KubeWrites:

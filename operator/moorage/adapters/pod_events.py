@@ -115,9 +115,7 @@ class EventSender:
     def _recorded(self, event: Event) -> _Series:
         """The series that the event starts or goes on."""
         boot, now = self._clock.boottime(), self._clock.now()
-        while self._series and (
-            len(self._series) > TABLE_LIMIT or boot - next(iter(self._series.values())).last_boot >= SERIES_SECONDS
-        ):
+        while self._series and (len(self._series) > TABLE_LIMIT or boot - next(iter(self._series.values())).last_boot >= SERIES_SECONDS):
             self._series.popitem(last=False)
         series = self._series.get(event)
         if series is None:

@@ -111,19 +111,13 @@ class PrometheusTelemetry:
             exponential(0.01, 2, 20),
             "attempts",
         )
-        self._pod_attempts = self._histogram(
-            "scheduler_pod_scheduling_attempts", "Attempts that a bound pod took.", exponential(1, 2, 5)
-        )()
+        self._pod_attempts = self._histogram("scheduler_pod_scheduling_attempts", "Attempts that a bound pod took.", exponential(1, 2, 5))()
         self._incoming = self._counter(
             "scheduler_queue_incoming_pods_total", "Pods added to a queue, by queue and event.", "queue", "event"
         )
-        self._pending = self._gauge(
-            "scheduler_pending_pods", "Pods that wait, by queue (active, backoff, unschedulable, gated).", "queue"
-        )
+        self._pending = self._gauge("scheduler_pending_pods", "Pods that wait, by queue (active, backoff, unschedulable, gated).", "queue")
         self._cache_size = self._gauge("scheduler_cache_size", "Nodes, pods and assumed pods in the cache.", "type")
-        self._unschedulable = self._gauge(
-            "scheduler_unschedulable_pods", "Waiting pods that a plugin refused.", "plugin", "profile"
-        )
+        self._unschedulable = self._gauge("scheduler_unschedulable_pods", "Waiting pods that a plugin refused.", "plugin", "profile")
         self._preemptions = self._counter("scheduler_preemption_attempts_total", "Attempts to preempt.")()
         self._victims = self._histogram("scheduler_preemption_victims", "Victims of a preemption.", exponential(1, 2, 7))()
         self._leading = self._gauge("leader_election_master_status", "1 if this replica leads, 0 if not.", "name")
@@ -137,20 +131,12 @@ class PrometheusTelemetry:
             "verb",
             "host",
         )
-        self._swaps = self._counter(
-            "moorage_swaps_total", "Revisions of profiles, by result (swapped, refused).", "profile", "result"
-        )
+        self._swaps = self._counter("moorage_swaps_total", "Revisions of profiles, by result (swapped, refused).", "profile", "result")
         self._swap_seconds = self._histogram("moorage_swap_duration_seconds", "Critical section of a swap.", SWAP_BUCKETS)()
-        self._active = self._gauge(
-            "moorage_profile_revision_info", "1 for the revision of a profile that decides.", "profile", "revision"
-        )
-        self._superseded = self._gauge(
-            "moorage_superseded_revisions", "Older revisions that running cycles still hold.", "profile"
-        )
+        self._active = self._gauge("moorage_profile_revision_info", "1 for the revision of a profile that decides.", "profile", "revision")
+        self._superseded = self._gauge("moorage_superseded_revisions", "Older revisions that running cycles still hold.", "profile")
         self._gated = self._gauge("moorage_gated_pods", "Gated pods, by gate.", "gate")
-        self._events = self._counter(
-            "moorage_events_total", "Events, by result (sent, merged, limited, dropped, failed).", "result"
-        )
+        self._events = self._counter("moorage_events_total", "Events, by result (sent, merged, limited, dropped, failed).", "result")
         self._lag_seconds = self._histogram("moorage_loop_lag_seconds", "How late the event loop was.", LAG_BUCKETS)()
         self._active_revisions: dict[str, str] = {}
         self.host = ""

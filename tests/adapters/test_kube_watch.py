@@ -1,0 +1,451 @@
+"""List and watch over real HTTP: how streams end, what lines may hold, how far the feed has come."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.adapters import kube_watch
+from moorage.adapters.kube_session import KubeSession, KubeSource
+from moorage.adapters.kube_watch import KubeFeed, Watched
+from moorage.core.objects import Pod
+from moorage.ports.kube import Unreadable
+from tests.adapters.api_server import Answer, ApiServer, answers, api_server, line, status, streams
+from tests.fakes.clocks import EagerClock
+
+PATH = "/api/v1/pods"
+
+
+class Sink:
+    """Keeps what it is told, as short texts."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.broken: list[Unreadable] = []
+        self.changed = asyncio.Event()
+
+    def _tell(self, text: str) -> None:
+        self.told.append(text)
+        self.changed.set()
+
+    def list_started(self) -> None:
+        """Told."""
+        self._tell("list")
+
+    def put(self, obj: Pod) -> None:
+        """Told, with the version."""
+        self._tell(f"put {obj.metadata.name} {obj.metadata.resource_version}")
+
+    def delete(self, obj: Pod) -> None:
+        """Told."""
+        self._tell(f"delete {obj.metadata.name}")
+
+    def unreadable(self, obj: Unreadable, deleted: bool) -> None:
+        """Told, and kept."""
+        self.broken.append(obj)
+        self._tell(f"unreadable {obj.partial.metadata.name}{' deleted' if deleted else ''}")
+
+    def list_ended(self) -> None:
+        """Told."""
+        self._tell("listed")
+
+    async def until(self, text: str) -> None:
+        """Wait until this was told."""
+        async with asyncio.timeout(5):
+            while text not in self.told:
+                self.changed.clear()
+                await self.changed.wait()
+
+
+def pod(name: str, version: int, **more: Any) -> dict[str, Any]:
+    """A pod as the API server writes it."""
+    return {"metadata": {"name": name, "namespace": "d", "uid": f"u-{name}", "resourceVersion": str(version)}, **more}
+
+
+def pods(version: int, *items: dict[str, Any], token: str = "") -> Answer:
+    """A page of a list."""
+    return answers({"metadata": {"resourceVersion": str(version), **({"continue": token} if token else {})}, "items": list(items)})
+
+
+def by_query(lists: list[Answer], watches: list[Answer]) -> Answer:
+    """One answer for the path: gives the next list or the next watch, whichever is asked for; the last of each for ever."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        wanted = watches if "watch" in request.query else lists
+        return await (wanted.pop(0) if len(wanted) > 1 else wanted[0])(request)
+
+    return answer
+
+
+@contextlib.asynccontextmanager
+async def feeding(lists: list[Answer], watches: list[Answer]) -> AsyncIterator[tuple[KubeFeed[Pod], Sink, ApiServer]]:
+    """A running feed of pods; a watch that hangs is added at the end."""
+    hanging = asyncio.Event()
+    clock, sink = EagerClock(), Sink()
+    async with api_server() as server:
+        server.then("GET", PATH, by_query(lists, [*watches, streams(hanging)]))
+        session = await KubeSession.open(KubeSource(master=server.url), "moorage/0", clock)
+        feed = KubeFeed(session, clock, Watched("pods", PATH, Pod, "status.phase!=Failed"), sink)
+        task = asyncio.create_task(feed.run())
+        try:
+            yield feed, sink, server
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            hanging.set()
+            await session.close()
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    """Run a scenario to its end, within ten seconds."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(10):
+            await scenario()
+
+    asyncio.run(bounded())
+
+
+def test_pages_then_events() -> None:
+    """All pages between one list_started and one list_ended; then events, from the list's version on."""
+
+    async def scenario() -> None:
+        lists = [pods(7, pod("a", 1), token="more&?"), pods(7, pod("b", 2))]
+        events = [line("ADDED", pod("c", 8)), line("MODIFIED", pod("a", 9)), line("DELETED", pod("b", 10))]
+        async with feeding(lists, [streams(*events, 0.2)]) as (feed, sink, server):
+            assert not feed.synced
+            await sink.until("delete b")
+            assert sink.told == ["list", "put a 1", "put b 2", "listed", "put c 8", "put a 9", "delete b"]
+            assert feed.synced and feed.failures == 0
+            first, second = server.queries(PATH, limit=str(kube_watch.PAGE))
+            assert "continue" not in first and second["continue"] == "more&?"
+            assert "resourceVersion" not in first  # unset asks for a consistent list
+            watch = server.queries(PATH, watch="true")[0]
+            assert watch["resourceVersion"] == "7" and watch["allowWatchBookmarks"] == "true"
+            assert 300 <= int(watch["timeoutSeconds"]) <= 600
+            assert all(query["fieldSelector"] == "status.phase!=Failed" for query in (first, second, watch))
+
+    run(scenario)
+
+
+def test_a_stream_that_ends_is_resumed_at_once() -> None:
+    """The API server ends a watch without an error: the next one begins at the last version, bookmarks counted, with no wait."""
+
+    async def scenario() -> None:
+        bookmark = line("BOOKMARK", {"metadata": {"resourceVersion": "20", "creationTimestamp": None}, "spec": {"containers": None}})
+        first, last = streams(line("ADDED", pod("a", 8))), streams(line("ADDED", pod("c", 21)), 0.2)
+        watches = [first, streams(line("ADDED", pod("b", 9)), bookmark), last]
+        async with feeding([pods(7)], watches) as (feed, sink, server):
+            await sink.until("put c 21")
+            assert [query["resourceVersion"] for query in server.queries(PATH, watch="true")][:3] == ["7", "8", "20"]
+            assert sink.told == ["list", "listed", "put a 8", "put b 9", "put c 21"]
+            assert feed._clock.slept == []  # type: ignore[attr-defined]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        status(410, "Expired", "too old resource version"),
+        streams(line("ADDED", pod("x", 8)), line("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"})),
+    ],
+    ids=["answer", "in-stream"],
+)
+def test_410_lists_anew(ending: Answer) -> None:
+    """A version that is too old, as the answer or as an ERROR line: a whole list follows, and a watch from its version."""
+
+    async def scenario() -> None:
+        lists, watches = [pods(7, pod("a", 1)), pods(30, pod("b", 29))], [ending, streams(line("ADDED", pod("c", 31)), 0.2)]
+        async with feeding(lists, watches) as (_, sink, server):
+            await sink.until("put c 31")
+            told = [text for text in sink.told if text != "put x 8"]
+            assert told == ["list", "put a 1", "listed", "list", "put b 29", "listed", "put c 31"]
+            assert server.queries(PATH, watch="true")[1]["resourceVersion"] == "30"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("fault", "least"),
+    [
+        (status(500, "InternalError"), 0.05),
+        (status(429, "TooManyRequests", "", {"Retry-After": "4"}), 4.0),
+        (status(403, "Forbidden", "no"), 0.05),
+        (streams(abort=True), 0.05),
+        (streams(line("ERROR", {"kind": "Status", "code": 500, "message": "etcd"})), 0.05),
+        (streams(), 0.05),
+    ],
+    ids=["500", "429-retry-after", "403", "broken", "error-line", "ends-at-once"],
+)
+def test_faults_wait_and_resume(fault: Answer, least: float) -> None:
+    """After a fault the watch goes on from the last version, not sooner than it should; failures are counted until something comes."""
+
+    async def scenario() -> None:
+        async with feeding([pods(7)], [fault, fault, streams(line("ADDED", pod("a", 8)), 0.2)]) as (feed, sink, server):
+            await sink.until("put a 8")
+            assert sink.told == ["list", "listed", "put a 8"]
+            slept = feed._clock.slept  # type: ignore[attr-defined]
+            assert len(slept) == 2 and all(least <= seconds <= 10 for seconds in slept)
+            assert {query["resourceVersion"] for query in server.queries(PATH, watch="true")} == {"7"}
+            assert feed.failures == 0
+
+    run(scenario)
+
+
+def test_a_list_that_breaks_off_begins_again() -> None:
+    """A fault between two pages: no list_ended, and the next list starts over."""
+
+    async def scenario() -> None:
+        lists = [pods(7, pod("a", 1), token="t"), status(503), pods(8, pod("a", 1))]
+        async with feeding(lists, []) as (_, sink, _server):
+            await sink.until("listed")
+            assert sink.told == ["list", "put a 1", "list", "put a 1", "listed"]
+
+    run(scenario)
+
+
+def test_backoff_grows_to_its_bound() -> None:
+    """Waits double from 0.1 s and stay between half of and 10 s, with jitter."""
+    from moorage.ports.errors import Retryable
+
+    waits = [kube_watch._delay(n, Retryable("x")) for n in range(1, 40)]
+    for n, wait in enumerate(waits):
+        assert min(10.0, 0.1 * 2**n) / 2 <= wait <= min(10.0, 0.1 * 2**n)
+    assert len(set(waits)) > 30
+
+
+BROKEN = pod("bad", 9, spec={"nodeName": "n1", "containers": [{"name": "c", "resources": {"requests": {"cpu": [1]}}}]})
+HOPELESS = {"metadata": {"name": ["?"]}}
+
+
+def test_a_broken_object_harms_itself_only(caplog: pytest.LogCaptureFixture) -> None:
+    """An object that does not decode is named, with its node; one without a name is logged and counted; all others come."""
+
+    async def scenario() -> None:
+        events = [line("ADDED", BROKEN), b"{not json}\n", line("ADDED", HOPELESS), line("DELETED", BROKEN), line("ADDED", pod("z", 12))]
+        async with feeding([pods(7, pod("a", 1), BROKEN, HOPELESS, pod("b", 2))], [streams(*events, 0.2)]) as (feed, sink, _server):
+            await sink.until("put z 12")
+            listed = ["list", "put a 1", "unreadable bad", "put b 2", "listed"]
+            assert sink.told == [*listed, "unreadable bad", "unreadable bad deleted", "put z 12"]
+            assert feed.lost == 3
+            broken = sink.broken[0]
+            assert (broken.partial.metadata.uid, broken.partial.metadata.namespace, broken.node_name) == ("u-bad", "d", "n1")
+            assert "requests" in broken.error
+
+    with caplog.at_level(logging.ERROR):
+        run(scenario)
+    assert "cannot be read" in caplog.text and "no readable metadata" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"metadata": {"name": "bad", "uid": "u", "resourceVersion": "9", "labels": {"a": 1}}, "spec": {"nodeName": "n1"}},
+        {"metadata": {"name": "bad", "uid": "u", "resourceVersion": "9"}, "spec": {"nodeName": "n1", "containers": "none"}},
+        {"metadata": {"name": "bad", "uid": "u", "resourceVersion": "9"}, "spec": {"nodeName": "n1"}, "status": []},
+    ],
+    ids=["labels", "containers", "status"],
+)
+def test_every_kind_of_damage_keeps_name_and_node(damage: dict[str, Any]) -> None:
+    """Broken labels, spec or status: name, UID, version and node are still read, and the feed goes on from that version."""
+
+    async def scenario() -> None:
+        async with feeding([pods(7)], [streams(line("MODIFIED", damage)), streams(line("ADDED", pod("c", 11)), 0.2)]) as (_, sink, server):
+            await sink.until("put c 11")
+            assert [(b.partial.metadata.name, b.partial.metadata.uid, b.node_name) for b in sink.broken] == [("bad", "u", "n1")]
+            assert server.queries(PATH, watch="true")[1]["resourceVersion"] == "9"
+
+    run(scenario)
+
+
+def test_a_pod_with_null_lists_is_read() -> None:
+    """What the API server may write as null decodes."""
+
+    async def scenario() -> None:
+        nulls = pod("n", 8, spec={"containers": None, "tolerations": None, "nodeSelector": None}, status={"conditions": None})
+        async with feeding([pods(7)], [streams(line("ADDED", nulls), 0.2)]) as (_, sink, _server):
+            await sink.until("put n 8")
+            assert not sink.broken
+
+    run(scenario)
+
+
+def test_a_giant_line_in_small_pieces() -> None:
+    """A line of 3 MB, and a line cut at any place, arrive whole."""
+
+    async def scenario() -> None:
+        giant = line("ADDED", pod("giant", 8, spec={"extra": "x" * 3_000_000}))
+        small = line("ADDED", pod("small", 9))
+        async with feeding([pods(7)], [streams(giant, small[:1], 0.01, small[1:20], 0.01, small[20:], 0.2)]) as (_, sink, _server):
+            await sink.until("put small 9")
+            assert sink.told[-2:] == ["put giant 8", "put small 9"]
+
+    run(scenario)
+
+
+@given(st.lists(st.binary(max_size=5).map(lambda raw: raw.replace(b"\n", b"")), max_size=8), st.lists(st.integers(0, 60), max_size=8))
+def test_lines_come_out_as_they_went_in(parts: list[bytes], cuts: list[int]) -> None:
+    """However the text is cut into chunks, the same lines come out (empty ones left out), and an unfinished one waits."""
+    text = b"\n".join([*parts, b"rest"])
+    edges = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
+    lines = kube_watch._Lines()
+    found = [found for a, b in itertools.pairwise(edges) for found in lines.split(text[a:b])]
+    assert found == [part for part in parts if part]
+    assert lines.split(b"\n") == [b"rest"]
+
+
+def test_the_loop_is_never_held_long() -> None:
+    """While 20,000 pods are listed and as many events come in one burst, no other task waits longer than a few slices."""
+
+    async def scenario() -> None:
+        container = {"name": "c", "image": "i", "env": [{"name": "e", "value": "v" * 200}]}
+        items = [pod(f"p{n}", n, spec={"containers": [container]}) for n in range(500)]
+        pages = [pods(7, *items, token="t") for _ in range(39)] + [pods(7, *items)]
+        burst = b"".join(line("MODIFIED", pod(f"p{n % 500}", 100 + n)) for n in range(20_000))
+        worst = 0.0
+
+        async def heartbeat() -> None:
+            nonlocal worst
+            while True:
+                before = time.perf_counter()
+                await asyncio.sleep(0)
+                worst = max(worst, time.perf_counter() - before)
+
+        async with feeding(pages, [streams(burst, 1.0)]) as (_, sink, _server):
+            beating = asyncio.create_task(heartbeat())
+            await sink.until("put p499 20099")
+            beating.cancel()
+        # The server shares this loop: one of its own steps (encoding a page) may come between two slices.
+        assert worst < 0.04
+
+    run(scenario)
+
+
+def test_catch_up_returns_at_once_when_it_is_there() -> None:
+    """The version read now is the one that the list had: nothing to wait for."""
+
+    async def scenario() -> None:
+        async with feeding([pods(7)], []) as (feed, sink, server):
+            await sink.until("listed")
+            await feed.catch_up()
+            assert server.queries(PATH, limit="1")
+
+    run(scenario)
+
+
+def test_catch_up_asks_for_a_bookmark_soon() -> None:
+    """The watch is cut and opened anew from the last version, for three seconds, until a bookmark says that the version is reached."""
+
+    async def scenario() -> None:
+        silent, reached = asyncio.Event(), asyncio.Event()
+        bookmark = line("BOOKMARK", {"metadata": {"resourceVersion": "50"}})
+        watches = [streams(line("ADDED", pod("a", 8)), silent), streams(reached, bookmark, 0.05)]
+        async with feeding([pods(7), pods(50)], watches) as (feed, sink, server):
+            await sink.until("put a 8")
+            waiting = asyncio.create_task(feed.catch_up())
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            second = server.queries(PATH, watch="true")[1]
+            assert (second["resourceVersion"], second["timeoutSeconds"]) == ("8", str(kube_watch.CATCH_UP_SECONDS))
+            reached.set()
+            await waiting
+            await asyncio.sleep(0.1)
+            third = server.queries(PATH, watch="true")[2]
+            assert third["resourceVersion"] == "50" and int(third["timeoutSeconds"]) >= 300
+            assert sink.told == ["list", "listed", "put a 8"]
+            silent.set()
+
+    run(scenario)
+
+
+def test_catch_up_is_served_by_an_event_too() -> None:
+    """An object at or after the version is as good as a bookmark; one before it is not."""
+
+    async def scenario() -> None:
+        silent = asyncio.Event()
+        watches = [streams(silent), streams(line("ADDED", pod("a", 49)), 0.05, line("ADDED", pod("b", 51)), 0.05)]
+        async with feeding([pods(7), pods(50)], watches) as (feed, sink, _server):
+            await sink.until("listed")
+            await asyncio.sleep(0.02)
+            await feed.catch_up()
+            assert sink.told[-1] == "put b 51"
+            silent.set()
+
+    run(scenario)
+
+
+def test_catch_up_lists_when_bookmarks_do_not_come() -> None:
+    """Three short watches without progress: a list settles it, whatever the resource versions look like."""
+
+    async def scenario() -> None:
+        silent = asyncio.Event()
+        watches = [streams(silent), *[streams(0.01)] * 3, streams(0.2)]
+        lists = [pods(7), answers({"metadata": {"resourceVersion": "opaque"}, "items": []}), pods(60, pod("late", 40))]
+        async with feeding(lists, watches) as (feed, sink, server):
+            await sink.until("listed")
+            await asyncio.sleep(0.02)
+            await feed.catch_up()
+            assert sink.told == ["list", "listed", "list", "put late 40", "listed"]
+            assert len(server.queries(PATH, timeoutSeconds="3")) == 3
+            silent.set()
+
+    run(scenario)
+
+
+def test_catch_up_outlives_faults_and_serves_all_callers() -> None:
+    """A fault while the version is read is tried again; two callers at once are both served."""
+
+    async def scenario() -> None:
+        silent = asyncio.Event()
+        lists = [pods(7), status(503), pods(9)]
+        async with feeding(lists, [streams(silent), streams(line("ADDED", pod("a", 9)), 0.1)]) as (feed, sink, _server):
+            await sink.until("listed")
+            await asyncio.sleep(0.02)
+            await asyncio.gather(feed.catch_up(), feed.catch_up())
+            assert "put a 9" in sink.told
+            assert feed._waiters == []
+            silent.set()
+
+    run(scenario)
+
+
+def test_age_counts_from_the_last_word() -> None:
+    """The age is the time since anything came, an opened stream included."""
+
+    async def scenario() -> None:
+        more = asyncio.Event()
+        async with feeding([pods(7)], [streams(more, line("ADDED", pod("a", 8)), 0.2)]) as (feed, sink, _server):
+            await sink.until("listed")
+            await asyncio.sleep(0.05)
+            feed._clock.jump(40)  # type: ignore[attr-defined]
+            assert feed.age == 40
+            more.set()
+            await sink.until("put a 8")
+            assert feed.age == 0
+
+    run(scenario)
+
+
+def test_a_page_that_is_no_list_is_a_fault() -> None:
+    """A proxy's HTML is no reason to die: the list is asked for again."""
+
+    async def scenario() -> None:
+        async with feeding([answers(b"<html>"), answers(json.dumps({"items": 3}).encode()), pods(7)], []) as (feed, sink, _server):
+            await sink.until("listed")
+            assert sink.told == ["list", "list", "list", "listed"]
+            assert len(feed._clock.slept) == 2  # type: ignore[attr-defined]
+
+    run(scenario)
