@@ -128,20 +128,34 @@ def test_a_broken_or_silent_answer_has_an_unknown_outcome() -> None:
 
 
 def test_the_guard_is_asked_before_every_send() -> None:
-    """A closed fence stops the call, also the second send after a 401."""
-    asked: list[int] = []
-
-    def guard() -> None:
-        asked.append(1)
-        if len(asked) == 2:
-            raise Fenced("closed meanwhile")
+    """A fence that closes stops the call: before the first send, while its connection opens, before the second after a 401."""
 
     async def scenario() -> None:
+        for passes, sent in ((0, 0), (1, 0), (2, 1), (3, 1)):
+            left = passes
+
+            def guard() -> None:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise Fenced("closed meanwhile")
+
+            async with connected() as (server, session):
+                server.then("POST", "/x", status(401))
+                with pytest.raises(Fenced):
+                    await session.call(Call("POST", "/x", b"{}", guard=guard))
+                assert len(server.requests) == sent
+
+    async def bodiless() -> None:
+        def guard() -> None:
+            raise Fenced("closed")
+
         async with connected() as (server, session):
-            server.then("POST", "/x", status(401))
             with pytest.raises(Fenced):
-                await session.call(Call("POST", "/x", b"{}", guard=guard))
-            assert len(server.requests) == 1
+                await session.call(Call("DELETE", "/x", guard=guard))
+            assert not server.requests
+
+    asyncio.run(bodiless())
 
     asyncio.run(scenario())
 
@@ -261,7 +275,7 @@ def test_requests_are_observed() -> None:
         ("apiVersion: v1\nkind: Config\ncurrent-context: gone\ncontexts: []\nclusters: []\nusers: []\n", "gone"),
         (KUBECONFIG.replace("TOKEN", "/nowhere"), "/nowhere"),
         (
-            KUBECONFIG.replace("SERVER", "https://h").replace("server", "certificate-authority-data: AA, server").replace("File", ""),
+            KUBECONFIG.replace("SERVER", "https://h").replace("server", "certificate-authority-data: AAAA, server").replace("File", ""),
             "certificate",
         ),
     ],

@@ -58,8 +58,6 @@ class InMemoryKube:
         self.stored: dict[str, Revision] = {}
         self.announced: dict[str, Mapping[str, str]] = {}
         self.dead: list[str] = []
-        self.renewed: set[tuple[str, str]] = set()
-        """(namespace, name) of Leases that others hold and renew."""
         self.forbidden: set[tuple[str, str, str]] = set()
         """(verb, group, resource) that ``allowed`` says no to."""
         self.renewed: set[str] = set()
@@ -129,11 +127,6 @@ class InMemoryKube:
     @property
     def open(self) -> bool:
         """As the fence says; open without one."""
-        return self._fence is None or self._fence.open
-
-    @property
-    def open(self) -> bool:
-        """As the fence, if there is one."""
         return self._fence is None or self._fence.open
 
     async def bind(self, pod: PodRef, node: str) -> None:
@@ -223,11 +216,6 @@ class InMemoryKube:
         """As set by the test."""
         await self._turn("lease_renewed")
         return f"{namespace}/{name}" in self.renewed
-
-    async def lease_renewed(self, namespace: str, name: str) -> bool:
-        """Only those in ``renewed``."""
-        await self._turn("lease_renewed")
-        return (namespace, name) in self.renewed
 
     async def allowed(self, verb: str, group: str, resource: str) -> bool:
         """Everything but ``forbidden``."""
