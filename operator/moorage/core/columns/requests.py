@@ -256,16 +256,13 @@ def _sum(shape: _Shape, defaults: Mapping[str, int]) -> dict[str, int]:
     peak: dict[str, int] = {}
     for kind, lists in shape.containers:
         amounts = {**defaults, **_largest(lists)}
-        if kind is _APP:
-            _add(total, amounts)
-            continue
-        if kind is _SIDECAR:
-            _add(total, amounts)
-            _add(sidecars, amounts)
-            _raise_to(peak, sidecars)
-        else:
+        if kind is _INIT:
             _add(amounts, sidecars)
             _raise_to(peak, amounts)
+            continue
+        _add(total, amounts)
+        if kind is _SIDECAR:
+            _add(sidecars, amounts)
     _raise_to(total, peak)
     if shape.replaced:
         level = _largest(shape.pod_level)

@@ -1,0 +1,94 @@
+"""ImageLocality: agrees with searching every node's list, and with numbers worked out by hand."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import EpochPlugin, ScorePlugin
+from moorage.core.objects import Node, Pod
+from moorage.core.plugins.image_locality import ImageLocality
+from tests.builders import make_node
+from tests.core.resource_strategies import Cluster, clusters, one_row
+from tests.oracle import images as naive
+
+PLUGIN = ImageLocality()
+_score: ScorePlugin = PLUGIN
+_epoch: EpochPlugin = PLUGIN
+MIB = 2**20
+
+
+def node_with(name: str, **images: int) -> Node:
+    """A node with images of these sizes, under the names ``<image>:latest``."""
+    held = [{"names": [f"{image}:latest", f"{image}@sha256:0"], "sizeBytes": size} for image, size in images.items()]
+    return msgspec.convert({"metadata": {"name": name}, "status": {"images": held}}, Node)
+
+
+def pod_with(*images: str) -> Pod:
+    """A pod with a container of each image."""
+    return msgspec.convert({"metadata": {"name": "p"}, "spec": {"containers": [{"image": image} for image in images]}}, Pod)
+
+
+def snapshot_of(*nodes: Node) -> Snapshot:
+    """Only nodes."""
+    cache = Cache()
+    for node in nodes:
+        cache.put_node(node)
+    return Snapshot(cache)
+
+
+@given(clusters())
+@settings(deadline=None)
+def test_agrees_with_searching(cluster: Cluster) -> None:
+    """For all rows at once and for each row alone."""
+    snapshot = cluster.snapshot()
+    scores = PLUGIN.score(cluster.pod, snapshot, snapshot.nodes.all_rows)
+    for node in cluster.nodes:
+        row = snapshot.nodes.row_of[node.metadata.name]
+        assert scores[row] == naive.score(cluster.pod, node, cluster.nodes)
+        assert PLUGIN.score(cluster.pod, snapshot, one_row(row)).tolist() == [scores[row]]
+
+
+BY_HAND = {
+    "500 MiB on 2 of 4 nodes": ([{"a": 500 * MIB}, {"a": 500 * MIB}, {}, {}], ["a"], 23),
+    "two images, one of them everywhere": ([{"a": 500 * MIB, "b": 300 * MIB}, *[{"a": 500 * MIB}] * 3], ["a", "b"], 27),
+    "too small to matter": ([{"a": 10 * MIB}] * 4, ["a"], 0),
+    "larger than matters": ([{"a": 5000 * MIB}] * 4, ["a"], 100),
+    "counted once per use": ([{"a": 500 * MIB}], ["a", "a:latest", "a@sha256:0"], 49),
+    "a fraction that float64 takes below an integer": ([{"a": 1966604288}] * 3 + [{}] * 8, ["a"], 49),
+    "larger than an integer": ([{"a": 2**63 - 1}], ["a"], 100),
+    "an image that nobody has": ([{"a": 500 * MIB}], ["b"], 0),
+}
+
+
+@pytest.mark.parametrize("case", BY_HAND)
+def test_scores_worked_out_by_hand(case: str) -> None:
+    """The first node's score."""
+    images, used, want = BY_HAND[case]
+    snapshot = snapshot_of(*(node_with(f"n{i}", **held) for i, held in enumerate(images)))
+    assert PLUGIN.score(pod_with(*used), snapshot, snapshot.nodes.all_rows)[0] == want
+
+
+def test_scores_are_stale_when_any_node_gets_an_image_or_comes_or_goes() -> None:
+    """An image's worth depends on how many of how many nodes hold it; other changes leave the epoch alone."""
+    cache = Cache()
+    snapshot = Snapshot(cache)
+    cache.put_node(node_with("a", web=MIB))
+    epochs = [PLUGIN.epoch(snapshot)]
+    cache.put_node(make_node("b"))
+    epochs.append(PLUGIN.epoch(snapshot))
+    cache.put_node(node_with("b", web=MIB))
+    epochs.append(PLUGIN.epoch(snapshot))
+    cache.remove_node("a")
+    epochs.append(PLUGIN.epoch(snapshot))
+    assert len(set(epochs)) == 4
+    cache.put_node(node_with("b", web=MIB))
+    assert PLUGIN.epoch(snapshot) == epochs[-1]
+
+
+def test_registers_no_events() -> None:
+    """It refuses nobody."""
+    assert PLUGIN.wakes == ()
