@@ -61,6 +61,7 @@ class FakeParts:
             server=_Server(self),
             kopf=_Kopf(self),
             background=self.background,
+            prepare=self.prepare,
             warm=self.warm,
             led=lambda: self.told.append("led"),
             close=self.close,
@@ -123,6 +124,10 @@ class FakeParts:
         self.told.append("settled")
 
     # ---- the rest ----
+
+    async def prepare(self) -> None:
+        """What must be there before an election."""
+        self.told.append("prepared")
 
     async def warm(self) -> None:
         """Connections before the first bindings."""
@@ -308,7 +313,7 @@ def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: boo
     """Each of the three holds it back, and stored revisions are read again after the lease was had."""
 
     async def scenario(parts: FakeParts) -> None:
-        assert parts.told == ["serves", "restored", "engine runs"]
+        assert parts.told == ["serves", "restored", "engine runs", "prepared"]
         assert parts.supervisor.phase is Phase.STANDBY
         parts.granted.set()
         await settle()
@@ -322,7 +327,7 @@ def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: boo
                 else:
                     feed.caught_up.set()
         await settle()
-        assert parts.told == ["serves", "restored", "engine runs", "acquired", "restored", "warm", "leads", "led"]
+        assert parts.told == ["serves", "restored", "engine runs", "prepared", "acquired", "restored", "warm", "leads", "led"]
         await signalled(signal.SIGTERM)
 
     assert run(scenario)[0] == 0

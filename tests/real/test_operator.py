@@ -148,6 +148,23 @@ def installed(assets: Path) -> Iterator[Installation]:
         yield installation
 
 
+def test_it_serves_a_cluster_that_has_only_the_crds(assets: Path) -> None:
+    """With an administrator's kubeconfig and nothing else: it makes the namespace of its Lease."""
+    with Rig(assets) as rig:
+        rig.kubectl("apply", "-k", str(ROOT / "crds"))
+        rig.kubectl("wait", "--for=condition=Established", "crd", "--all")
+        create(rig, node("only", "a"), profile("plain"))
+        with Operator(rig, rig.kubeconfig, "moorage-alone") as operator:
+            operator.wait_logged("leading")
+            create(rig, pod("first", "plain", "100m"))
+            wait_for(rig, "condition=PodScheduled", "pod/first")
+            assert rig.kubectl("get", "lease", "moorage", "-n", NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}").startswith(
+                "moorage-alone"
+            )
+            assert rig.kubectl("get", "controllerrevisions", "-n", NAMESPACE, "-o", "name").count("/plain-") == 1
+            assert operator.terminate() == 0
+
+
 def test_samples_are_placed_as_their_profiles_say(installed: Installation) -> None:
     """BinPack's pods on one node, Spread's on two, soon after `kubectl apply -f manifests/samples`."""
     installed.rig.kubectl("apply", "-f", str(ROOT / "manifests" / "samples"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import importlib.util
+import json
 import logging
 import os
 import secrets
@@ -32,7 +33,7 @@ from moorage.adapters.wall_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps import health
-from moorage.apps.supervising import Parts, Phase, Supervisor
+from moorage.apps.supervising import POLL, Parts, Phase, Supervisor
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
 from moorage.core.objects import Namespace, Node, Pod
@@ -40,10 +41,11 @@ from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.actors import ACTORS, ActorFactory
 from moorage.engine.engine import Engine, Surroundings
 from moorage.handlers.registration import Connection, EmbeddedKopf
-from moorage.ports.errors import EdgeError
+from moorage.ports.errors import Conflict, EdgeError
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import Elector, Feed, Reads, Writes
 from moorage.ports.surroundings import Clock
+from moorage.ports.wire import Call
 
 log = logging.getLogger(__name__)
 
@@ -146,6 +148,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, session: KubeSessio
             server=HttpServer(endpoints, config.serving.bind_address, config.serving.secure_port),
             kopf=kopf,
             background={"watchdog": watchdog.run},
+            prepare=lambda: _home(session, clock, engine, home[0]),
             warm=lambda: _warm(session),
             led=lambda: telemetry.leading(home[1], leader=True),
             close=session.close,
@@ -191,6 +194,20 @@ def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Feed, ...], fence:
         lambda: {feed.resource: feed.age for feed in feeds},
     )
     telemetry.pull("moorage_fenced_writes", "Writes that were not sent since the lease may have run out.", "", lambda: {"": fence.refused})
+
+
+async def _home(session: KubeSession, clock: Clock, engine: Engine, namespace: str) -> None:
+    """Make the namespace of Lease and revisions where it is missing: the manifests bring it, CRDs alone do not."""
+    while not engine.namespaces.synced:
+        await clock.sleep(POLL)
+    if any(known.metadata.name == namespace for known in engine.namespaces.objects.values()):
+        return
+    try:
+        await session.call(Call("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}).encode()))
+    except Conflict:
+        return  # another replica was faster
+    except EdgeError as error:
+        log.error("namespace %s is missing, and without it there is no Lease: kubectl create namespace %s: %s", namespace, namespace, error)
 
 
 async def _warm(session: KubeSession) -> None:

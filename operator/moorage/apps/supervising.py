@@ -99,8 +99,8 @@ class Server(Protocol):
 class Parts:
     """What is supervised.
 
-    ``background`` are further tasks that should run for ever; ``warm`` opens connections ahead of the first bindings; ``led`` is told
-    when this replica leads; ``close`` ends the connections.
+    ``background`` are further tasks that should run for ever; ``prepare`` is done before the lease is asked for; ``warm`` opens
+    connections ahead of the first bindings; ``led`` is told when this replica leads; ``close`` ends the connections.
     """
 
     clock: Clock
@@ -111,6 +111,7 @@ class Parts:
     server: Server
     kopf: Kopf
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
+    prepare: Callable[[], Awaitable[None]]
     warm: Callable[[], Awaitable[None]]
     led: Callable[[], None]
     close: Callable[[], Awaitable[None]]
@@ -173,6 +174,7 @@ class Supervisor:
         """Wait for the lease, decide, and raise when the lease is lost."""
         parts, elector = self._parts, self._parts.elector
         synced = asyncio.create_task(self._first_sync(), name="first sync")
+        await parts.prepare()
         self.phase = Phase.STANDBY
         await elector.acquire()
         self.phase = Phase.CATCHING_UP
