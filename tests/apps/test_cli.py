@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 import yaml
 
 import moorage
+from moorage.api.operator_config import ConfigErrors, load_config
+from moorage.apps.cli import FLAGS, Flag
 from tests.rig.operators import ROOT
 
 HEAVY = ("aiohttp", "kopf", "kubernetes", "numpy", "prometheus_client", "yaml")
@@ -22,6 +25,13 @@ def call(*words: str | Path, environment: dict[str, str] | None = None) -> subpr
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MOORAGE_")}
     command = [sys.executable, "-I", "-m", "moorage", *map(str, words)]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env={**clean, **(environment or {})})
+
+
+@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
+def test_every_flag_sets_a_field(flag: Flag) -> None:
+    """The configuration knows the path, and judges the value; a path that it lacks would be a KeyError."""
+    with contextlib.suppress(ConfigErrors):
+        load_config(None, {}, {flag.field: "7"})
 
 
 def test_help_is_light() -> None:

@@ -148,8 +148,8 @@ def installed(assets: Path) -> Iterator[Installation]:
         yield installation
 
 
-def test_it_serves_a_cluster_that_has_only_the_crds(assets: Path) -> None:
-    """With an administrator's kubeconfig and nothing else: it makes the namespace of its Lease."""
+def test_it_serves_a_cluster_that_has_only_the_crds_and_outlives_the_api_server(assets: Path) -> None:
+    """With an administrator's kubeconfig it makes the namespace of its Lease. A crash of the API server ends nothing."""
     with Rig(assets) as rig:
         rig.kubectl("apply", "-k", str(ROOT / "crds"))
         rig.kubectl("wait", "--for=condition=Established", "crd", "--all")
@@ -162,6 +162,12 @@ def test_it_serves_a_cluster_that_has_only_the_crds(assets: Path) -> None:
                 "moorage-alone"
             )
             assert rig.kubectl("get", "controllerrevisions", "-n", NAMESPACE, "-o", "name").count("/plain-") == 1
+            rig.restart_apiserver(grace=0)
+            rig.kubectl("patch", "sprof", "plain", "--type=merge", "-p", json.dumps({"spec": {"preset": "Spread"}}))
+            create(rig, pod("second", "plain", "100m"))
+            wait_for(rig, "condition=PodScheduled", "pod/second", seconds=60)
+            until(lambda: condition(json.loads(rig.kubectl("get", "sprof", "plain", "-o", "json")), "Active")[0] == "True", "the edit", 60)
+            assert operator.alive
             assert operator.terminate() == 0
 
 

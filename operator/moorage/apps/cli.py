@@ -40,6 +40,11 @@ FLAGS = (
     Flag("--leader-elect-resource-name", "leaderElection.resourceName", "Name of the Lease."),
     Flag("--leader-elect-resource-namespace", "leaderElection.resourceNamespace", "Namespace of the Lease and of stored revisions."),
     Flag("--controller-name", "controllerName", "Serve the SchedulerProfiles that have this controllerName."),
+    Flag(
+        "--pod-max-in-unschedulable-pods-duration",
+        "podMaxInUnschedulablePodsDuration",
+        "A refused pod is tried again after this long, whatever happened, as in 5m.",
+    ),
     Flag("--bind-address", "serving.bindAddress", "Address for health and metrics."),
     Flag("--secure-port", "serving.securePort", "Port for health and metrics; 0 takes any free one."),
     Flag("--logging-format", "logging.format", "text or json."),
