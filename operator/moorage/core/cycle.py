@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from moorage.core.columns.cache import Cache
+from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.blueprint import PASSES, Blueprint
@@ -21,7 +21,7 @@ from moorage.core.framework.profiles import Revision
 from moorage.core.framework.runner import Observer, Runner, Unobserved
 from moorage.core.framework.sampling import Sampler
 from moorage.core.framework.tie_breaking import pick
-from moorage.core.objects import Pod
+from moorage.core.objects import Pod, on_node
 from moorage.core.verdicts import REFUSALS, SUCCESS, Code, Status, fit_error
 
 NO_NODES = "no nodes available to schedule pods"
@@ -115,7 +115,7 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
 def commit(placement: Placement, scheduler: Scheduler) -> Placement | Diagnosis:
     """Assume the pod on its node and let plugins reserve; when one refuses or fails, everything is taken back."""
     pod, revision = placement.pod, placement.revision
-    scheduler.cache.assume(pod, placement.node, pod_requests(pod))
+    scheduler.cache.assume(on_node(pod, placement.node), placement.node, pod_requests(pod))
     if not revision.points[Point.RESERVE]:
         return placement
     reservations: dict[str, Reserved] = {}
@@ -140,7 +140,7 @@ def undo(placement: Placement, cache: Cache) -> None:
         if reserved.undo is not None:
             reserved.undo()
     record = cache.record(placement.pod.metadata.uid)
-    if record is not None and record.pod is placement.pod:
+    if record is not None and record.state is State.ASSUMED and record.node == placement.node:
         cache.forget(placement.pod.metadata.uid)
 
 

@@ -307,6 +307,11 @@ def key(obj: Pod | Node | Namespace | PartialObject) -> str:
     return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
+def on_node(pod: Pod, node: str) -> Pod:
+    """The pod as it will be once it is bound to this node."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+
+
 def priority(pod: Pod) -> int:
     """The pod's priority; unset counts as 0."""
     return pod.spec.priority or 0

@@ -16,7 +16,7 @@ from moorage.core.backlog.entries import Entry
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.framework.profiles import Revision
-from moorage.core.objects import key
+from moorage.core.objects import key, on_node
 from moorage.core.verdicts import REFUSALS, Code
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
@@ -116,7 +116,7 @@ class Loop:
                 self.backlog.requeue(entry, frozenset(), now)
             else:
                 self._refuse(entry, Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message), now - entry.started)
-            self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pod), now)
+            self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, placement.node)), now)
         self.poke()
 
     def _refuse(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:

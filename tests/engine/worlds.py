@@ -1,0 +1,119 @@
+"""What the tests of the engine share: an engine's parts with plain surroundings, and how objects of every kind of harm look."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import msgspec
+
+from moorage.api.resolution import Resolver
+from moorage.core.backlog.backlog import Backlog
+from moorage.core.backlog.entries import Entry
+from moorage.core.columns.cache import Cache
+from moorage.core.cycle import Placement, Scheduler
+from moorage.core.framework.registry import build_registry
+from moorage.core.object_changes import pod_changes
+from moorage.core.objects import Node, PartialObject, Pod
+from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.engine.binding import Binder, Outcome
+from moorage.engine.failures import Failures
+from moorage.engine.intake import Nodes, Pods
+from moorage.engine.loop import Loop
+from moorage.ports.kube import Reads, Unreadable
+from moorage.ports.surroundings import Clock
+from tests.fakes.clocks import ManualClock
+from tests.fakes.kube import InMemoryKube
+from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+
+REGISTRY = build_registry(INTREE)
+RESOLVER = Resolver(REGISTRY, PRESETS)
+_VERSIONS = itertools.count(1)
+
+
+def a_body(name: str, /, *, uid: str = "", generation: int = 1, created: str = "2026-01-01T00:00:00Z", **spec: Any) -> dict[str, Any]:
+    """A SchedulerProfile as the API server has it."""
+    metadata = {"name": name, "uid": uid or f"uid-{name}", "generation": generation, "creationTimestamp": created}
+    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": metadata, "spec": spec}
+
+
+def a_config(name: str, /, *, uid: str = "", generation: int = 1, plugin: str = "NodeResourcesFit", **args: Any) -> dict[str, Any]:
+    """A PluginConfig as the API server has it."""
+    metadata = {"name": name, "uid": uid or f"uid-{name}", "generation": generation}
+    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "PluginConfig", "metadata": metadata, "spec": {"plugin": plugin, "args": args}}
+
+
+def versioned(obj: Any, **metadata: Any) -> Any:
+    """The object with a resourceVersion that no other has, and with this in its metadata."""
+    changed = msgspec.structs.replace(obj.metadata, resource_version=str(next(_VERSIONS)), **metadata)
+    return msgspec.structs.replace(obj, metadata=changed)
+
+
+def on_node(pod: Pod, node: str) -> Pod:
+    """The pod, bound."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+
+
+def unreadable(obj: Pod | Node) -> Unreadable:
+    """The object as a feed hands it over when it could not be decoded."""
+    partial = PartialObject(msgspec.structs.replace(obj.metadata))
+    return Unreadable(partial, obj.spec.node_name if isinstance(obj, Pod) else "", "spec: expected `object`, got `array`")
+
+
+class HeldBinder(Binder):
+    """Binds nothing: a test ends each attempt by ``loop.finish`` as it wants."""
+
+    def __init__(self, reads: Reads, clock: Clock) -> None:
+        super().__init__({}, reads, clock, 64)
+        self.flying: dict[str, tuple[Entry, Placement]] = {}
+
+    def start(self, entry: Entry, placement: Placement) -> None:
+        """Only remember it."""
+        self.flying[entry.uid] = (entry, placement)
+
+    def land(self, uid: str, outcome: Outcome) -> None:
+        """The binding has ended so."""
+        self.finish(*self.flying.pop(uid), outcome)
+
+
+@dataclasses.dataclass
+class Bench:
+    """Intake, backlog and loop without any task: every step is a call. Profile ``test`` is live with the Default preset."""
+
+    kube: InMemoryKube = dataclasses.field(default_factory=InMemoryKube)
+    clock: ManualClock = dataclasses.field(default_factory=ManualClock)
+    events: RecordingEvents = dataclasses.field(default_factory=RecordingEvents)
+    telemetry: CountingTelemetry = dataclasses.field(default_factory=CountingTelemetry)
+    reported: list[str] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.scheduler = Scheduler(Cache())
+        self.backlog = Backlog(PrioritySort().sort_key, pod_changes, self.telemetry.incoming, self._report)
+        self.queued: list[str] = []
+        self.pods = Pods(self.cache, self.backlog, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))
+        self.nodes = Nodes(self.cache, self.backlog, self.clock.boottime)
+        self.failures = Failures(self.kube, self.events, self.clock, self.pods.objects.get)
+        self.binder = HeldBinder(self.kube, self.clock)
+        self.loop = Loop(self.scheduler, self.backlog, self.binder, self.failures)
+        self.loop.connect(self.clock, self.events, self.telemetry, lambda: True)
+        resolution = RESOLVER(a_body("test"), {})
+        self.loop.live["test"] = resolution.revision
+        self.backlog.set_profile("test", resolution.queue_view, self.clock.boottime())
+
+    @property
+    def cache(self) -> Cache:
+        """The scheduler's."""
+        return self.scheduler.cache
+
+    def attempt(self) -> str:
+        """One attempt of whoever's turn it is; returns the pod's name, "" when nobody is ready."""
+        entry = self.backlog.pop(self.clock.boottime())
+        if entry is None:
+            return ""
+        self.loop.attempt(entry)
+        return entry.pod.metadata.name
+
+    def _report(self, plugin: str, pod: Pod, error: Exception) -> None:
+        self.reported.append(f"{plugin}: {pod.metadata.name}: {error}")
