@@ -93,7 +93,7 @@ fields = st.fixed_dictionaries(
         "values": lists(st.sampled_from(NODE_NAMES[:4]), 2, 1),
     }
 )
-terms = st.fixed_dictionaries({"matchExpressions": lists(requirements, 2)}, optional={"matchFields": mostly([], lists(fields, 1))})
+terms = st.fixed_dictionaries({"matchExpressions": lists(requirements, 2)}, optional={"matchFields": mostly([], lists(fields, 2))})
 preferences = st.fixed_dictionaries(
     {
         "weight": st.sampled_from([30, 100, 1, 0]),

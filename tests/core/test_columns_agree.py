@@ -25,7 +25,7 @@ from moorage.core.columns.requests import pod_requests
 from moorage.core.cycle import Diagnosis, Placement, Scheduler, commit, decide, undo
 from moorage.core.framework.blueprint import INFEASIBLE, Blueprint, texts
 from moorage.core.framework.interfaces import Point
-from moorage.core.objects import ContainerImage, Node, NodeSpec, Pod
+from moorage.core.objects import ContainerImage, Node, NodeSpec, Pod, Taint
 from moorage.core.verdicts import Code
 from tests.core.placement_strategies import IMAGES, NODE_NAMES, REVISIONS, node, node_bodies, pod, pod_specs
 from tests.oracle.scheduler import Decision, Profile, Refusal, schedule
@@ -41,6 +41,7 @@ PROFILES = {
 POD_NAMES = [f"p{i}" for i in range(12)]
 SOMEWHERE = [*NODE_NAMES[:6], "elsewhere"]
 PLAIN = {"containers": [{"name": "c"}]}
+WITH_PORT = {"containers": [{"name": "c", "image": "registry.test:5000/ml", "ports": [{"hostPort": 80}]}]}
 
 
 @dataclasses.dataclass
@@ -103,6 +104,7 @@ def check(scheduler: Scheduler, outcome: Placement | Diagnosis, expected: Decisi
         refusal = blueprint.refusal(row)
         assert (refusal[0] if refusal is not None else None) == expected.blame.get(name)
     assert {name for name in row_of if row_of[name] in blueprint.feasible()} == set(expected.feasible)
+    assert blueprint.passing == len(expected.feasible)
     if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
         assert outcome.message == expected.message
         return
@@ -276,21 +278,47 @@ class Events(RuleBasedStateMachine):
 
 def test_columns_agree_with_the_oracle() -> None:
     """Over random events, decision by decision."""
-    run_state_machine_as_test(Events, settings=settings(max_examples=60, stateful_step_count=30, deadline=None))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(Events, settings=settings(max_examples=40, stateful_step_count=30, deadline=None))  # type: ignore[no-untyped-call]
 
 
 # ---- rare events -------------------------------------------------------------------------------------------------------------
 
 
+BARE = {"labels": {"disk": "ssd"}, "spec": {}, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}
+
+
+def join(world: World) -> None:
+    """One more node, which changes what images are worth on all others."""
+    world.put_node(node("joining", BARE))
+
+
 def grow(world: World) -> None:
-    """More nodes than the arrays had room for."""
+    """Many more nodes than the arrays had room for."""
     for i in range(70):
-        world.put_node(node(f"more-{i}", {"labels": {"disk": "ssd"}, "spec": {}, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}))
+        world.put_node(node(f"more-{i}", BARE))
+
+
+def grow_by_one(world: World) -> None:
+    """One more node than the arrays had room for."""
+    for i in range(64 - len(world.nodes)):
+        world.put_node(node(f"more-{i}", BARE))
+    for profile in REVISIONS:
+        world.decide(PLAIN, profile)
+    world.put_node(node("one-too-many", BARE))
+
+
+def soften(world: World) -> None:
+    """Some nodes are as feasible as before and rank differently beside the others."""
+    for name in [*world.nodes][:2]:
+        old = world.nodes[name]
+        world.put_node(msgspec.structs.replace(old, spec=NodeSpec(taints=(*(old.spec.taints or ()), Taint("c", "", "PreferNoSchedule")))))
 
 
 def trade_rows(world: World) -> None:
     """Nodes go and others get their rows, in another order."""
     gone = [*world.nodes][1:6]
+    for name in gone:
+        world.observe(pod(f"on-{name}", WITH_PORT, name))
     left = {name: world.nodes[name] for name in gone}
     for name in gone:
         world.remove_node(name)
@@ -307,7 +335,7 @@ def change_all(world: World) -> None:
 def cut_logs(world: World) -> None:
     """A pod comes, and then so many come and go that the logs no longer hold the first."""
     first, second, *_, last = world.nodes
-    world.observe(pod("early", {"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, second))
+    world.observe(pod("early", WITH_PORT, second))
     for i in range(4200):
         world.observe(pod("busy", PLAIN, first if i % 2 else last))
         world.remove("uid-busy")
@@ -324,27 +352,38 @@ def widen(world: World) -> None:
 
 
 def retag(world: World) -> None:
-    """Images come and go, which changes what they are worth on every node."""
-    for i, name in enumerate([*world.nodes]):
+    """Two nodes trade images, which changes what these are worth on every node."""
+    for name, images in zip(
+        [*world.nodes][:2], ((ContainerImage(tuple(IMAGES)[2:], IMAGES["registry.test:5000/ml:latest"]),), ()), strict=True
+    ):
         old = world.nodes[name]
-        images = (ContainerImage((image,), IMAGES[image]),) if (image := [*IMAGES][i % 3]) else ()
-        world.put_node(msgspec.structs.replace(old, status=msgspec.structs.replace(old.status, images=images[: i % 2])))
+        world.put_node(msgspec.structs.replace(old, status=msgspec.structs.replace(old.status, images=images)))
 
 
-DISTURBANCES = [grow, trade_rows, change_all, cut_logs, widen, retag]
-
-
-@pytest.mark.parametrize("disturb", DISTURBANCES, ids=lambda disturb: disturb.__name__)
-@given(bodies=st.lists(node_bodies, min_size=8, max_size=8), drawn=st.lists(pod_specs, min_size=2, max_size=2))
-@settings(max_examples=12, deadline=None)
-def test_columns_agree_after(disturb: Callable[[World], None], bodies: list[dict[str, Any]], drawn: list[dict[str, Any]]) -> None:
-    """Decisions before and after something rare, and once more when little has changed since."""
+def decide_around(disturb: Callable[[World], None], bodies: list[dict[str, Any]], specs: list[dict[str, Any]]) -> None:
+    """Decisions before and after something, and once more when little has changed since."""
     world = World()
     for name, body in zip(NODE_NAMES, bodies, strict=False):
         world.put_node(node(name, body))
     for change in (lambda _: None, disturb, lambda world: world.observe(pod("one", PLAIN, next(iter(world.nodes))))):
         change(world)
-        for spec in [PLAIN, *drawn]:
+        for spec in specs:
             for profile in REVISIONS:
                 world.decide(spec, profile)
     check_table(world)
+
+
+@pytest.mark.parametrize("disturb", [join, soften, trade_rows, change_all, cut_logs, widen, retag], ids=lambda disturb: disturb.__name__)
+@given(bodies=st.lists(node_bodies, min_size=8, max_size=8), drawn=pod_specs)
+@settings(max_examples=8, deadline=None)
+def test_columns_agree_after(disturb: Callable[[World], None], bodies: list[dict[str, Any]], drawn: dict[str, Any]) -> None:
+    """What happens seldom leaves no column behind."""
+    decide_around(disturb, bodies, [PLAIN, WITH_PORT, drawn])
+
+
+@pytest.mark.parametrize("disturb", [grow, grow_by_one], ids=lambda disturb: disturb.__name__)
+@given(bodies=st.lists(node_bodies, min_size=4, max_size=4))
+@settings(max_examples=2, deadline=None)
+def test_columns_agree_after_growth(disturb: Callable[[World], None], bodies: list[dict[str, Any]]) -> None:
+    """Arrays that had to be enlarged hold what they held, and the new rows too. Few examples: the oracle is slow on many nodes."""
+    decide_around(disturb, bodies, [PLAIN, WITH_PORT])
