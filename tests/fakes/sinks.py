@@ -57,12 +57,6 @@ class NullTelemetry:
     def loop_lag(self, seconds: float) -> None:
         """Nothing."""
 
-    def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """Nothing."""
-
-    def preemption(self, victims: int) -> None:
-        """Nothing."""
-
     def gated(self, counts: Mapping[str, int]) -> None:
         """Nothing."""
 

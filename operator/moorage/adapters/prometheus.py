@@ -97,14 +97,6 @@ class PrometheusTelemetry:
             "status",
             "profile",
         )
-        self._plugin_seconds = self._histogram(
-            "scheduler_plugin_execution_duration_seconds",
-            "One plugin at one extension point, in sampled cycles.",
-            exponential(0.00001, 1.5, 20),
-            "plugin",
-            "extension_point",
-            "status",
-        )
         self._sli_seconds = self._histogram(
             "scheduler_pod_scheduling_sli_duration_seconds",
             "From the first queueing to the binding, time gated left out, by attempts.",
@@ -118,8 +110,6 @@ class PrometheusTelemetry:
         self._pending = self._gauge("scheduler_pending_pods", "Pods that wait, by queue (active, backoff, unschedulable, gated).", "queue")
         self._cache_size = self._gauge("scheduler_cache_size", "Nodes, pods and assumed pods in the cache.", "type")
         self._unschedulable = self._gauge("scheduler_unschedulable_pods", "Waiting pods that a plugin refused.", "plugin", "profile")
-        self._preemptions = self._counter("scheduler_preemption_attempts_total", "Attempts to preempt.")()
-        self._victims = self._histogram("scheduler_preemption_victims", "Victims of a preemption.", exponential(1, 2, 7))()
         self._leading = self._gauge("leader_election_master_status", "1 if this replica leads, 0 if not.", "name")
         self._requests = self._counter(
             "rest_client_requests_total", "Requests to the API server, by code, method and host.", "code", "method", "host"
@@ -165,10 +155,6 @@ class PrometheusTelemetry:
         """All plugins of an extension point ran."""
         self._point_seconds(point, status, profile).observe(seconds)
 
-    def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """One plugin ran."""
-        self._plugin_seconds(plugin, point, status).observe(seconds)
-
     def bound(self, attempts: int, sli_seconds: float) -> None:
         """A pod was bound."""
         self._pod_attempts.observe(attempts)
@@ -196,12 +182,6 @@ class PrometheusTelemetry:
         self._gated.forget()
         for gate, count in counts.items():
             self._gated(gate).set(count)
-
-    def preemption(self, victims: int) -> None:
-        """A preemption attempt."""
-        self._preemptions.inc()
-        if victims:
-            self._victims.observe(victims)
 
     def swap(self, profile: str, result: str, seconds: float) -> None:
         """A revision was swapped in or refused."""

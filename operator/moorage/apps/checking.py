@@ -77,7 +77,7 @@ def check(paths: Sequence[Path]) -> Report:
     if not ours and not faults:
         return Report((f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}",), 2)
     others = f", {len(found) - len(ours)} of other kinds passed over" if len(found) > len(ours) else ""
-    summary = f"{len(ours)} objects checked{others}: {len(faults) or 'no'} {'error' if len(faults) == 1 else 'errors'}"
+    summary = f"{_counted(len(ours), 'object')} checked{others}: {_counted(len(faults), 'error')}"
     return Report((*faults, summary), 1 if faults else 0)
 
 
@@ -127,3 +127,7 @@ def _outside(document: Document) -> str | None:
     if document.kind not in (PROFILE, CONFIG):
         return f"kind: {document.kind!r}: {API_VERSION} has the kinds {PROFILE} and {CONFIG}"
     return None if document.name else "metadata.name: Required value"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"

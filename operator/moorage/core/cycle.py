@@ -80,7 +80,7 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
     observer.begin(Point.FILTER)
     blueprint.refresh_filters(snapshot)
     verdict = blueprint.verdict[1]
-    observer.end(Point.FILTER, verdict.code.value)
+    observer.end(Point.FILTER, verdict.code.value, revision.scheduler_name)
     if verdict.code is Code.ERROR:
         return Diagnosis(pod, revision, Code.ERROR, verdict.message)
 
@@ -101,7 +101,7 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
     # 5. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
     observer.begin(Point.SCORE)
     status = blueprint.refresh_scores(snapshot)
-    observer.end(Point.SCORE, status.code.value)
+    observer.end(Point.SCORE, status.code.value, revision.scheduler_name)
     if status.code is not Code.SUCCESS:
         return Diagnosis(pod, revision, Code.ERROR, status.message)
     totals = blueprint.totals if sample is None else blueprint.totals_among(sample)

@@ -164,7 +164,7 @@ class Engine:
             if now >= self._claims_due:
                 self._claims_due = now + CLAIMS_EVERY
                 self.swapper.review_claims()
-            self.reporter.gauges(self.backlog, self.scheduler.cache)
+            self.reporter.gauges(self.backlog, self.scheduler.cache, self.swapper.records.values())
             due = self.backlog.next_deadline(now)
             await self._around.clock.sleep(TICK if due is None else min(max(due - now, 0.01), TICK))
 

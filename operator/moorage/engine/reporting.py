@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
 from moorage.core.framework.interfaces import Point
+from moorage.engine.profiles import ProfileRecord
 from moorage.ports.surroundings import Clock, Telemetry
 
 log = logging.getLogger(__name__)
@@ -32,11 +34,11 @@ class Reporter:
         """An extension point's plugins start."""
         self._began = self._clock.boottime()
 
-    def end(self, point: Point, status: str) -> None:
+    def end(self, point: Point, status: str, profile: str) -> None:
         """They are done."""
-        self._telemetry.extension_point(point.label, status, "", self._clock.boottime() - self._began)
+        self._telemetry.extension_point(point.label, status, profile, self._clock.boottime() - self._began)
 
-    def gauges(self, backlog: Backlog, cache: Cache) -> None:
+    def gauges(self, backlog: Backlog, cache: Cache, records: Iterable[ProfileRecord]) -> None:
         """Sizes, once a second."""
         now = self._clock.boottime()
         if now < self._gauged_at + GAUGES_EVERY:
@@ -44,6 +46,11 @@ class Reporter:
         self._gauged_at = now
         total = backlog.totals()
         pending = {"active": total.active, "backoff": total.backoff, "unschedulable": total.unschedulable, "gated": total.gated}
+        self._telemetry.unschedulable((plugin, profile, count) for profile, plugin, count in backlog.refusals())
+        self._telemetry.gated(backlog.gates())
+        for record in records:
+            active = record.active.revision.id if record.active is not None else ""
+            self._telemetry.revisions(record.name, active, len(record.superseded))
         self._telemetry.sizes(pending, {"nodes": len(cache.nodes), "pods": len(cache), "assumed_pods": cache.assumed})
 
     async def watch_lag(self) -> None:

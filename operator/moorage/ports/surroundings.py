@@ -86,12 +86,6 @@ class Telemetry(Protocol):
     def loop_lag(self, seconds: float) -> None:
         """How late the event loop was."""
 
-    def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """One plugin ran at one extension point (sampled: recorded in a tenth of the cycles only)."""
-
-    def preemption(self, victims: int) -> None:
-        """A preemption attempt chose so many victims; 0 when it found none."""
-
     def gated(self, counts: Mapping[str, int]) -> None:
         """Gated pods by the name of the gate."""
 

@@ -292,6 +292,13 @@ class Backlog:
         """(scheduler name, plugin, how many unschedulable pods it refused), for those that refused any."""
         return self._unschedulable.blocking()
 
+    def gates(self) -> dict[str, int]:
+        """How many pods each preEnqueue plugin gates."""
+        counts: dict[str, int] = {}
+        for _, plugin, count in self._gated.blocking():
+            counts[plugin] = counts.get(plugin, 0) + count
+        return counts
+
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
     def _admit(self, entry: Entry, event: str, now: float) -> bool:

@@ -34,8 +34,8 @@ class Observer(Protocol):
     def begin(self, point: Point) -> None:
         """They start."""
 
-    def end(self, point: Point, status: str) -> None:
-        """They are done, with this code's name."""
+    def end(self, point: Point, status: str, profile: str) -> None:
+        """They are done for a pod of this profile, with this code's name."""
 
 
 class Unobserved:
@@ -44,7 +44,7 @@ class Unobserved:
     def begin(self, point: Point) -> None:
         """Nothing."""
 
-    def end(self, point: Point, status: str) -> None:
+    def end(self, point: Point, status: str, profile: str) -> None:
         """Nothing."""
 
 
