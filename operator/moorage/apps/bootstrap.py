@@ -203,7 +203,7 @@ async def _home(session: KubeSession, clock: Clock, engine: Engine, namespace: s
     if any(known.metadata.name == namespace for known in engine.namespaces.objects.values()):
         return
     try:
-        pass
+        await session.call(Call("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}).encode()))
     except Conflict:
         return  # another replica was faster
     except EdgeError as error:
