@@ -320,16 +320,16 @@ def test_the_loop_is_never_held_long() -> None:
         async def heartbeat() -> None:
             nonlocal worst
             while True:
-                before = time.perf_counter()
+                before = time.thread_time()
                 await asyncio.sleep(0)
-                worst = max(worst, time.perf_counter() - before)
+                worst = max(worst, time.thread_time() - before)
 
         async with feeding(pages, [streams(burst, 1.0)]) as (_, sink, _server):
             beating = asyncio.create_task(heartbeat())
             await sink.until("put p499 20099")
             beating.cancel()
-        # The server shares this loop: one of its own steps (encoding a page) may come between two slices.
-        assert worst < 0.04
+        # CPU time, as the machine may be busy with something else. The server shares this loop: a step of its own may come in between.
+        assert worst < 0.012
 
     run(scenario)
 

@@ -48,7 +48,7 @@ class ManualClock:
             if not woken.done():
                 woken.set_result(None)
             await settle()
-        self._boottime = end
+        self._boottime = max(self._boottime, end)
         await settle()
 
     def jump(self, seconds: float) -> None:

@@ -46,9 +46,9 @@ class HttpServer:
             app.router.add_get(f"/{path}", handler)
             app.router.add_get(f"/{path}/{{check}}", handler)
         app.router.add_get("/metrics", self._metrics)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._address, self._port, shutdown_timeout=1.0)
+        site = web.TCPSite(self._runner, self._address, self._port)
         await site.start()
         return int(self._runner.addresses[0][1])
 

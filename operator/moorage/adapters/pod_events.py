@@ -78,6 +78,8 @@ class EventSender:
         self._series: collections.OrderedDict[Any, _Series] = collections.OrderedDict()
         self._buckets: collections.OrderedDict[tuple[str, str], _Bucket] = collections.OrderedDict()
         self._last_stamp = 0
+        self._unsent = 0
+        """Queued or being sent."""
         self.dropped = 0
         """Events that did not fit into the queue."""
 
@@ -108,7 +110,7 @@ class EventSender:
             async with asyncio.timeout(seconds):
                 await self._queue.join()
         except TimeoutError:
-            log.warning("%d events were not sent before the end", self._queue.qsize())
+            log.warning("%d events were not sent before the end", self._unsent)
 
     # ---- what to send --------------------------------------------------------------------------------------------------
 
@@ -157,6 +159,7 @@ class EventSender:
                 log.warning("the queue of events is full, %d were not sent so far", self.dropped)
         else:
             series.busy = True
+            self._unsent += 1
 
     def _name(self, regarding: str, now: datetime.datetime) -> str:
         """``<object>.<hex nanoseconds>``, never the same twice."""
@@ -174,6 +177,7 @@ class EventSender:
                 await self._send(series)
             finally:
                 series.busy = False
+                self._unsent -= 1
                 self._queue.task_done()
             if series.count > series.sent > 0:
                 self._submit(series)

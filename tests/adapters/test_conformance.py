@@ -1,0 +1,62 @@
+"""Adapters and fakes have exactly the methods of the ports that they stand for, with the same parameters."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from moorage.adapters import (
+    kube_leases,
+    kube_reads,
+    kube_session,
+    kube_watch,
+    kube_writes,
+    lease,
+    pod_events,
+    prometheus,
+    replica_leases,
+    wall_clock,
+)
+from moorage.ports import kube, leases, surroundings, wire
+from tests.fakes import clocks, sinks
+from tests.fakes import kube as fake_kube
+
+PAIRS = [
+    (wire.Session, kube_session.KubeSession),
+    (wire.Session, fake_kube.ScriptedHttp),
+    (kube.Feed, kube_watch.KubeFeed),
+    (kube.Feed, fake_kube.ScriptedFeed),
+    (kube.Writes, kube_writes.KubeWrites),
+    (kube.Writes, fake_kube.InMemoryKube),
+    (kube.Reads, kube_reads.KubeReads),
+    (kube.Reads, fake_kube.InMemoryKube),
+    (kube.Announcer, replica_leases.ReplicaLeases),
+    (kube.Announcer, fake_kube.InMemoryKube),
+    (kube.Elector, lease.LeaseElector),
+    (kube.Elector, lease.NoElection),
+    (leases.LeaseStore, kube_leases.KubeLease),
+    (surroundings.Clock, wall_clock.SystemClock),
+    (surroundings.Clock, clocks.ManualClock),
+    (surroundings.EventSink, pod_events.EventSender),
+    (surroundings.EventSink, sinks.RecordingEvents),
+    (surroundings.Telemetry, prometheus.PrometheusTelemetry),
+    (surroundings.Telemetry, sinks.NullTelemetry),
+]
+
+
+@pytest.mark.parametrize(("port", "made"), PAIRS, ids=lambda cls: cls.__name__)
+def test_same_methods_same_parameters(port: type[Any], made: type[Any]) -> None:
+    """A method that was added to a port, or whose parameters changed, is missed here first."""
+    for name, wanted in vars(port).items():
+        if name.startswith("_"):
+            continue
+        found = getattr(made, name, None)
+        if isinstance(wanted, property):
+            # A fake may hold a plain attribute.
+            assert isinstance(found, property) or name in inspect.getsource(made), name
+            continue
+        assert found is not None, f"{made.__name__} lacks {name}"
+        assert list(inspect.signature(found).parameters) == list(inspect.signature(wanted).parameters), name
+        assert inspect.iscoroutinefunction(found) == inspect.iscoroutinefunction(wanted), name

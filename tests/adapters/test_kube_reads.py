@@ -1,0 +1,176 @@
+"""Reads and announcements: what they ask, and what they make of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from moorage.adapters.kube_reads import DEAD_SECONDS, LIVE_SECONDS, KubeReads
+from moorage.adapters.replica_leases import ReplicaLeases
+from moorage.ports.errors import Conflict, NotFound, Retryable
+from moorage.ports.kube import PodRef, Replica, Revision
+from moorage.ports.names import replica_lease
+from tests.fakes.clocks import ManualClock
+from tests.fakes.kube import ScriptedHttp
+
+POD = PodRef("ns", "web-1", "uid-1")
+
+
+def reads() -> tuple[ScriptedHttp, ManualClock, KubeReads]:
+    """Reads over a script."""
+    http, clock = ScriptedHttp(), ManualClock()
+    return http, clock, KubeReads(http, clock, "sys", "moorage")
+
+
+@pytest.mark.parametrize(
+    ("answer", "want"),
+    [
+        ({"metadata": {"uid": "uid-1"}, "spec": {"nodeName": "n1"}}, "n1"),
+        ({"metadata": {"uid": "uid-1"}, "spec": {"containers": "broken"}}, ""),
+        ({"metadata": {"uid": "other"}, "spec": {"nodeName": "n1"}}, None),
+        (NotFound("GET", 404), None),
+    ],
+    ids=["bound", "waiting", "namesake", "gone"],
+)
+def test_pod_node(answer: Any, want: str | None) -> None:
+    """The node of the pod with this UID; whatever else is broken in it does not matter."""
+    http, _, kube = reads()
+    http.answers.append(answer if isinstance(answer, Exception) else json.dumps(answer).encode())
+    assert asyncio.run(kube.pod_node(POD)) == want
+    assert http.calls[0].path == "/api/v1/namespaces/ns/pods/web-1"
+
+
+def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:
+    """By profile and number; the name of the profile is the annotation's, as the label may be shortened."""
+
+    def stored(name: str, profile: str, number: int) -> dict[str, Any]:
+        metadata = {"name": name, "labels": {"moorage.dev/profile": "cut"}, "annotations": {"moorage.dev/profile": profile}}
+        return {"metadata": metadata, "revision": number, "data": {"n": number}}
+
+    http, _, kube = reads()
+    items = [stored("b-2", "b", 2), stored("a-9", "a", 9), stored("b-1", "b", 1)]
+    http.answers.append(json.dumps({"items": items}).encode())
+    assert asyncio.run(kube.revisions()) == [
+        Revision("a-9", "a", 9, {"n": 9}),
+        Revision("b-1", "b", 1, {"n": 1}),
+        Revision("b-2", "b", 2, {"n": 2}),
+    ]
+    assert http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions?labelSelector=moorage.dev%2Fprofile"
+
+
+def leases(**renewed: str) -> bytes:
+    """A list of replicas' Leases: identity -> renewTime."""
+    items = [
+        {
+            "metadata": {"name": "x", "annotations": {"moorage.dev/revisions": '{"p": "r1"}'}},
+            "spec": {"holderIdentity": who, "renewTime": at},
+        }
+        for who, at in renewed.items()
+    ]
+    return json.dumps({"items": items}).encode()
+
+
+def test_replicas_live_while_their_leases_change() -> None:
+    """Live as long as the Lease changes by our own clock; then not shown, and after long enough dead; other clocks never count."""
+    http, clock, kube = reads()
+
+    def look(answer: bytes) -> list[str]:
+        http.answers.append(answer)
+        return [replica.identity for replica in asyncio.run(kube.replicas())]
+
+    assert look(leases(b="1999", a="2050")) == ["a", "b"]
+    clock.jump(LIVE_SECONDS - 1)
+    assert look(leases(b="1999", a="2051")) == ["a", "b"]
+    clock.jump(2)
+    assert look(leases(b="1999", a="2051")) == ["a"]
+    assert asyncio.run(kube.dead_replicas()) == []
+    clock.jump(DEAD_SECONDS)
+    assert look(leases(b="1999", a="2052")) == ["a"]
+    assert asyncio.run(kube.dead_replicas()) == ["b"]
+    assert look(leases(a="2053")) == ["a"]
+    assert asyncio.run(kube.dead_replicas()) == []
+    assert "labelSelector=moorage.dev%2Finstallation%3Dmoorage" in http.calls[0].path
+
+
+def test_replicas_say_their_revisions() -> None:
+    """The annotation is a map; one that is none counts as empty."""
+    http, _, kube = reads()
+    good = json.loads(leases(a="1"))
+    bad = json.loads(leases(b="1"))
+    bad["items"][0]["metadata"]["annotations"]["moorage.dev/revisions"] = "[1]"
+    http.answers.append(json.dumps({"items": [*bad["items"], *good["items"]]}).encode())
+    assert asyncio.run(kube.replicas()) == [Replica("a", {"p": "r1"}), Replica("b", {})]
+
+
+def test_a_foreign_lease_counts_while_it_changes() -> None:
+    """Held and changed within its own duration; released, absent or unchanged for longer it does not count."""
+    http, clock, kube = reads()
+
+    def look(holder: str | None, renewed: str) -> bool:
+        spec = {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15}
+        http.answers.append(json.dumps({"metadata": {}, "spec": spec}).encode())
+        return asyncio.run(kube.lease_renewed("kube-system", "kube-scheduler"))
+
+    assert look("k", "1")
+    clock.jump(14)
+    assert look("k", "1")
+    clock.jump(2)
+    assert not look("k", "1")
+    assert look("k", "2")
+    assert not look("", "3")
+    http.answers.append(NotFound("GET", 404))
+    assert not asyncio.run(kube.lease_renewed("kube-system", "kube-scheduler"))
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_allowed_asks_for_the_subresource(allowed: bool) -> None:
+    """pods/binding is resource pods, subresource binding."""
+    http, _, kube = reads()
+    http.answers.append(json.dumps({"status": {"allowed": allowed}}).encode())
+    assert asyncio.run(kube.allowed("create", "", "pods/binding")) is allowed
+    spec = json.loads(http.calls[0].body)["spec"]
+    assert spec["resourceAttributes"] == {"verb": "create", "group": "", "resource": "pods", "subresource": "binding"}
+
+
+def test_an_answer_that_cannot_be_read_is_retryable() -> None:
+    """A proxy's HTML is asked for again."""
+    http, _, kube = reads()
+    http.answers.append(b"<html>")
+    with pytest.raises(Retryable, match="cannot be read"):
+        asyncio.run(kube.pod_node(POD))
+
+
+def announcer() -> tuple[ScriptedHttp, ReplicaLeases]:
+    """An announcer over a script."""
+    http = ScriptedHttp()
+    return http, ReplicaLeases(http, ManualClock(), "sys", "moorage")
+
+
+def test_announcing_patches_or_creates() -> None:
+    """The own Lease is patched, and created where there is none; it is labelled, and says the revisions."""
+    http, leases_ = announcer()
+    http.answers.extend([NotFound("PATCH", 404), b"{}", b"{}"])
+    asyncio.run(leases_.announce("host_1", {"b": "2", "a": "1"}))
+    asyncio.run(leases_.announce("host_1", {"a": "1"}))
+    name = replica_lease("moorage", "host_1")
+    path = "/apis/coordination.k8s.io/v1/namespaces/sys/leases"
+    assert [(call.method, call.path) for call in http.calls] == [("PATCH", f"{path}/{name}"), ("POST", path), ("PATCH", f"{path}/{name}")]
+    body = json.loads(http.calls[1].body)
+    assert body["metadata"] == {
+        "name": name,
+        "labels": {"moorage.dev/installation": "moorage"},
+        "annotations": {"moorage.dev/revisions": '{"a":"1","b":"2"}'},
+    }
+    assert body["spec"] == {"holderIdentity": "host_1", "leaseDurationSeconds": 60, "renewTime": "2026-01-02T03:04:05.000000Z"}
+
+
+@pytest.mark.parametrize("answer", [b"{}", NotFound("DELETE", 404), Conflict("DELETE", 409)], ids=["there", "gone", "going"])
+def test_withdrawing_twice_is_fine(answer: bytes | Exception) -> None:
+    """The own Lease goes, or is gone already."""
+    http, leases_ = announcer()
+    http.answers.append(answer)
+    asyncio.run(leases_.withdraw("host_1"))
+    assert http.calls[0].method == "DELETE"

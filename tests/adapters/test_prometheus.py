@@ -1,0 +1,140 @@
+"""Metrics: kube-scheduler's names, labels and buckets; what each call of the port moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from moorage.adapters.prometheus import PrometheusTelemetry, exponential
+from moorage.ports.surroundings import Telemetry
+
+
+def samples(telemetry: PrometheusTelemetry) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """What /metrics says, parsed."""
+    text = telemetry.render().decode()
+    return {(s.name, frozenset(s.labels.items())): s.value for family in text_string_to_metric_families(text) for s in family.samples}
+
+
+def value(telemetry: PrometheusTelemetry, name: str, /, **labels: str) -> float | None:
+    """One sample, None when there is none."""
+    return samples(telemetry).get((name, frozenset(labels.items())))
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "first", "last", "count"),
+    [
+        ("scheduler_scheduling_attempt_duration_seconds", {"result": "scheduled", "profile": "p"}, 0.001, 16.384, 15),
+        ("scheduler_scheduling_algorithm_duration_seconds", {}, 0.001, 16.384, 15),
+        (
+            "scheduler_framework_extension_point_duration_seconds",
+            {"extension_point": "Filter", "status": "Success", "profile": "p"},
+            0.0001,
+            0.2048,
+            12,
+        ),
+        ("scheduler_pod_scheduling_sli_duration_seconds", {"attempts": "1"}, 0.01, 5242.88, 20),
+        ("scheduler_pod_scheduling_attempts", {}, 1, 16, 5),
+    ],
+)
+def test_histograms_have_kube_schedulers_buckets(name: str, labels: dict[str, str], first: float, last: float, count: int) -> None:
+    """Names, labels and bounds are those of kube-scheduler 1.36."""
+    telemetry = PrometheusTelemetry()
+    telemetry.attempt("scheduled", "p", 0.01)
+    telemetry.algorithm(0.001)
+    telemetry.extension_point("Filter", "Success", "p", 0.001)
+    telemetry.bound(1, 0.1)
+    found = [dict(key) for n, key in samples(telemetry) if n == f"{name}_bucket"]
+    bounds = sorted(float(found_labels.pop("le")) for found_labels in found)
+    assert all(found_labels == labels for found_labels in found)
+    assert bounds[:-1] == pytest.approx(exponential(first, bounds[1] / bounds[0], count))
+    assert (bounds[0], bounds[-2]) == pytest.approx((first, last), rel=1e-4)
+
+
+def test_a_day_in_the_life() -> None:
+    """Each call moves its metric."""
+    t = PrometheusTelemetry()
+    t.host = "api:6443"
+    t.attempt("unschedulable", "p", 0.01)
+    t.bound(3, 0.5)
+    t.bound(40, 90.0)
+    t.incoming("active", "PodAdd")
+    t.sizes({"active": 1, "gated": 2}, {"nodes": 5, "assumed_pods": 6})
+    t.leading("moorage", True)
+    t.loop_lag(0.02)
+    t.event("dropped")
+    t.request("POST", "201", 0.004)
+    for want, name, labels in [
+        (1, "scheduler_schedule_attempts_total", {"result": "unschedulable", "profile": "p"}),
+        (1, "scheduler_pod_scheduling_sli_duration_seconds_count", {"attempts": "3"}),
+        (1, "scheduler_pod_scheduling_sli_duration_seconds_count", {"attempts": "15+"}),
+        (2, "scheduler_pod_scheduling_attempts_count", {}),
+        (1, "scheduler_queue_incoming_pods_total", {"queue": "active", "event": "PodAdd"}),
+        (2, "scheduler_pending_pods", {"queue": "gated"}),
+        (6, "scheduler_cache_size", {"type": "assumed_pods"}),
+        (1, "leader_election_master_status", {"name": "moorage"}),
+        (1, "moorage_loop_lag_seconds_count", {}),
+        (1, "moorage_events_total", {"result": "dropped"}),
+        (1, "rest_client_requests_total", {"code": "201", "method": "POST", "host": "api:6443"}),
+        (1, "rest_client_request_duration_seconds_count", {"verb": "POST", "host": "api:6443"}),
+    ]:
+        assert value(t, name, **labels) == want, name
+
+
+def test_gauges_forget_what_is_gone() -> None:
+    """A plugin, gate or revision that is no longer reported has no sample left."""
+    t = PrometheusTelemetry()
+    t.unschedulable([("NodeAffinity", "p", 3), ("NodePorts", "p", 1)])
+    t.unschedulable([("NodePorts", "p", 2)])
+    assert value(t, "scheduler_unschedulable_pods", plugin="NodeAffinity", profile="p") is None
+    assert value(t, "scheduler_unschedulable_pods", plugin="NodePorts", profile="p") == 2
+    t.gated({"a": 1})
+    t.gated({"b": 1})
+    assert value(t, "moorage_gated_pods", gate="a") is None and value(t, "moorage_gated_pods", gate="b") == 1
+    t.revisions("p", "r1", 0)
+    t.revisions("q", "r9", 0)
+    t.revisions("p", "r2", 1)
+    assert value(t, "moorage_profile_revision_info", profile="p", revision="r1") is None
+    assert value(t, "moorage_profile_revision_info", profile="p", revision="r2") == 1
+    assert value(t, "moorage_profile_revision_info", profile="q", revision="r9") == 1
+    assert value(t, "moorage_superseded_revisions", profile="p") == 1
+    t.revisions("q", "", 0)
+    assert value(t, "moorage_profile_revision_info", profile="q", revision="r9") is None
+
+
+def test_refused_swaps_have_no_duration() -> None:
+    """A refusal counts, but only a swap has a critical section."""
+    t = PrometheusTelemetry()
+    t.swap("p", "refused", 0.0)
+    t.swap("p", "swapped", 0.002)
+    assert value(t, "moorage_swaps_total", profile="p", result="refused") == 1
+    assert value(t, "moorage_swap_duration_seconds_count") == 1
+
+
+def test_pulled_gauges_are_read_at_the_scrape() -> None:
+    """Nothing is pushed: the number is read when it is asked for, labelled or not."""
+    t = PrometheusTelemetry()
+    ages: dict[str, float] = {"pods": 1.0}
+    t.pull("moorage_watch_age_seconds", "Age.", "resource", lambda: ages)
+    t.pull("moorage_fenced_writes", "Refused.", "", lambda: {"": 7.0})
+    ages["nodes"] = 4.0
+    assert value(t, "moorage_watch_age_seconds", resource="nodes") == 4
+    assert value(t, "moorage_fenced_writes") == 7
+
+
+def test_two_registries_do_not_meet() -> None:
+    """Two instances in one process count apart, with the process' own metrics in each, and no _created noise."""
+    one, other = PrometheusTelemetry(), PrometheusTelemetry()
+    one.event("sent")
+    assert value(one, "moorage_events_total", result="sent") == 1
+    assert value(other, "moorage_events_total", result="sent") is None
+    assert value(one, "process_resident_memory_bytes")
+    assert b"_created" not in one.render()
+
+
+def test_it_is_a_telemetry() -> None:
+    """The adapter has the port's shape."""
+    telemetry: Telemetry = PrometheusTelemetry()
+    wanted: set[Any] = {name for name in vars(Telemetry) if not name.startswith("_")}
+    assert wanted <= set(dir(telemetry))
