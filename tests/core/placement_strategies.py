@@ -16,10 +16,10 @@ from moorage.core.plugins.node_resources_balanced import NodeResourcesBalancedAl
 from moorage.core.plugins.node_resources_fit import (
     NodeResourcesFitArgs,
     RequestedToCapacityRatio,
-    ResourceSpec,
     ScoringStrategy,
     UtilizationShapePoint,
 )
+from moorage.core.resource_scoring import ResourceSpec
 
 NODE_NAMES = [f"n{i}" for i in range(10)]
 IMAGES = {"web:latest": 90 * 2**20, "db:v1": 700 * 2**20, "registry.test:5000/ml:latest": 3000 * 2**20}

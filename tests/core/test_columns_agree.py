@@ -170,8 +170,8 @@ def facts_of(table: NodeTable, row: int) -> dict[str, Any]:
 def anew(world: World) -> Cache:
     """The same cluster, told to another cache from the beginning."""
     cache = Cache()
-    for one in world.nodes.values():
-        cache.put_node(one)
+    for known in world.nodes.values():
+        cache.put_node(known)
     for one, where in world.pods.values():
         cache.assume(one, where, pod_requests(one))
     return cache
@@ -278,7 +278,7 @@ class Events(RuleBasedStateMachine):
 
 def test_columns_agree_with_the_oracle() -> None:
     """Over random events, decision by decision."""
-    run_state_machine_as_test(Events, settings=settings(max_examples=40, stateful_step_count=30, deadline=None))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(Events, settings=settings(max_examples=40, stateful_step_count=30, deadline=None))
 
 
 # ---- rare events -------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 from moorage.core.objects import Node, NodeAffinity, NodeSelectorTerm, Pod, Requirement
-from moorage.core.plugins.node_affinity import AddedRequirement, AddedTerm, NodeAffinityArgs
+from moorage.core.plugins.node_affinity import AddedAffinity, AddedRequirement, AddedTerm, NodeAffinityArgs
 
 AnyRequirement = Requirement | AddedRequirement
 AnyTerm = NodeSelectorTerm | AddedTerm
@@ -86,7 +86,7 @@ def wanted(pod: Pod, node: Node) -> bool:
 
 def allowed(args: NodeAffinityArgs, node: Node) -> bool:
     """Whether pods can be on the node by the administrator's wish."""
-    required = args.added_affinity and args.added_affinity.required_during_scheduling_ignored_during_execution
+    required = (args.added_affinity or AddedAffinity()).required_during_scheduling_ignored_during_execution
     return required is None or any(term_matches(term, node) for term in required.node_selector_terms)
 
 
@@ -105,12 +105,14 @@ def named(pod: Pod) -> set[str] | None:
 
 def prefers(pod: Pod, args: NodeAffinityArgs) -> bool:
     """Whether there is any preference to rank nodes by."""
-    added = args.added_affinity and args.added_affinity.preferred_during_scheduling_ignored_during_execution
+    added = (args.added_affinity or AddedAffinity()).preferred_during_scheduling_ignored_during_execution
     return bool(added) or affinity_of(pod).preferred_during_scheduling_ignored_during_execution is not None
 
 
 def score(pod: Pod, node: Node, args: NodeAffinityArgs) -> int:
     """The sum of the weights of what the node meets; raises Unreadable."""
-    added = (args.added_affinity and args.added_affinity.preferred_during_scheduling_ignored_during_execution) or ()
+    added = (args.added_affinity or AddedAffinity()).preferred_during_scheduling_ignored_during_execution or ()
     own = affinity_of(pod).preferred_during_scheduling_ignored_during_execution or ()
-    return sum(one.weight for one in (*added, *own) if one.weight and term_matches(one.preference, node))
+    weighed: list[tuple[int, AnyTerm]] = [(one.weight, one.preference) for one in added]
+    weighed += [(one.weight, one.preference) for one in own]
+    return sum(weight for weight, term in weighed if weight and term_matches(term, node))

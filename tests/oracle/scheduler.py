@@ -141,7 +141,7 @@ def _rank(decision: Decision, pod: Pod, nodes: list[Node], pods: list[tuple[Pod,
 
 def _score(plugin: str, pod: Pod, node: Node, nodes: list[Node], there: list[Pod], profile: Profile) -> int | None:
     """None when the plugin has no say about the pod."""
-    args = profile.args.get(plugin)
+    args: Any = profile.args.get(plugin)
     match plugin:
         case "TaintToleration":
             return taints.unwelcome(pod, node)

@@ -19,7 +19,7 @@ from tests.vectors.profiles import revision_of
 
 def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
     """All that a scheduling case expects. With ``rows``, nodes get row numbers in another order and pods come before them."""
-    scheduler = Scheduler(_cluster(case.get("objects", {}), rows))
+    scheduler = Scheduler(cluster(case.get("objects", {}), rows))
     pod = msgspec.convert(case["pod"], Pod)
     revision = revision_of(case["profile"])
     outcome = decide(pod, revision, scheduler)
@@ -36,7 +36,8 @@ def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
     return _agree(found, outcome)
 
 
-def _cluster(objects: dict[str, Any], rows: random.Random | None) -> Cache:
+def cluster(objects: dict[str, Any], rows: random.Random | None) -> Cache:
+    """The case's nodes and the pods on them; ``rows`` as above."""
     cache = Cache()
     nodes = [msgspec.convert(node, Node) for node in objects.get("nodes", ())]
     pods = [msgspec.convert(pod, Pod) for pod in objects.get("pods", ())]

@@ -16,7 +16,7 @@ from tests.vectors.__main__ import failures_of, main
 from tests.vectors.comparing import differences
 from tests.vectors.families import BUILT
 from tests.vectors.files import CASES, Case, family_files, read_cases
-from tests.vectors.scheduling import scheduling
+from tests.vectors.scheduling import cluster, scheduling
 
 ROOT = Path(__file__).parents[2]
 SCHEDULING = sorted(family for family, adapter in BUILT.items() if adapter is scheduling)
@@ -58,6 +58,15 @@ def test_hashing_does_not_matter() -> None:
 
 
 # ---- the harness itself ------------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_scrambled() -> None:
+    """Other rows, same order of visiting."""
+    objects = cases_of("NodeAffinity")[0]["objects"]
+    plain, scrambled = cluster(objects, None).nodes, cluster(objects, random.Random(1)).nodes
+    assert scrambled.row_of.keys() == plain.row_of.keys()
+    assert scrambled.row_of != plain.row_of
+    assert scrambled.order.names == plain.order.names
 
 
 @pytest.mark.parametrize("family", SCHEDULING)
