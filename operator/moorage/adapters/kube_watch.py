@@ -325,7 +325,7 @@ class KubeFeed(Generic[T]):
             outline = _OUTLINE.decode(line)
         except _DECODE_ERRORS:
             self.lost += 1
-            log.error("a line of the watch on %s cannot be read: %s: %.200r", self.resource, error, line)
+            log.error("a line of the watch on %s cannot be read: %s: %r", self.resource, error, line[:200])
             return ""
         return self._unreadable(outline.object, error, deleted=outline.type == "DELETED")
 
@@ -335,7 +335,7 @@ class KubeFeed(Generic[T]):
             remains = _REMAINS.decode(raw)
         except _DECODE_ERRORS:
             self.lost += 1
-            log.error("an object among %s has no readable metadata: %s: %.200r", self.resource, error, bytes(raw))
+            log.error("an object among %s has no readable metadata: %s: %r", self.resource, error, bytes(raw)[:200])
             return ""
         named = remains.metadata
         meta = ObjectMeta(name=named.name, namespace=named.namespace, uid=named.uid, resource_version=named.resource_version)
