@@ -15,7 +15,7 @@ from moorage.api.conditions import Reason
 from moorage.api.decoding import DecodeError, decoder
 from moorage.api.v1alpha1.plugin_configs import PluginConfig
 from moorage.api.v1alpha1.resources import API_VERSION, VERSION
-from moorage.api.v1alpha1.scheduler_profiles import SchedulerProfile
+from moorage.api.v1alpha1.scheduler_profiles import SchedulerProfile, SchedulerProfileSpec
 from moorage.core.framework.profiles import FieldError, ProfileErrors
 
 Body: TypeAlias = Mapping[str, Any]
@@ -71,6 +71,22 @@ def scheduler_name(body: Body) -> str:
     """The name that pods use for a profile."""
     name = _mapping(body.get("spec")).get("schedulerName")
     return name if isinstance(name, str) and name else str(_metadata(body).get("name", ""))
+
+
+def controller_name(body: Body) -> str:
+    """The installation that a profile is for."""
+    name = _mapping(body.get("spec")).get("controllerName")
+    return name if isinstance(name, str) else str(SchedulerProfileSpec.model_fields["controller_name"].default)
+
+
+def suspended(body: Body) -> bool:
+    """Whether a profile's pods are to stay queued."""
+    return _mapping(body.get("spec")).get("suspend") is True
+
+
+def status(body: Body) -> Mapping[str, Any]:
+    """The status that was last written."""
+    return _mapping(body.get("status"))
 
 
 def references(body: Body) -> list[str]:

@@ -7,6 +7,7 @@ import dataclasses
 import logging
 from collections.abc import Callable, Mapping
 
+from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.backlog.backlog import Backlog
@@ -85,6 +86,7 @@ class Engine:
         self.reconciler.situation.claimed_by = claims.ours
         self.surveyor = Surveyor(around.identity, around.announcer, around.reads, around.writes)
         self.swapper.changed = self._settled
+        self.swapper.orphaned = self._orphaned
         self.pods = Pods(self.scheduler.cache, self.backlog, clock.boottime, self._queued)
         self.nodes = Nodes(self.scheduler.cache, self.backlog, clock.boottime)
         self.namespaces = Namespaces()
@@ -93,7 +95,7 @@ class Engine:
 
     def profile_seen(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile is in this state; None: it is gone. Those of other installations are none of ours."""
-        mine = body is not None and body.get("spec", {}).get("controllerName", self._config.controller_name) == self._config.controller_name
+        mine = body is not None and bodies.controller_name(body) == self._config.controller_name
         self.swapper.profile_seen(name, body if mine else None)
 
     def plugin_config_seen(self, name: str, body: Body | None) -> None:
@@ -176,7 +178,7 @@ class Engine:
     def _queued(self, pod: Pod) -> None:
         """A pod came into the backlog: decide on it, or tell it what is wrong with its profile."""
         self.loop.poke()
-        record = next((r for r in self._never_good() if _scheduler_name(r) == pod.spec.scheduler_name), None)
+        record = next((r for r in self._never_good() if bodies.scheduler_name(r.body) == pod.spec.scheduler_name), None)
         if record is not None and self.swapper.leading:
             self._answer(pod, record)
 
@@ -186,11 +188,19 @@ class Engine:
         self.surveyor.poke()
         if self.swapper.leading:
             for record in self._never_good():
-                for pod in self.backlog.held(_scheduler_name(record)):
+                for pod in self.backlog.held(bodies.scheduler_name(record.body)):
                     self._answer(pod, record)
 
+    def _orphaned(self, scheduler_name: str, profile: str) -> None:
+        """The pods of a profile that is gone are told so once; from then on they may be another scheduler's."""
+        if self.swapper.leading:
+            text = f"SchedulerProfile {profile!r} was deleted, and no other one has the schedulerName {scheduler_name!r}"
+            for pod in self.backlog.held(scheduler_name):
+                self.failures.report(Verdict(pod, SCHEDULER_ERROR, text))
+
     def _never_good(self) -> list[ProfileRecord]:
-        return [record for record in self.swapper.records.values() if record.active is None and record.errors]
+        """Profiles whose pods only a better spec helps."""
+        return [record for record in self.swapper.records.values() if record.active is None and record.errors and not record.conflicts]
 
     def _answer(self, pod: Pod, record: ProfileRecord) -> None:
         text = f"SchedulerProfile {record.name!r} has never been valid: {'; '.join(map(str, record.errors))}"
@@ -200,10 +210,6 @@ class Engine:
 def _plugin_failed(plugin: str, pod: Pod, error: Exception) -> None:
     """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
     log.error("plugin %s failed for a waiting pod", plugin, extra={"pod": key(pod)}, exc_info=error)
-
-
-def _scheduler_name(record: ProfileRecord) -> str:
-    return record.resolution.scheduler_name if record.resolution is not None and record.resolution.scheduler_name else record.name
 
 
 def report_plugin(plugin: str, pod: Pod, error: Exception) -> None:

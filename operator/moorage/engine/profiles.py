@@ -9,6 +9,7 @@ import dataclasses
 import datetime
 from collections.abc import Iterable, Iterator
 
+from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
 from moorage.core.framework.profiles import FieldError, Revision
@@ -30,10 +31,15 @@ class ProfileRecord:
 
     name: str
     body: Body
+    """The object as it is now."""
+    settled: Body = dataclasses.field(default_factory=dict)
+    """The object as it was when it was last settled: what is said of it is about this."""
+    stale: bool = True
+    """Whether the object, or a PluginConfig that it references, has changed since."""
     resolution: Resolution | None = None
-    """Of the object's present spec; None before the first."""
+    """Of ``settled``; None before the first."""
     conflicts: tuple[FieldError, ...] = ()
-    """What is wrong with it beside other profiles."""
+    """Why another profile or another scheduler serves its pods; while there are any, no revision of it decides."""
     active: Active | None = None
     superseded: list[Revision] = dataclasses.field(default_factory=list)
     """Revisions that may still have bindings in flight."""
@@ -42,6 +48,8 @@ class ProfileRecord:
     moved_at: float = float("-inf")
     said: str = ""
     """The refusal that was last told in an event."""
+    held_up: str = ""
+    """Why a good revision is not swapped in yet."""
 
     @property
     def uid(self) -> str:
@@ -50,8 +58,8 @@ class ProfileRecord:
 
     @property
     def generation(self) -> int:
-        """The object's generation."""
-        return int(self.body["metadata"].get("generation") or 0)
+        """The generation that was last settled."""
+        return bodies.generation(self.settled)
 
     @property
     def age(self) -> tuple[str, str]:
@@ -60,13 +68,13 @@ class ProfileRecord:
 
     @property
     def errors(self) -> tuple[FieldError, ...]:
-        """All that is wrong with the present spec."""
+        """All that is wrong with it."""
         return (self.resolution.errors if self.resolution is not None else ()) + self.conflicts
 
     @property
     def suspended(self) -> bool:
         """Whether its pods are to stay queued."""
-        return self.body.get("spec", {}).get("suspend") is True
+        return bodies.suspended(self.settled)
 
 
 def name_conflicts(records: Iterable[ProfileRecord]) -> Iterator[tuple[ProfileRecord, FieldError]]:

@@ -12,10 +12,10 @@ import dataclasses
 import datetime
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from moorage.api import conditions
-from moorage.api.bodies import config_hash
+from moorage.api import bodies, conditions
+from moorage.api.bodies import Body
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import FieldError
@@ -46,6 +46,14 @@ class Situation:
     claimed_by: str = ""
 
 
+class Key(NamedTuple):
+    """An object; another one with the same name has another UID."""
+
+    kind: str
+    name: str
+    uid: str
+
+
 @dataclasses.dataclass(slots=True)
 class _Written:
     """What was last written of one object, and when."""
@@ -64,7 +72,7 @@ class Reconciler:
         self._backlog = backlog
         self._writes = writes
         self._clock = clock
-        self._written: dict[tuple[str, str], _Written] = {}
+        self._written: dict[Key, _Written] = {}
         self._poked = asyncio.Event()
 
     def poke(self) -> None:
@@ -86,19 +94,28 @@ class Reconciler:
     async def round(self) -> None:
         """One look at every object."""
         for record in list(self._swapper.records.values()):
-            await self._reconcile(("SchedulerProfile", record.name), record.body, self.profile_status(record), self._writes.profile_status)
+            if record.resolution is not None:
+                await self._reconcile(_key("SchedulerProfile", record.body), self.profile_status(record), self._writes.profile_status)
         for name, body in list(self._swapper.configs.items()):
-            await self._reconcile(("PluginConfig", name), body, self.config_status(name, body), self._writes.plugin_config_status)
-        known = {("SchedulerProfile", name) for name in self._swapper.records} | {("PluginConfig", name) for name in self._swapper.configs}
+            await self._reconcile(_key("PluginConfig", body), self.config_status(name, body), self._writes.plugin_config_status)
+        known = {_key("SchedulerProfile", record.body) for record in self._swapper.records.values()}
+        known |= {_key("PluginConfig", body) for body in self._swapper.configs.values()}
         self._written = {key: written for key, written in self._written.items() if key in known}
 
     # ---- what the status is ------------------------------------------------------------------------------------------------
 
     def profile_status(self, record: ProfileRecord) -> Status:
-        """The whole status of a profile, conditions included."""
+        """The whole status of a profile, conditions included; of one that another installation serves, no more than that."""
         active, resolution = record.active, record.resolution
-        status: Status = {
+        old = self._old_conditions(_key("SchedulerProfile", record.body), record.body)
+        judged = {
             "observedGeneration": record.generation,
+            "conditions": profile_conditions(record, self.situation, old, self._clock.now()),
+        }
+        if any(error.reason == conditions.Reason.CLAIMED_BY_ANOTHER for error in record.conflicts):
+            return judged
+        return {
+            **judged,
             "schedulerName": resolution.scheduler_name if resolution is not None else None,
             "desiredRevision": resolution.id if resolution is not None else None,
             "activeRevision": active.revision.id if active is not None else None,
@@ -112,29 +129,25 @@ class Reconciler:
             "replicas": self._replicas(record),
             "claimedBy": self.situation.claimed_by,
         }
-        status["conditions"] = profile_conditions(
-            record, self.situation, self._old_conditions("SchedulerProfile", record.name, record.body), self._clock.now()
-        )
-        return status
 
     def config_status(self, name: str, body: Mapping[str, Any]) -> Status:
         """The whole status of a PluginConfig."""
         users = sorted(r.name for r in self._swapper.records.values() if r.resolution is not None and name in r.resolution.configs)
         accepted = _judged(conditions.Type.ACCEPTED, self._swapper.config_errors(body), "Valid")
-        generation = int(body["metadata"].get("generation") or 0)
-        old = self._old_conditions("PluginConfig", name, body)
+        generation = bodies.generation(body)
+        old = self._old_conditions(_key("PluginConfig", body), body)
         return {
             "observedGeneration": generation,
-            "hash": config_hash(body),
+            "hash": bodies.config_hash(body),
             "profiles": users,
             "profileCount": len(users),
             "conditions": conditions.merge(old, [accepted], generation, self._clock.now()),
         }
 
-    def _old_conditions(self, kind: str, name: str, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        written = self._written.get((kind, name))
-        status = written.status if written is not None else body.get("status") or {}
-        return list(status.get("conditions") or [])
+    def _old_conditions(self, key: Key, body: Body) -> Sequence[object]:
+        written = self._written.get(key)
+        found = (written.status if written is not None else bodies.status(body)).get("conditions")
+        return found if isinstance(found, list) else []
 
     def _plugin_configs(self, record: ProfileRecord) -> list[Status]:
         desired = dict(record.resolution.configs) if record.resolution is not None else {}
@@ -169,7 +182,7 @@ class Reconciler:
 
     # ---- writing -----------------------------------------------------------------------------------------------------------
 
-    async def _reconcile(self, key: tuple[str, str], body: Mapping[str, Any], status: Status, write: Callable[[str, Status], Any]) -> None:
+    async def _reconcile(self, key: Key, status: Status, write: Callable[[str, Status], Any]) -> None:
         now = self._clock.boottime()
         written = self._written.get(key)
         shown = written.status if written is not None else {}
@@ -179,15 +192,20 @@ class Reconciler:
             if not queue_due and not renewal_due:
                 return
         try:
-            await write(key[1], status)
+            await write(key.name, status)
         except (NotFound, Fenced) as error:
-            log.info("status was not written: %s", error, extra={"object": "/".join(key)})
+            log.info("status was not written: %s", error, extra={"object": f"{key.kind}/{key.name}"})
             return
         except EdgeError as error:
-            log.warning("status was not written, it is tried again: %s", error, extra={"object": "/".join(key)})
+            log.warning("status was not written, it is tried again: %s", error, extra={"object": f"{key.kind}/{key.name}"})
             return
         self._written[key] = _Written(status, now, now)
         await self._clock.sleep(1 / WRITES_PER_SECOND)
+
+
+def _key(kind: str, body: Body) -> Key:
+    metadata = body["metadata"]
+    return Key(kind, str(metadata["name"]), str(metadata.get("uid", "")))
 
 
 def effective(record: ProfileRecord) -> Status | None:
@@ -217,7 +235,7 @@ def timestamp(moment: datetime.datetime) -> str:
     return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def profile_conditions(record: ProfileRecord, situation: Situation, old: list[Mapping[str, Any]], now: datetime.datetime) -> list[Status]:
+def profile_conditions(record: ProfileRecord, situation: Situation, old: Sequence[object], now: datetime.datetime) -> list[Status]:
     """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
     references = [error for error in record.errors if error.reason in conditions.REFERENCE_REASONS]
     own = [error for error in record.errors if error.reason not in conditions.REFERENCE_REASONS]
@@ -242,15 +260,18 @@ def _judged(kind: conditions.Type, errors: Sequence[FieldError], good: str) -> c
 
 
 def _active(record: ProfileRecord) -> conditions.Verdict:
-    active = record.active
-    if active is None:
+    active, desired = record.active, record.resolution.id if record.resolution is not None else ""
+    if record.conflicts:
+        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", "its pods are another one's to place")
+    if active is None and record.errors:
         return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", "no revision has been good yet")
+    if active is None or (active.revision.id != desired and not record.errors):
+        why = f": {record.held_up}" if record.held_up else ""
+        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", f"revision {desired} is not swapped in yet{why}")
     if record.suspended:
         return conditions.Verdict(conditions.Type.ACTIVE, False, "Suspended", "spec.suspend is true: pods stay queued")
     if record.errors:
         return conditions.Verdict(conditions.Type.ACTIVE, False, "LastGood", f"revision {active.revision.id} goes on deciding")
-    if record.resolution is not None and active.revision.id != record.resolution.id:
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", f"revision {record.resolution.id} is not swapped in yet")
     return conditions.Verdict(conditions.Type.ACTIVE, True, "Deciding", f"revision {active.revision.id} decides")
 
 

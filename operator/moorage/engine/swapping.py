@@ -3,7 +3,8 @@
 Objects that change within the debounce are settled together. Settling resolves every profile that may be concerned beside the live
 ones (nothing live is touched), stores what is new (the leader, as a ControllerRevision), and then swaps: one reference per profile
 and what follows from it, in one synchronous step. A profile whose spec is bad goes on with its last good revision, after a restart
-with the newest stored one.
+with the newest stored one. One whose pods are somebody else's to place (an older profile of that schedulerName, another
+installation, kube-scheduler) stands back.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from moorage.api.bodies import Body, references
+from moorage.api import bodies
+from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.framework.profiles import FieldError, Revision
@@ -23,6 +25,7 @@ from moorage.engine.profiles import Active, ProfileRecord, name_conflicts
 from moorage.ports.errors import Conflict, EdgeError
 from moorage.ports.kube import Revision as StoredRevision
 from moorage.ports.kube import Writes
+from moorage.ports.names import NAME_LIMIT, shortened
 from moorage.ports.surroundings import Clock, Event, EventSink, ObjectRef, Telemetry
 
 log = logging.getLogger(__name__)
@@ -33,7 +36,6 @@ KEPT = 5
 RETRY = 1.0
 """Seconds until a revision that could not be stored is tried again."""
 CONTROLLER = "moorage"
-OUTSIDE = ("ClaimedByAnother", "DefaultSchedulerActive")
 
 
 class Resolver(Protocol):
@@ -57,10 +59,14 @@ class Swapper:
         self.leading = False
         self.changed: Callable[[], None] = lambda: None
         """Called when a record changed, so that status follows."""
+        self.orphaned: Callable[[str, str], None] = lambda scheduler_name, profile: None
+        """Called when a profile is gone and no other one has its schedulerName."""
         self._loop = loop
         self._resolver = resolver
         self._writes = writes
         self._claims = claims
+        self._gone: dict[str, str] = {}
+        """schedulerName -> profile, of those that went since the last settling."""
         self._dirty = asyncio.Event()
 
     def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry) -> None:
@@ -72,16 +78,17 @@ class Swapper:
     def profile_seen(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile of this installation is in this state; None when it is gone."""
         record = self.records.get(name)
-        if body is None:
-            self._drop(name)
-        elif record is None:
+        if record is not None and (body is None or _identity(record.body) != _identity(body)):
+            self._drop(record)
+            record = None
+        if record is None and body is not None:
             self.records[name] = ProfileRecord(name, body)
-        else:
-            same = _version(record.body) == _version(body)
-            record.body = body
-            if same:
-                return
-            record.resolution = None
+        elif record is not None and body is not None:
+            old, record.body = record.body, body
+            if _version(old) != _version(body):
+                record.stale = True
+            elif bodies.status(old).get("claimedBy") == bodies.status(body).get("claimedBy"):
+                return  # our own writes come back
         self._dirty.set()
 
     def plugin_config_seen(self, name: str, body: Body | None) -> None:
@@ -94,8 +101,8 @@ class Swapper:
             if old is not None and _version(old) == _version(body):
                 return
         for record in self.records.values():
-            if name in references(record.body):
-                record.resolution = None
+            if name in bodies.references(record.body):
+                record.stale = True
         self._dirty.set()
 
     def lead(self, identity: str) -> None:
@@ -122,41 +129,53 @@ class Swapper:
         return self._resolver.config_errors(body)
 
     def review_claims(self) -> None:
-        """Look again at profiles that are left to somebody else."""
-        if any(error.reason in OUTSIDE for record in self.records.values() for error in record.conflicts):
+        """Look again at profiles that somebody else may serve, now or no longer."""
+        if any(record.conflicts or self._claims.contested(record) for record in self.records.values()):
             self._dirty.set()
 
     async def settle(self) -> bool:
         """Resolve, store, swap; False when something could not be stored and is to be tried again."""
         for record in list(self.records.values()):
-            record.conflicts = ()
-            if record.resolution is None:
-                record.resolution = self._resolver(record.body, self.configs)
+            if record.stale:
+                record.stale, record.settled = False, record.body
+                record.resolution = self._resolver(record.settled, self.configs)
                 await asyncio.sleep(0)  # many profiles at once must not hold up the loop
-        for record, conflict in list(name_conflicts(self.records.values())):
-            record.conflicts = (conflict,)
-        for record in list(self.records.values()):
-            if (claim := await self._claims.conflict(record)) is not None:
-                record.conflicts += (claim,)
+        settled = [record for record in self.records.values() if record.resolution is not None]
+        conflicts = await self._conflicts(settled)
+        for record in settled:  # before anybody gets a name, whoever had it gives it up
+            record.conflicts = conflicts[record.name]
+            if record.conflicts:
+                self._stand_back(record)
         done = True
-        for record in list(self.records.values()):
-            if record.errors:
-                self._refuse(record)
-            elif record.resolution is not None and (
-                record.active is None or record.active.last_good or record.active.revision.id != record.resolution.id
-            ):
-                done &= await self._store_and_swap(record, record.resolution)
-            elif self.leading and record.resolution is not None:
-                done &= await self._store(record, record.resolution)
-                self._apply_suspension(record)
-            record.said = record.said if record.errors else ""
+        for record in settled:
+            if self.records.get(record.name) is record:  # it may be gone since we began
+                done &= await self._settle(record)
+        self._tell_orphans()
         self.changed()
         return done
 
-    async def _store_and_swap(self, record: ProfileRecord, resolution: Resolution) -> bool:
+    async def _conflicts(self, records: Sequence[ProfileRecord]) -> dict[str, tuple[FieldError, ...]]:
+        """By profile: why its pods are another profile's or another scheduler's to place."""
+        found: dict[str, tuple[FieldError, ...]] = {record.name: () for record in records}
+        for record, conflict in name_conflicts(records):
+            found[record.name] += (conflict,)
+        for record in records:
+            if (claim := await self._claims.conflict(record)) is not None:
+                found[record.name] += (claim,)
+        return found
+
+    async def _settle(self, record: ProfileRecord) -> bool:
+        """One profile; False when its revision could not be stored for now."""
+        resolution, active = record.resolution, record.active
+        if resolution is None or record.errors:
+            self._refuse(record)
+            return True
+        record.said = ""
         if self.leading and not await self._store(record, resolution):
             return False
-        if self.records.get(record.name) is record and record.resolution is resolution:  # it may have changed while it was stored
+        if self.records.get(record.name) is not record:  # it went while it was stored
+            return True
+        if active is None or active.last_good or active.revision.id != resolution.id:
             self.swap(record, resolution)
         return True
 
@@ -166,7 +185,7 @@ class Swapper:
         if any(stored.data.get("revision") == resolution.id for stored in kept):
             return True
         number = max((stored.number for stored in kept), default=0) + 1
-        name = f"{record.name}-{resolution.id}"
+        name = f"{shortened(record.name, NAME_LIMIT - len(resolution.id) - 1)}-{resolution.id}"
         stored = StoredRevision(name, record.name, number, {**resolution.document, "revision": resolution.id, "uid": record.uid})
         try:
             await self._writes.create_revision(stored)
@@ -178,7 +197,9 @@ class Swapper:
             kept.append(stored)
         except EdgeError as error:
             log.warning("revision %s was not stored, so it is not swapped in yet: %s", name, error, extra={"profile": record.name})
+            record.held_up = f"it could not be stored: {error}"
             return False
+        record.held_up = ""
         return True
 
     # ---- the swap ----------------------------------------------------------------------------------------------------------
@@ -236,9 +257,13 @@ class Swapper:
     # ---- refusals ----------------------------------------------------------------------------------------------------------
 
     def _refuse(self, record: ProfileRecord) -> None:
-        """The present spec is bad: the last good revision goes on, or the newest stored one is taken up again."""
-        if record.active is None:
+        """The spec is bad: the last good revision goes on, or the newest stored one is taken up again.
+
+        Where somebody else serves the pods, nothing of it goes on.
+        """
+        if record.active is None and not record.conflicts:
             self._take_up_stored(record)
+        self._apply_suspension(record)
         text = "; ".join(map(str, record.errors))
         if self.leading and record.said != f"{record.generation} {text}":
             record.said = f"{record.generation} {text}"
@@ -249,7 +274,7 @@ class Swapper:
     def _take_up_stored(self, record: ProfileRecord) -> None:
         for stored in reversed(self.stored.get(record.uid, [])):
             resolution = self._resolver(stored.data["profile"], dict(stored.data["pluginConfigs"]))
-            if not resolution.errors:
+            if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
                 self.swap(record, resolution, last_good=True)
                 return
             log.error("stored revision %s cannot be used: %s", stored.name, resolution.errors, extra={"profile": record.name})
@@ -260,19 +285,39 @@ class Swapper:
             view = None if record.suspended else record.active.resolution.queue_view
             self._loop.backlog.set_profile(record.active.revision.scheduler_name, view, self._clock.boottime())
 
-    def _drop(self, name: str) -> None:
-        """The object is gone: its pods are held until it, or another profile of that schedulerName, comes."""
-        record = self.records.pop(name, None)
-        if record is None or record.active is None:
+    def _drop(self, record: ProfileRecord) -> None:
+        """The object is gone."""
+        del self.records[record.name]
+        self._stand_back(record)
+        if not record.conflicts:
+            self._gone[bodies.scheduler_name(record.body)] = record.name
+
+    def _stand_back(self, record: ProfileRecord) -> None:
+        """It decides no more: pods of its schedulerName are held until a profile of that name decides."""
+        active, record.active = record.active, None
+        if active is None:
             return
-        revision: Revision = record.active.revision
+        revision: Revision = active.revision
+        record.superseded.append(revision)
         del self._loop.live[revision.scheduler_name]
         self._loop.backlog.set_profile(revision.scheduler_name, None, self._clock.boottime())
         self._loop.scheduler.runner.retire(revision)
 
+    def _tell_orphans(self) -> None:
+        gone, self._gone = self._gone, {}
+        wanted = {bodies.scheduler_name(record.body) for record in self.records.values()}
+        for scheduler_name, profile in gone.items():
+            if scheduler_name not in wanted:
+                self.orphaned(scheduler_name, profile)
+
     def _tell(self, record: ProfileRecord, reason: str, note: str, *, warning: bool) -> None:
         regarding = ObjectRef("SchedulerProfile", record.name, record.uid, api_version="moorage.dev/v1alpha1")
         self._events.emit(Event(regarding, reason, note, reason, controller=CONTROLLER, warning=warning))
+
+
+def _identity(body: Body) -> tuple[object, str]:
+    """What makes it another profile: another object of that name, or another schedulerName."""
+    return body["metadata"].get("uid"), bodies.scheduler_name(body)
 
 
 def _version(body: Body) -> tuple[object, object]:
