@@ -210,8 +210,3 @@ class Engine:
 def _plugin_failed(plugin: str, pod: Pod, error: Exception) -> None:
     """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
     log.error("plugin %s failed for a waiting pod", plugin, extra={"pod": key(pod)}, exc_info=error)
-
-
-def report_plugin(plugin: str, pod: Pod, error: Exception) -> None:
-    """A plugin failed when the queue asked it about a pod."""
-    log.error("plugin %s failed when it was asked about a pod: %r", plugin, error, extra={"pod": key(pod)})
