@@ -125,6 +125,14 @@ def test_a_foreign_lease_counts_while_it_changes() -> None:
     assert not asyncio.run(kube.lease_renewed("kube-system", "kube-scheduler"))
 
 
+def test_a_lease_is_named_by_a_status_that_anyone_may_have_written() -> None:
+    """What is no name cannot lead the request elsewhere."""
+    http, _, kube = reads()
+    http.answers.append(NotFound("GET", 404))
+    asyncio.run(kube.lease_renewed("a?b", "x/../../secrets"))
+    assert http.calls[0].path == "/apis/coordination.k8s.io/v1/namespaces/a%3Fb/leases/x%2F..%2F..%2Fsecrets"
+
+
 @pytest.mark.parametrize("allowed", [True, False])
 def test_allowed_asks_for_the_subresource(allowed: bool) -> None:
     """pods/binding is resource pods, subresource binding."""

@@ -143,7 +143,9 @@ class KubeReads:
     async def lease_renewed(self, namespace: str, name: str) -> bool:
         """Held, and changed within its own duration; at the first look a Lease that is held counts as renewed."""
         try:
-            lease = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}", _Lease)
+            # Both come from a status that anyone with the right to may have written.
+            where = f"{urllib.parse.quote(namespace, safe='')}/leases/{urllib.parse.quote(name, safe='')}"
+            lease = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{where}", _Lease)
         except NotFound:
             return False
         now, renewed = self._clock.boottime(), lease.spec.renew_time or ""
