@@ -113,7 +113,9 @@ STEPS = st.tuples(
 @given(st.lists(STEPS, max_size=15))
 def test_any_history_of_profiles_leaves_each_name_to_one(steps: list[tuple[str, str, str, bool]]) -> None:
     """The oldest profile of a name decides, by its spec or its last good one, unless another installation serves it."""
-    world, there, good = World(), {}, set()
+    world = World()
+    there: dict[str, dict[str, Any]] = {}
+    good: set[tuple[str, str]] = set()
     for i, (step, name, scheduler_name, flag) in enumerate(steps):
         if step == "change":
             uid = there[name]["metadata"]["uid"] if name in there and flag else f"uid-{i}"
@@ -130,7 +132,7 @@ def test_any_history_of_profiles_leaves_each_name_to_one(steps: list[tuple[str, 
         for gone in set(world.swapper.records) - set(there):
             world.swapper.profile_seen(gone, None)
         world.see(*there.values())
-        want = {}
+        want: dict[str, str] = {}
         for body in sorted(there.values(), key=lambda body: (body["metadata"]["creationTimestamp"], body["metadata"]["name"])):
             served, key = body["spec"]["schedulerName"], (body["metadata"]["uid"], body["spec"]["schedulerName"])
             first = want.setdefault(served, body["metadata"]["name"]) == body["metadata"]["name"]
