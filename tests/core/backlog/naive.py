@@ -116,7 +116,7 @@ class NaiveBacklog:
         for it in self.pods.values():
             if it.name == name and it.place is Place.IN_FLIGHT:
                 it.doubtful = True
-            elif it.name == name and it.place in (Place.GATED, Place.UNSCHEDULABLE) and it.blockers & plugins:
+            elif it.name == name and it.place is Place.UNSCHEDULABLE and it.rejectors & plugins:
                 self.go_on(it, now)
 
     def set_profile(self, name: str, view: ProfileView | None, now: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
@@ -35,11 +35,15 @@ class Machine(RuleBasedStateMachine):
         self.number = 0
         self.backlog = Backlog(PrioritySort().sort_key, pod_changes, lambda queue, event: None, self._report, MAX_UNSCHEDULABLE)
         self.naive = NaiveBacklog(MAX_UNSCHEDULABLE)
-        self.backlog.set_profile("test", view(), 0.0)
-        self.naive.set_profile("test", view(), 0.0)
+        self.swap("test", (), (1.0, 10.0))
 
     def _report(self, plugin: str, *_: object) -> None:
         raise AssertionError(f"{plugin} failed")
+
+    @initialize(target=uids)
+    def begin(self) -> object:
+        """Some are there already."""
+        return multiple(*(self.add("test", 0, {}) for _ in range(3)))
 
     @rule(target=uids, name=NAMES, priority=st.integers(0, 1), labels=LABELS)
     def add(self, name: str, priority: int, labels: dict[str, str]) -> str:
@@ -66,17 +70,28 @@ class Machine(RuleBasedStateMachine):
         self.backlog.remove(uid)
         self.naive.pods.pop(uid, None)
 
-    @rule(target=out, early=st.booleans())
-    def pop(self, early: bool) -> Entry | object:
+    def _pop(self, early: bool) -> Entry | None:
         """Somebody's turn: one of those whose turn it can be, somebody if there is anybody."""
         entry = self.backlog.pop(self.now, early)
         candidates = self.naive.candidates(self.now, early)
         if entry is None:
             assert not candidates
-            return multiple()
+            return None
         assert entry.uid in [it.pod.metadata.uid for it in candidates]
         self.naive.popped(self.naive.pods[entry.uid])
         return entry
+
+    @rule(target=out, early=st.booleans())
+    def pop(self, early: bool) -> Entry | object:
+        """An attempt begins."""
+        entry = self._pop(early)
+        return multiple() if entry is None else entry
+
+    @rule(early=st.booleans(), rejectors=PLUGINS, pending=st.booleans())
+    def attempt(self, early: bool, rejectors: frozenset[str], pending: bool) -> None:
+        """An attempt begins and ends badly at once, as most do."""
+        if (entry := self._pop(early)) is not None:
+            self.requeue(entry, rejectors, pending)
 
     @rule(entry=consumes(out))
     def done(self, entry: Entry) -> None:
@@ -85,8 +100,12 @@ class Machine(RuleBasedStateMachine):
         self.naive.pods.pop(entry.uid, None)
 
     @rule(entry=consumes(out), rejectors=PLUGINS, pending=st.booleans())
-    def requeue(self, entry: Entry, rejectors: frozenset[str], pending: bool) -> None:
+    def fail(self, entry: Entry, rejectors: frozenset[str], pending: bool) -> None:
         """An attempt ends badly."""
+        self.requeue(entry, rejectors, pending)
+
+    def requeue(self, entry: Entry, rejectors: frozenset[str], pending: bool) -> None:
+        """Back to the queue, unless the pod is gone."""
         self.backlog.requeue(entry, rejectors, self.now, pending)
         if (it := self.naive.pods.get(entry.uid)) is not None:
             self.naive.requeue(it, rejectors, pending, self.now)
@@ -117,16 +136,13 @@ class Machine(RuleBasedStateMachine):
         self.backlog.set_profile(name, None, self.now)
         self.naive.set_profile(name, None, self.now)
 
-    @rule(seconds=st.sampled_from([0.25, 1.0, 3.5, 15.0]))
-    def pass_time(self, seconds: float) -> None:
-        """Time goes by, unnoticed."""
+    @rule(seconds=st.sampled_from([0.5, 1.0, 2.0, 20.0]), noticed=st.booleans())
+    def pass_time(self, seconds: float, noticed: bool) -> None:
+        """Time goes by; somebody looks at the clock, or nobody does before the next pop."""
         self.now += seconds
-
-    @rule()
-    def tick(self) -> None:
-        """Somebody looks at the clock."""
-        self.backlog.tick(self.now)
-        self.naive.tick(self.now)
+        if noticed:
+            self.backlog.tick(self.now)
+            self.naive.tick(self.now)
 
     @invariant()
     def same_places(self) -> None:

@@ -51,6 +51,19 @@ def test_an_update_in_the_queue_keeps_the_place() -> None:
     assert rig.entry("a").pod.metadata.labels == {"new": ""}
 
 
+def test_an_update_can_change_the_place() -> None:
+    """The queue's order is by the newest state, for ready pods and for those that back off."""
+    rig = Rig()
+    for name in "abc":
+        rig.refused(name, "Size")
+    rig.wake(NODE_ADDED)
+    rig.add("d")
+    rig.add("e")
+    for name in "ce":
+        rig.backlog.update(a_pod(name, priority=1), rig.now)
+    assert [rig.pop() for _ in range(5)] == ["e", "d", "c", "a", "b"]
+
+
 def test_a_refused_pod_goes_behind_its_equals() -> None:
     """Among equals the last attempt counts, not the arrival."""
     rig = Rig()
@@ -191,6 +204,8 @@ def test_removal_from_anywhere() -> None:
     assert rig.backlog.totals() == rig.backlog.counts("test") == rig.backlog.counts("never seen")
     assert list(rig.backlog.entries()) == []
     assert rig.backlog.refusals() == []
+    assert rig.backlog.gates() == {}
+    assert not rig.backlog._rosters
     assert rig.backlog.next_deadline(rig.now) is None
     assert rig.pop() is None
 
@@ -373,6 +388,7 @@ def test_a_gated_pod_waits_for_its_gate() -> None:
     assert rig.backlog.next_deadline(rig.now) is None
     rig.backlog.update(relabelled(rig.entry("a").pod), rig.now)
     assert (rig.place("a"), rig.entry("a").gate) == (Place.ACTIVE, "")
+    assert rig.entry("a").first_queued_at == 1000.0
 
 
 def test_one_gate_after_the_other() -> None:
@@ -411,7 +427,8 @@ def test_a_refused_pod_can_be_gated() -> None:
     rig.backlog.update(relabelled(pod, gate=""), rig.now)
     rig.wake(NODE_ADDED)
     assert rig.place("a") is Place.GATED
-    assert rig.wake(NODE_ADDED) == 0
+    assert rig.entry("a").blockers == ("gate",)
+    assert rig.backlog.gates() == {"gate": 1}
     rig.pass_time(2)
     rig.backlog.update(pod, rig.now)
     assert rig.place("a") is Place.ACTIVE

@@ -216,15 +216,17 @@ class Backlog:
         return moved
 
     def wake_profile(self, scheduler_name: str, plugins: Collection[str], now: float) -> int:
-        """A swap changed these plugins: move the pods that one of them had refused or gated. Returns how many."""
+        """A swap changed these plugins: move the pods that one of them had refused. Returns how many.
+
+        Gated pods are no matter of this: ``set_profile`` has asked the new preEnqueue plugins already.
+        """
         for entry in self._in_flight:
             if entry.scheduler_name == scheduler_name:
                 self._in_flight.forget(entry)
         moved = 0
-        for parked in (self._gated, self._unschedulable):
-            for plugin in sorted(plugins):
-                for entry in parked.blocked_by(scheduler_name, plugin):
-                    moved += self._admit(entry, SWAP, now)
+        for plugin in sorted(plugins):
+            for entry in self._unschedulable.blocked_by(scheduler_name, plugin):
+                moved += self._admit(entry, SWAP, now)
         return moved
 
     def set_profile(self, scheduler_name: str, view: ProfileView | None, now: float) -> None:
