@@ -7,6 +7,7 @@ Source: kube-scheduler NodeResourcesBalancedAllocation (v1.36), including float6
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import ClassVar
 
 import numpy as np
@@ -20,12 +21,12 @@ from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Prepared, Scores
 from moorage.core.objects import Pod
 from moorage.core.quantities import QuantityError
-from moorage.core.resource_scoring import CPU_AND_MEMORY, ONE, TOP, ZERO, ResourceSpec, Share, shares, usage
+from moorage.core.resource_scoring import CPU_AND_MEMORY, ONE, ZERO, ResourceSpec, Share, shares, usage
 from moorage.core.verdicts import SKIP, SUCCESS, Reason, failed
 
 NAME = "NodeResourcesBalancedAllocation"
 _WITHOUT_AND_WITH = np.array([[0], [1]])
-_WHOLE = np.array(1.0)
+_WHOLE, _HALF, _PERCENT = np.array(1.0), np.array(0.5), np.array(float(MAX_NODE_SCORE))
 UNMOVED = MAX_NODE_SCORE * 3 // 4
 """The score of a node whose balance the pod does not change."""
 
@@ -78,20 +79,22 @@ class NodeResourcesBalancedAllocation:
         used: list[Fractions] = []
         present: list[npt.NDArray[np.bool_]] = []
         for share, capacity, requested in usage(state, snapshot.nodes, rows, nonzero=False):
-            without_and_with = requested + share.amount * _WITHOUT_AND_WITH
-            used.append(np.minimum(without_and_with / np.maximum(capacity, ONE), _WHOLE))
+            fractions = (requested + share.amount * _WITHOUT_AND_WITH) / np.maximum(capacity, ONE)
+            used.append(np.minimum(fractions, _WHOLE, out=fractions))
             present.append(capacity != ZERO)
         if len(used) < 2:
             return np.full(snapshot.nodes.live[rows].size, UNMOVED)
         deviation = pair_deviation(used, present) if len(used) == 2 else deviations(used, present)
-        without, with_pod = ((_WHOLE - deviation) * TOP).astype(np.int64)
+        np.subtract(_WHOLE, deviation, out=deviation)
+        without, with_pod = (deviation * _PERCENT).astype(np.int64)
         scores: Scores = UNMOVED + (with_pod - without) // 2
         return scores
 
 
 def pair_deviation(used: list[Fractions], present: list[npt.NDArray[np.bool_]]) -> Fractions:
     """The standard deviation of two resources, 0 where a node lacks one. float64[2, rows] each, and bool[rows] -> float64[2, rows]."""
-    deviation: Fractions = np.abs(used[0] - used[1]) / 2 * (present[0] & present[1])
+    deviation: Fractions = np.abs(used[0] - used[1])
+    deviation *= (present[0] & present[1]) * _HALF
     return deviation
 
 
@@ -106,6 +109,7 @@ def deviations(used: list[Fractions], present: list[npt.NDArray[np.bool_]]) -> F
     squares = sum((fractions - mean) ** 2 * there for fractions, there in zip(held, present, strict=True))
     result: Fractions = np.sqrt(squares / count)
     if (pairs := count == 2).any():
-        lowest = np.min([np.where(there, fractions, _WHOLE) for fractions, there in zip(used, present, strict=True)], axis=0)
-        result[:, pairs] = ((np.max(held, axis=0) - lowest) / 2)[:, pairs]
+        highest = functools.reduce(np.maximum, held)
+        lowest = functools.reduce(np.minimum, (np.where(there, one, _WHOLE) for one, there in zip(used, present, strict=True)))
+        result = np.where(pairs, (highest - lowest) * _HALF, result)
     return result

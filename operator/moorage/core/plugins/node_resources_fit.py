@@ -15,7 +15,7 @@ from annotated_types import Interval
 
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
-from moorage.core.columns.requests import OCCUPIED, PODS, SPECIFIED, RANKED, allocatable_amounts, is_extended, pod_amounts
+from moorage.core.columns.requests import OCCUPIED, PODS, RANKED, SPECIFIED, allocatable_amounts, is_extended, pod_amounts
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
