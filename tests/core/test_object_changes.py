@@ -55,6 +55,11 @@ PODS: dict[str, tuple[Pod, Pod, list[Action]]] = {
         ),
         [Action.UPDATE],
     ),
+    "less, and given back now": (
+        pod(requests(cpu="500m"), {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}),
+        pod(requests(cpu="500m"), {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}),
+        [Action.UPDATE_POD_SCALE_DOWN],
+    ),
     "last gate": (pod({"schedulingGates": [{"name": "g"}]}), pod(), [Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED]),
     "one of two gates": (
         pod({"schedulingGates": [{"name": "g"}, {"name": "h"}]}),
