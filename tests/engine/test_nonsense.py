@@ -8,13 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.api.operator_config import OperatorConfiguration
-from moorage.engine.actors import ACTORS
-from moorage.engine.engine import Engine, Surroundings
-from tests.engine.worlds import REGISTRY, RESOLVER, a_body, a_config
-from tests.fakes.clocks import EagerClock
+from tests.engine.worlds import a_body, a_config, make_engine
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+from tests.fakes.sinks import RecordingEvents
 
 KEYS = (
     "name",
@@ -45,21 +41,13 @@ JSON = st.recursive(
 )
 
 
-def make_engine(kube: InMemoryKube) -> Engine:
-    """An engine that leads; none of its tasks runs."""
-    around = Surroundings(EagerClock(), kube, kube, RecordingEvents(), CountingTelemetry(), kube, "me")
-    engine = Engine(OperatorConfiguration(), around, RESOLVER, REGISTRY, ACTORS)
-    engine.lead(lambda: None)
-    return engine
-
-
 @given(once_good=st.booleans(), spec=JSON, status=JSON, config_spec=JSON, config_status=JSON)
 def test_nonsense_is_told_in_status_and_good_profiles_decide(
     once_good: bool, spec: Any, status: Any, config_spec: Any, config_status: Any
 ) -> None:
     """Nothing raises, whatever spec and status hold; another profile is live all the same."""
     kube = InMemoryKube()
-    engine = make_engine(kube)
+    engine = make_engine(kube, RecordingEvents())
     if once_good:
         engine.profile_seen("odd", a_body("odd"))
         asyncio.run(engine.swapper.settle())

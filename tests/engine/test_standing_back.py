@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.core.objects import SchedulingGate
 from moorage.engine.claims import Claims
 from moorage.engine.reconciling import Reconciler
 from moorage.engine.swapping import Swapper, by_profile
 from moorage.ports.kube import Leadership, Revision
 from tests.builders import make_node, make_pod
-from tests.engine.worlds import RESOLVER, Bench, a_body, versioned
+from tests.engine.worlds import RESOLVER, Bench, a_body, make_engine, versioned
 from tests.fakes.clocks import EagerClock
+from tests.fakes.kube import InMemoryKube
+from tests.fakes.sinks import RecordingEvents
 
 OURS, THEIRS = "moorage-system/moorage", "elsewhere/moorage"
 
@@ -242,3 +245,32 @@ def test_a_profile_made_anew_with_another_name_gives_the_old_one_up() -> None:
     assert world.deciding == {"new": "mine"}
     assert world.orphans == [("old", "mine")]
     assert not world.placed("old")
+
+
+@pytest.mark.parametrize(
+    ("scheduler_name", "gates", "told"),
+    [
+        pytest.param("bad", (), ["has never been valid", "was deleted"], id="never good"),
+        pytest.param("bad", (SchedulingGate("wait"),), [], id="gated: the API server says so"),
+        pytest.param("default-scheduler", (), [], id="kube-scheduler's"),
+        pytest.param("unknown", (), [], id="nobody's that we know of"),
+    ],
+)
+def test_waiting_pods_are_told_what_is_wrong_with_their_profile(
+    scheduler_name: str, gates: tuple[SchedulingGate, ...], told: list[str]
+) -> None:
+    """Of their own profile only, and only where that is what they lack."""
+    kube, events = InMemoryKube(), RecordingEvents()
+    kube.renewed.add("kube-system/kube-scheduler")
+    engine = make_engine(kube, events)
+    profiles = [a_body("bad", preset="Best"), a_body("taken", schedulerName="default-scheduler", preset="Best")]
+    for body in profiles:
+        engine.profile_seen(body["metadata"]["name"], body)
+    asyncio.run(engine.swapper.settle())
+    engine.pods.put(versioned(make_pod("waiting", scheduler_name=scheduler_name, scheduling_gates=gates)))
+    for body in profiles:
+        engine.profile_seen(body["metadata"]["name"], None)
+    asyncio.run(engine.swapper.settle())
+    notes = [event.note for event in events.events if event.regarding.kind == "Pod"]
+    assert len(notes) == len(told)
+    assert all(text in note for text, note in zip(told, notes, strict=True))

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry
@@ -18,13 +19,15 @@ from moorage.core.object_changes import pod_changes
 from moorage.core.objects import Node, PartialObject, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.engine.actors import ACTORS
 from moorage.engine.binding import Binder, Outcome
+from moorage.engine.engine import Engine, Surroundings
 from moorage.engine.failures import Failures
 from moorage.engine.intake import Nodes, Pods
 from moorage.engine.loop import Loop
 from moorage.ports.kube import Reads, Unreadable
 from moorage.ports.surroundings import Clock
-from tests.fakes.clocks import ManualClock
+from tests.fakes.clocks import EagerClock, ManualClock
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import CountingTelemetry, RecordingEvents
 
@@ -117,3 +120,11 @@ class Bench:
 
     def _report(self, plugin: str, pod: Pod, error: Exception) -> None:
         self.reported.append(f"{plugin}: {pod.metadata.name}: {error}")
+
+
+def make_engine(kube: InMemoryKube, events: RecordingEvents) -> Engine:
+    """A whole engine that leads; none of its tasks runs."""
+    around = Surroundings(EagerClock(), kube, kube, events, CountingTelemetry(), kube, "me")
+    engine = Engine(OperatorConfiguration(), around, RESOLVER, REGISTRY, ACTORS)
+    engine.lead(lambda: None)
+    return engine

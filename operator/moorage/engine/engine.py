@@ -196,7 +196,7 @@ class Engine:
         if self.swapper.leading:
             text = f"SchedulerProfile {profile!r} was deleted, and no other one has the schedulerName {scheduler_name!r}"
             for pod in self.backlog.held(scheduler_name):
-                self.failures.report(Verdict(pod, SCHEDULER_ERROR, text))
+                self._tell(pod, text)
 
     def _never_good(self) -> list[ProfileRecord]:
         """Profiles whose pods only a better spec helps."""
@@ -204,7 +204,12 @@ class Engine:
 
     def _answer(self, pod: Pod, record: ProfileRecord) -> None:
         text = f"SchedulerProfile {record.name!r} has never been valid: {'; '.join(map(str, record.errors))}"
-        self.failures.report(Verdict(pod, SCHEDULER_ERROR, text))
+        self._tell(pod, text)
+
+    def _tell(self, pod: Pod, text: str) -> None:
+        """Say to a waiting pod that its profile is what it lacks; a gated one has the API server's own word on why it waits."""
+        if not pod.spec.scheduling_gates:
+            self.failures.report(Verdict(pod, SCHEDULER_ERROR, text))
 
 
 def _plugin_failed(plugin: str, pod: Pod, error: Exception) -> None:
