@@ -214,7 +214,11 @@ class NodeAffinity:
         return default_normalize(raw)
 
     def _matches_now(self, pod: Pod, event: ClusterEvent) -> bool:
-        """Whether the node matches and, if it was there before, did not."""
+        """Whether the node matches and, if it was there before, did not.
+
+        kube-scheduler looks at the old node with the pod's own terms alone, so there a pod waits on when a node begins to match the
+        added ones.
+        """
         old, new = event.old, event.new
         wanted = Wanted(_added(self.args).required, required_node_terms(pod))
         return isinstance(new, Node) and _matches(wanted, new) and not (isinstance(old, Node) and _matches(wanted, old))
