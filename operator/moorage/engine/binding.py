@@ -37,6 +37,8 @@ class Outcome:
     status: Status | None = None
     fenced: bool = False
     """It was not sent, as this replica may not lead any more: nothing is to be told."""
+    rejector: str = ""
+    """The plugin that refused it at permit."""
 
 
 BOUND = Outcome(True)
@@ -109,7 +111,7 @@ class Binder:
             for name, permit in self._at(placement, Point.PERMIT):
                 status: Status = await permit.permit(pod, node, self._reserved(placement, name))
                 if status.code is not Code.SUCCESS:
-                    return Outcome(False, status)
+                    return Outcome(False, status, rejector=name)
             for name, pre_bind in self._at(placement, Point.PRE_BIND):
                 await pre_bind.pre_bind(pod, node, self._reserved(placement, name))
             for name, bind in self._at(placement, Point.BIND):

@@ -115,7 +115,9 @@ class Loop:
             elif outcome.fenced:
                 self.backlog.requeue(entry, frozenset(), now)
             else:
-                self._refuse(entry, Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message), now - entry.started)
+                rejectors = frozenset({outcome.rejector} if outcome.rejector else ())
+                diagnosis = Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors)
+                self._refuse(entry, diagnosis, now - entry.started)
             self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, placement.node)), now)
         self.poke()
 
@@ -123,7 +125,8 @@ class Loop:
         """Back to the queue, and say why."""
         refused = diagnosis.code in REFUSALS
         pod, profile = diagnosis.pod, diagnosis.revision.scheduler_name
-        self.backlog.requeue(entry, diagnosis.rejectors if refused else frozenset(), self._clock.boottime())
+        pending = diagnosis.code is Code.PENDING
+        self.backlog.requeue(entry, diagnosis.rejectors if refused else frozenset(), self._clock.boottime(), pending)
         self._telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
         self.failures.report(Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message, diagnosis.nominated_node))
 
