@@ -75,6 +75,29 @@ def test_verbosity(verbosity: int, debug: bool, decisions: bool) -> None:
         chosen.setLevel(before[1])
 
 
+def test_a_task_that_ignores_its_end_does_not_hold_up_the_process() -> None:
+    """It is named and left; those that end are waited for."""
+
+    async def scenario() -> list[str]:
+        async def stubborn() -> None:
+            while True:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0.2)
+                    return
+
+        async def decent() -> None:
+            await asyncio.sleep(60)
+
+        left, done = asyncio.create_task(stubborn(), name="stubborn"), asyncio.create_task(decent())
+        await asyncio.sleep(0)
+        names = await bootstrap.end_tasks(0.05)
+        assert done.cancelled()
+        await left
+        return names
+
+    assert asyncio.run(scenario()) == ["stubborn"]
+
+
 def test_identities_differ() -> None:
     """Two replicas on one machine are two."""
     assert Overrides().identity != Overrides().identity

@@ -54,6 +54,8 @@ LIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 WARM_CONNECTIONS = 16
 """Opened before the first decision, so that the first bindings of a new leader do not wait for TLS handshakes."""
 DECISIONS_VERBOSITY, DEBUG_VERBOSITY = 2, 4
+LAST_SECONDS = 2.0
+"""For tasks that still run when all parts are closed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,7 +83,12 @@ def run(config: OperatorConfiguration) -> int:
         log.warning("%s", warning)
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            return runner.run(_run(config))
+            status = runner.run(_run(config))
+            if stuck := runner.run(end_tasks(LAST_SECONDS)):
+                log.error("tasks that do not end hold up this process no longer: %s", ", ".join(stuck))
+                output.stop()
+                os._exit(status)  # the runner would wait for them
+            return status
     except KubeconfigError as error:
         log.error("%s", error)
         return 2
@@ -95,6 +102,14 @@ def run(config: OperatorConfiguration) -> int:
 async def _run(config: OperatorConfiguration) -> int:
     supervisor = await build(config, Overrides())
     return await supervisor.run()
+
+
+async def end_tasks(seconds: float) -> list[str]:
+    """Cancel all that still runs; the names of tasks that do not end within ``seconds``, as Kopf's may when its CRDs are deleted."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    return sorted(task.get_name() for task in (await asyncio.wait(tasks, timeout=seconds))[1]) if tasks else []
 
 
 async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:

@@ -31,6 +31,7 @@ ROUND = 0.5
 """Seconds between rounds when nothing urgent happens."""
 QUEUE_APART = 5.0
 RENEW_APART = 30.0
+RETRY_APART = 5.0
 WRITES_PER_SECOND = 5.0
 
 Status = dict[str, Any]
@@ -73,6 +74,8 @@ class Reconciler:
         self._writes = writes
         self._clock = clock
         self._written: dict[Key, _Written] = {}
+        self._again: dict[Key, float] = {}
+        """When a write that failed is to be tried again."""
         self._poked = asyncio.Event()
 
     def poke(self) -> None:
@@ -82,7 +85,7 @@ class Reconciler:
     async def run(self) -> None:
         """Reconcile until cancelled; does nothing until this replica leads."""
         while True:
-            if self._swapper.leading:
+            if self._swapper.leading and self._writes.open:
                 await self.round()
             self._poked.clear()
             try:
@@ -101,6 +104,7 @@ class Reconciler:
         known = {_key("SchedulerProfile", record.body) for record in self._swapper.records.values()}
         known |= {_key("PluginConfig", body) for body in self._swapper.configs.values()}
         self._written = {key: written for key, written in self._written.items() if key in known}
+        self._again = {key: moment for key, moment in self._again.items() if key in known}
 
     # ---- what the status is ------------------------------------------------------------------------------------------------
 
@@ -184,6 +188,8 @@ class Reconciler:
 
     async def _reconcile(self, key: Key, status: Status, write: Callable[[str, Status], Any]) -> None:
         now = self._clock.boottime()
+        if now < self._again.get(key, now):
+            return
         written = self._written.get(key)
         shown = written.status if written is not None else {}
         if written is not None and _without(status) == _without(shown):
@@ -193,11 +199,13 @@ class Reconciler:
                 return
         try:
             await write(key.name, status)
-        except (NotFound, Fenced) as error:
-            log.info("status was not written: %s", error, extra={"object": f"{key.kind}/{key.name}"})
-            return
         except EdgeError as error:
-            log.warning("status was not written, it is tried again: %s", error, extra={"object": f"{key.kind}/{key.name}"})
+            # The API server may refuse every write of an object, as of one that its present schema would not have let in.
+            level = logging.INFO if isinstance(error, NotFound | Fenced) else logging.WARNING
+            log.log(
+                level, "status was not written, next attempt in %.0f s: %s", RETRY_APART, error, extra={"object": f"{key.kind}/{key.name}"}
+            )
+            self._again[key] = now + RETRY_APART
             return
         self._written[key] = _Written(status, now, now)
         await self._clock.sleep(1 / WRITES_PER_SECOND)
