@@ -57,6 +57,10 @@ format: setup ## rewrite the source as ruff wants it
 	@$(VENV)/bin/ruff check --fix
 	@$(VENV)/bin/ruff format
 
+.PHONY: generate
+generate: setup ## rewrite the generated files: crds/, and docs/ of conditions, plugins and metrics
+	@$(PYTHON) -m tests.generate
+
 VECTORS ?= tests/vectors/cases
 
 .PHONY: vectors

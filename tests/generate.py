@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from moorage.api import schemas
+from tests import reference_pages
 
 ROOT = Path(__file__).parent.parent
 Files = Mapping[str, str]
 
-GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (("crds", schemas.crd_documents),)
+GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (("crds", schemas.crd_documents), ("docs", reference_pages.pages))
 """(folder, function that gives its generated files: name -> text). Other files of the folder are written by hand."""
 
 

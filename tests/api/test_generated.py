@@ -6,5 +6,5 @@ from tests.generate import ROOT, outdated
 
 
 def test_generated_files_are_up_to_date() -> None:
-    """Somebody who changes a model runs `python -m tests.generate`."""
+    """Somebody who changes a model, a reason, a plugin or a metric runs `make generate`."""
     assert [str(path.relative_to(ROOT)) for path in outdated()] == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from moorage.core.framework.interfaces import Plugin, Point
@@ -9,6 +11,7 @@ from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, R
 from moorage.core.framework.registry import build_registry
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
+from moorage.core.verdicts import Reason
 
 REGISTRY = build_registry(INTREE)
 
@@ -88,3 +91,12 @@ def test_every_decider_is_a_plugin() -> None:
             assert hash(decider)
             ids += [reason.id for reason in decider.reasons]  # type: ignore[attr-defined]  # all in the tree have them
     assert len(ids) == len(set(ids))
+
+
+def test_every_reason_is_declared() -> None:
+    """A plugin's ``reasons`` name all that its module can refuse for: docs/conditions.md is made of them."""
+    for spec in INTREE:
+        if spec.decider is not None:
+            module = vars(sys.modules[spec.decider.__module__])
+            declared = set(spec.decider.reasons)  # type: ignore[attr-defined]  # all in the tree have them
+            assert {value for value in module.values() if isinstance(value, Reason)} == declared, spec.name
