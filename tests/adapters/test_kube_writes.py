@@ -125,9 +125,9 @@ def test_a_closed_fence_stops_every_write(name: str) -> None:
     """Nothing is sent, the error names the write, and the fence counts it."""
     write, method, path, *_ = WRITES[name]
     http, fence, kube = writes()
-    assert kube.open
+    before = kube.open
     fence.close()
-    assert not kube.open
+    assert (before, kube.open) == (True, False)
     with pytest.raises(Fenced, match=f"{method} {path}"):
         asyncio.run(write(kube))  # type: ignore[arg-type]
     assert not http.calls and fence.refused == 1

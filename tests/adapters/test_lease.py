@@ -206,7 +206,7 @@ def test_another_holder_ends_leadership_at_once() -> None:
             store.record, store.version = record("b"), 99
             await clock.advance(4)
             assert a.lost_at <= 1004 and not a.fence.open
-            assert store.record is not None and store.record.holder == "b"
+            assert store.record.holder == "b"
 
     asyncio.run(scenario())
 

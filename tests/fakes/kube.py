@@ -84,7 +84,7 @@ class InMemoryKube:
         gate = self._gates[method] = asyncio.Event()
         return gate
 
-    def list(self) -> None:
+    def relist(self) -> None:
         """Give every sink a whole list."""
         for sinks, objects in self._kinds():
             for sink in sinks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 import pytest
 
@@ -35,12 +36,13 @@ def used(cache: Cache, node: str = "n1") -> tuple[int, int]:
 
 def apply(cache: Cache, event: str) -> None:
     """Let an event happen to the pod."""
-    {
+    actions: dict[str, Callable[[], object]] = {
         "assume": lambda: cache.assume(POD, "n1", pod_requests(POD)),
         "forget": lambda: cache.forget("uid-a"),
         "observe": lambda: cache.observe(ON_N1, pod_requests(ON_N1)),
         "remove": lambda: cache.remove("uid-a"),
-    }[event]()
+    }
+    actions[event]()
 
 
 TABLE: dict[tuple[State | None, str], State | type[CacheError] | None] = {

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.requests import CPU
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import Codes, Point, Prepared, Reserved, Scores, SortKey
 from moorage.core.framework.presets import Preset
@@ -86,7 +87,8 @@ class Stretch(Plain):
 
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
         """Millicores."""
-        return snapshot.nodes.allocatable[0][rows].copy()
+        cpu: Scores = snapshot.nodes.allocatable[CPU][rows].copy()
+        return cpu
 
     def normalize(self, state: Any, raw: Scores) -> Scores:
         """The largest becomes 100."""
