@@ -82,7 +82,7 @@ def test_failover_under_load(installation: tuple[Rig, Path], client: Client, fig
     for _, takeover in takeovers:
         first = writes(rig, takeover["new"])[0].request_received_timestamp
         late = [event for event in writes(rig, takeover["old"]) if event.request_received_timestamp > first]
-        assert not late, f"{takeover}: {len(late)} writes of the old leader after {first}, the first at {late[0].request_received_timestamp}"
+        assert not late, f"{takeover}: {len(late)} writes of the old leader, the first at {late[0].request_received_timestamp}, not {first}"
     assert {p["metadata"]["name"] for p in pods if p["spec"].get("nodeName")} == set(traffic.made)
     assert max(binds.values()) == 1
     assert len(binds) == len(traffic.made) == traffic.count

@@ -52,10 +52,7 @@ def nanos(quantity: str | int) -> int:
     number = _EXACT.create_decimal(f"{whole or 0}.{fraction or 0}").scaleb(9 + power, _EXACT)
     if binary:
         number = _EXACT.multiply(number, decimal.Decimal(1024 ** (_BINARY.index(binary) + 1)))
-    if number and number.adjusted() >= 50:
-        amount = LIMIT
-    else:
-        amount = int(number.to_integral_value(context=_EXACT))
+    amount = LIMIT if number and number.adjusted() >= 50 else int(number.to_integral_value(context=_EXACT))
     if binary:
         amount = min(amount, _BINARY_LIMIT)
     return -amount if sign == "-" else amount
