@@ -73,10 +73,10 @@ def test_a_suite_that_hangs_is_interrupted(root: Path) -> None:
     assert (root / "cleaned").exists()
 
 
-def test_a_missing_folder_is_an_error(root: Path) -> None:
+def test_a_missing_path_is_an_error(root: Path) -> None:
     """A suite whose tests are gone does not pass with none."""
     outcome = suites.run(Suite("gone", 1, tests=("tests/gone",)), 1)
-    assert outcome.problem == "no folder tests/gone"
+    assert outcome.problem == "there is no tests/gone"
 
 
 def test_the_last_line_sums_the_tests(capsys: pytest.CaptureFixture[str]) -> None:
