@@ -217,7 +217,7 @@ class InMemoryKube:
         await self._turn("lease_renewed")
         return f"{namespace}/{name}" in self.renewed
 
-    async def allowed(self, verb: str, group: str, resource: str) -> bool:
+    async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
         """Everything but ``forbidden``."""
         await self._turn("allowed")
         return (verb, group, resource) not in self.forbidden

@@ -154,10 +154,12 @@ class KubeReads:
             before = self._others[namespace, name] = _Sighting(renewed, now)
         return bool(lease.spec.holder_identity) and now - before.at < (lease.spec.lease_duration_seconds or 0)
 
-    async def allowed(self, verb: str, group: str, resource: str) -> bool:
-        """Ask with a SelfSubjectAccessReview, for all namespaces; ``resource`` may name a subresource, as in pods/binding."""
+    async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
+        """Ask with a SelfSubjectAccessReview; ``resource`` may name a subresource, as in pods/binding."""
         name, _, subresource = resource.partition("/")
         attributes = {"verb": verb, "group": group, "resource": name, "subresource": subresource}
+        if home:
+            attributes["namespace"] = self._namespace
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",

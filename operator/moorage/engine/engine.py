@@ -84,7 +84,7 @@ class Engine:
         self.swapper.connect(clock, around.events, around.telemetry)
         self.reconciler = Reconciler(self.swapper, self.backlog, around.writes, clock)
         self.reconciler.situation.claimed_by = claims.ours
-        self.surveyor = Surveyor(around.identity, around.announcer, around.reads, around.writes)
+        self.surveyor = Surveyor(around.identity, clock, around.announcer, around.reads, around.writes)
         self.swapper.changed = self._settled
         self.swapper.orphaned = self._orphaned
         self.pods = Pods(self.scheduler.cache, self.backlog, clock.boottime, self._queued)

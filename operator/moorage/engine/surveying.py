@@ -4,40 +4,65 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable
+from typing import NamedTuple
 
-from moorage.engine.reconciling import Reconciler
+from moorage.engine.reconciling import Reconciler, Situation
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError
 from moorage.ports.kube import REPLICA_PERIOD, Announcer, Reads, Writes
+from moorage.ports.surroundings import Clock
 
 log = logging.getLogger(__name__)
 
-RIGHTS: tuple[tuple[str, str, str], ...] = (
-    ("list", "", "pods"),
-    ("watch", "", "pods"),
-    ("get", "", "pods"),
-    ("create", "", "pods/binding"),
-    ("patch", "", "pods/status"),
-    ("list", "", "nodes"),
-    ("watch", "", "nodes"),
-    ("list", "", "namespaces"),
-    ("watch", "", "namespaces"),
-    ("create", "events.k8s.io", "events"),
-    ("patch", "moorage.dev", "schedulerprofiles/status"),
-    ("patch", "moorage.dev", "pluginconfigs/status"),
+APART = 2.0
+"""Seconds between two rounds, however often the live revisions change."""
+
+
+class Right(NamedTuple):
+    """What the service account may do: everywhere, or with ``home`` in the namespace of the Lease."""
+
+    verb: str
+    group: str
+    resource: str
+    home: bool
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}{self.group and f'.{self.group}'}{' in its own namespace' if self.home else ''}"
+
+
+_NEEDED = (
+    # Verbs, API group, resource, whether only in its own namespace.
+    ("list watch", "", "nodes", False),
+    ("list watch", "", "namespaces", False),
+    ("get list watch", "", "pods", False),
+    ("create", "", "pods/binding", False),
+    ("patch", "", "pods/status", False),
+    ("create patch", "events.k8s.io", "events", False),
+    ("list watch", "moorage.dev", "schedulerprofiles", False),
+    ("list watch", "moorage.dev", "pluginconfigs", False),
+    ("patch", "moorage.dev", "schedulerprofiles/status", False),
+    ("patch", "moorage.dev", "pluginconfigs/status", False),
+    ("get", "coordination.k8s.io", "leases", False),
+    ("list watch", "apiextensions.k8s.io", "customresourcedefinitions", False),
+    ("create delete get list patch update", "coordination.k8s.io", "leases", True),
+    ("create delete list", "apps", "controllerrevisions", True),
 )
-"""(verb, API group, resource) that every profile needs, whatever its plugins."""
+RIGHTS = tuple(Right(verb, group, resource, home) for verbs, group, resource, home in _NEEDED for verb in verbs.split())
+"""What every profile needs, whatever its plugins."""
 
 
 class Surveyor:
     """Announces this replica, and for the leader looks at the others and at its rights."""
 
-    def __init__(self, identity: str, announcer: Announcer, reads: Reads, writes: Writes) -> None:
+    def __init__(self, identity: str, clock: Clock, announcer: Announcer, reads: Reads, writes: Writes) -> None:
         self._identity = identity
+        self._clock = clock
         self._announcer = announcer
         self._reads = reads
         self._writes = writes
         self._changed = asyncio.Event()
+        self._rights_due = float("-inf")
 
     def poke(self) -> None:
         """The live revisions changed: say so soon."""
@@ -49,6 +74,7 @@ class Surveyor:
             while True:
                 self._changed.clear()
                 await self.round(swapper, reconciler)
+                await self._clock.sleep(APART)
                 try:
                     async with asyncio.timeout(REPLICA_PERIOD):
                         await self._changed.wait()
@@ -60,23 +86,29 @@ class Surveyor:
     async def round(self, swapper: Swapper, reconciler: Reconciler) -> None:
         """One look around. What fails is looked at again next time."""
         live = {record.name: record.active.revision.id for record in swapper.records.values() if record.active is not None}
+        await self._try(self._announcer.announce(self._identity, live))
+        if swapper.leading:
+            await self._try(self._look_at_replicas(reconciler.situation))
+            await self._try(self._look_at_rights(reconciler.situation))
+            reconciler.poke()
+
+    async def _try(self, look: Awaitable[None]) -> None:
+        """One failing look, as for want of a right, must not hide what the others see."""
         try:
-            await self._announcer.announce(self._identity, live)
-            if swapper.leading:
-                reconciler.situation.replicas = tuple(await self._reads.replicas())
-                for identity in await self._reads.dead_replicas():
-                    await self._writes.delete_replica(identity)
-                reconciler.situation.missing_rights = await self._missing_rights()
-                reconciler.poke()
+            await look
         except EdgeError as error:
             log.warning("looking around failed, next time more: %s", error)
 
-    async def _missing_rights(self) -> tuple[str, ...]:
-        missing = []
-        for verb, group, resource in RIGHTS:
-            if not await self._reads.allowed(verb, group, resource):
-                missing.append(f"{verb} {resource}{f'.{group}' if group else ''}")
-        return tuple(missing)
+    async def _look_at_replicas(self, situation: Situation) -> None:
+        situation.replicas = tuple(await self._reads.replicas())
+        for identity in await self._reads.dead_replicas():
+            await self._writes.delete_replica(identity)
+
+    async def _look_at_rights(self, situation: Situation) -> None:
+        if self._clock.boottime() < self._rights_due:
+            return
+        situation.missing_rights = tuple([str(right) for right in RIGHTS if not await self._reads.allowed(*right)])
+        self._rights_due = self._clock.boottime() + REPLICA_PERIOD
 
     async def _withdraw(self) -> None:
         try:

@@ -154,8 +154,8 @@ class Reads(Protocol):
     async def lease_renewed(self, namespace: str, name: str) -> bool:
         """Whether somebody holds this Lease and, as far as was seen at earlier calls, goes on renewing it."""
 
-    async def allowed(self, verb: str, group: str, resource: str) -> bool:
-        """Whether our service account holds this right (SelfSubjectAccessReview)."""
+    async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
+        """Whether our service account holds this right everywhere, or with ``home`` in our own namespace (SelfSubjectAccessReview)."""
 
 
 class Announcer(Protocol):

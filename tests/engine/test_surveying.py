@@ -1,0 +1,106 @@
+"""Surveying: what a replica finds out about itself and the others, at its own pace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from moorage.engine.reconciling import Reconciler
+from moorage.engine.surveying import APART, RIGHTS, Right, Surveyor
+from moorage.engine.swapping import Swapper
+from moorage.ports.errors import Forbidden
+from moorage.ports.kube import REPLICA_PERIOD
+from tests.engine.worlds import make_engine
+from tests.fakes.clocks import ManualClock
+from tests.fakes.kube import InMemoryKube
+from tests.fakes.sinks import RecordingEvents
+
+RBAC = Path(__file__).parents[2] / "manifests" / "components" / "rbac"
+
+
+class CountingKube(InMemoryKube):
+    """Counts announcements."""
+
+    announcements = 0
+
+    async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
+        """Remember and count it."""
+        self.announcements += 1
+        await super().announce(identity, revisions)
+
+
+class Survey:
+    """A leader's surveyor, its API server, and what it tells status."""
+
+    def __init__(self) -> None:
+        self.kube, self.clock = CountingKube(), ManualClock()
+        engine = make_engine(self.kube, RecordingEvents())
+        self.swapper: Swapper = engine.swapper
+        self.reconciler: Reconciler = engine.reconciler
+        self.surveyor = Surveyor("me", self.clock, self.kube, self.kube, self.kube)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The rights that are called missing."""
+        return self.reconciler.situation.missing_rights
+
+    def look(self) -> None:
+        """One round."""
+        asyncio.run(self.surveyor.round(self.swapper, self.reconciler))
+
+
+def test_the_rights_are_those_of_the_manifests() -> None:
+    """Permitted speaks of every right that an installation gives, and of no other; only the right to ask goes without saying."""
+    given = set()
+    for file, home in (("cluster-role.yaml", False), ("role.yaml", True)):
+        for rule in yaml.safe_load((RBAC / file).read_text())["rules"]:
+            for resource in rule["resources"]:
+                given |= {Right(verb, rule["apiGroups"][0], resource, home) for verb in rule["verbs"]}
+    assert given - set(RIGHTS) == {Right("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False)}
+    assert set(RIGHTS) <= given
+
+
+def test_a_missing_right_is_named_and_one_given_back_is_not() -> None:
+    """Looked at again once a period."""
+    survey = Survey()
+    survey.kube.forbidden = {("patch", "", "pods/status"), ("create", "apps", "controllerrevisions")}
+    survey.look()
+    assert survey.missing == ("patch pods/status", "create controllerrevisions.apps in its own namespace")
+    survey.kube.forbidden.clear()
+    survey.look()
+    assert survey.missing
+    survey.clock.jump(REPLICA_PERIOD)
+    survey.look()
+    assert survey.missing == ()
+
+
+@pytest.mark.parametrize("method", ["replicas", "delete_replica"])
+def test_a_look_that_fails_hides_no_other(method: str) -> None:
+    """The right that it fails for is named all the same."""
+    survey = Survey()
+    survey.kube.dead = ["gone"]
+    survey.kube.forbidden = {("list", "coordination.k8s.io", "leases")}
+    survey.kube.fail(method, Forbidden("leases", 403))
+    survey.look()
+    assert survey.missing == ("list leases.coordination.k8s.io in its own namespace",)
+
+
+def test_a_storm_of_changes_is_no_storm_of_requests() -> None:
+    """However often the live revisions change, rounds are seconds apart, and the last change is told."""
+
+    async def scenario() -> int:
+        survey = Survey()
+        running = asyncio.create_task(survey.surveyor.run(survey.swapper, survey.reconciler))
+        for _ in range(100):
+            survey.surveyor.poke()
+            await survey.clock.advance(0.1)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert survey.kube.announced == {}, "the announcement is taken back at the end"
+        return survey.kube.announcements
+
+    assert asyncio.run(scenario()) == pytest.approx(10 / APART, abs=1)
