@@ -150,3 +150,19 @@ def test_errors_are_translated(answer: Any, want: type[Exception], unknown: bool
             assert getattr(caught.value, "outcome_unknown", None) == unknown
 
     asyncio.run(scenario())
+
+
+def test_every_request_is_given_up_in_time() -> None:
+    """A server that hangs: read and replace end within the time-out, too."""
+
+    async def scenario() -> None:
+        async with lease() as (server, store):
+            server.then("GET", PATH, streams(3.0))
+            server.then("PUT", PATH, streams(3.0))
+            for request in (store.read(), store.replace(LeaseRecord("a", 15, None, None, 0), "7")):
+                started = time.monotonic()
+                with pytest.raises(Retryable):
+                    await request
+                assert time.monotonic() - started < 1.5
+
+    asyncio.run(scenario())

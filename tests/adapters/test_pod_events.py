@@ -283,12 +283,15 @@ def test_memory_is_bounded() -> None:
 
     async def scenario() -> None:
         async with sending() as bench:
+            bench.sender.emit(EVENT)
             for number in range(10_000):
                 bench.sender.emit(dataclasses.replace(EVENT, regarding=ObjectRef("Pod", f"p{number}", f"u{number}", "ns")))
                 if number % 500 == 0:
                     await bench.sender.flush(5)
+                    bench.sender.emit(EVENT)
             assert len(bench.sender._series) <= pod_events.TABLE_LIMIT + 1
             assert len(bench.sender._buckets) <= pod_events.TABLE_LIMIT
+            assert bench.sender._series[EVENT].count == 21  # what goes on is not among the oldest
 
     asyncio.run(scenario())
 
