@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.engine.reconciling import RETRY_APART, ROUND
+from moorage.engine.reconciling import APART, RETRY_APART, ROUND
 from moorage.ports.errors import Forbidden, Invalid
 from moorage.ports.names import NAME_LIMIT
 from tests.builders import make_pod
@@ -76,10 +76,7 @@ def test_nonsense_is_told_in_status_and_good_profiles_decide(
 
 def test_a_status_that_is_refused_is_tried_again_seldom() -> None:
     """The API server may refuse every write of an object that its present schema would not have let in."""
-    kube, events = InMemoryKube(), RecordingEvents()
-    engine = make_engine(kube, events)
-    clock = engine._around.clock
-    assert isinstance(clock, EagerClock)
+    engine = make_engine(kube := InMemoryKube(), RecordingEvents(), clock := EagerClock())
     for name in ("odd", "good"):
         engine.profile_seen(name, a_body(name))
     asyncio.run(engine.swapper.settle())
@@ -122,12 +119,13 @@ def test_status_is_about_what_was_settled() -> None:
 
 def test_a_bad_spec_that_suspends_suspends() -> None:
     """Its status says so, and so it is: the last good revision goes on only where nothing asks for a halt."""
-    engine = make_engine(kube := InMemoryKube(), RecordingEvents())
+    engine = make_engine(kube := InMemoryKube(), RecordingEvents(), clock := EagerClock())
     engine.profile_seen("p", a_body("p"))
     asyncio.run(engine.swapper.settle())
     for generation, suspend, reason in ((2, True, "Suspended"), (3, False, "LastGood")):
         engine.profile_seen("p", a_body("p", generation=generation, preset="Best", suspend=suspend))
         asyncio.run(engine.swapper.settle())
+        clock.jump(APART)
         asyncio.run(engine.reconciler.round())
         active = kube.statuses["SchedulerProfile", "p"]["conditions"][3]
         assert (active["type"], active["reason"]) == ("Active", reason)

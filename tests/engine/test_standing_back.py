@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from moorage.core.objects import SchedulingGate
 from moorage.engine.claims import Claims
-from moorage.engine.reconciling import Reconciler
+from moorage.engine.reconciling import APART, Reconciler
 from moorage.engine.swapping import Swapper, by_profile
 from moorage.ports.kube import Leadership, Revision
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import RESOLVER, Bench, a_body, make_engine, versioned
-from tests.fakes.clocks import EagerClock
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import RecordingEvents
 
@@ -36,7 +35,7 @@ class World(Bench):
         self.swapper.leading = True
         self.orphans: list[tuple[str, str]] = []
         self.swapper.orphaned = lambda scheduler_name, profile: self.orphans.append((scheduler_name, profile))
-        self.reconciler = Reconciler(self.swapper, self.backlog, self.kube, EagerClock())
+        self.reconciler = Reconciler(self.swapper, self.backlog, self.kube, self.clock)
         self.reconciler.situation.leadership = lambda: Leadership("me", "", 0, "")
         self.reconciler.situation.claimed_by = OURS
         self.nodes.put(versioned(make_node("n1")))
@@ -52,7 +51,8 @@ class World(Bench):
         asyncio.run(self.swapper.settle())
 
     def write(self) -> None:
-        """Write statuses."""
+        """Write statuses, a while after the last time."""
+        self.clock.jump(APART)
         asyncio.run(self.reconciler.round())
 
     def gone(self, name: str) -> None:

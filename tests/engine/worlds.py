@@ -122,9 +122,9 @@ class Bench:
         self.reported.append(f"{plugin}: {pod.metadata.name}: {error}")
 
 
-def make_engine(kube: InMemoryKube, events: RecordingEvents) -> Engine:
+def make_engine(kube: InMemoryKube, events: RecordingEvents, clock: Clock | None = None) -> Engine:
     """A whole engine that leads; none of its tasks runs."""
-    around = Surroundings(EagerClock(), kube, kube, events, CountingTelemetry(), kube, "me")
+    around = Surroundings(clock or EagerClock(), kube, kube, events, CountingTelemetry(), kube, "me")
     engine = Engine(OperatorConfiguration(), around, RESOLVER, REGISTRY, ACTORS)
     engine.lead(lambda: None)
     return engine

@@ -1,8 +1,8 @@
 """Reconciling: what the records say, written into the status of SchedulerProfiles and PluginConfigs by the leader.
 
 Level-triggered: every round computes the whole status of each object and compares it with what the API server last showed.
-Conditions, revisions and the leader are written at once; queue counts when they changed, at least 5 s apart per profile; the
-leader's renewTime every 30 s; at most 5 writes a second in all.
+Conditions, revisions and the leader are written at once, those of one object at least a second apart; queue counts when they
+changed, at least 5 s apart per profile, and the leader's renewTime every 30 s, at most 5 writes a second of these in all.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
+import enum
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from moorage.api import bodies, conditions
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 ROUND = 0.5
 """Seconds between rounds when nothing urgent happens."""
+APART = 1.0
 QUEUE_APART = 5.0
 RENEW_APART = 30.0
 RETRY_APART = 5.0
@@ -60,8 +62,23 @@ class _Written:
     """What was last written of one object, and when."""
 
     status: Status
-    queue_at: float
-    renewed_at: float
+    at: float
+
+
+class Told(NamedTuple):
+    """The status that an object should have, and what writes it."""
+
+    key: Key
+    status: Status
+    write: Callable[[str, Status], Awaitable[None]]
+
+
+class Urgency(enum.Enum):
+    """How soon a status is to be written."""
+
+    NOW = enum.auto()
+    SOON = enum.auto()
+    NONE = enum.auto()
 
 
 class Reconciler:
@@ -74,8 +91,9 @@ class Reconciler:
         self._writes = writes
         self._clock = clock
         self._written: dict[Key, _Written] = {}
-        self._again: dict[Key, float] = {}
-        """When a write that failed is to be tried again."""
+        self._not_before: dict[Key, float] = {}
+        """When the next write of an object may be tried."""
+        self._paced_at = 0.0
         self._poked = asyncio.Event()
 
     def poke(self) -> None:
@@ -85,9 +103,9 @@ class Reconciler:
     async def run(self) -> None:
         """Reconcile until cancelled; does nothing until this replica leads."""
         while True:
+            self._poked.clear()
             if self._swapper.leading and self._writes.open:
                 await self.round()
-            self._poked.clear()
             try:
                 async with asyncio.timeout(ROUND):
                     await self._poked.wait()
@@ -95,16 +113,30 @@ class Reconciler:
                 pass
 
     async def round(self) -> None:
-        """One look at every object."""
-        for record in list(self._swapper.records.values()):
-            if record.resolution is not None:
-                await self._reconcile(_key("SchedulerProfile", record.body), self.profile_status(record), self._writes.profile_status)
-        for name, body in list(self._swapper.configs.items()):
-            await self._reconcile(_key("PluginConfig", body), self.config_status(name, body), self._writes.plugin_config_status)
+        """One look at every object. Of what is not urgent a few are written, those that have waited longest."""
+        later: list[Told] = []
+        for told in self._statuses():
+            urgency = self._urgency(told.key, told.status)
+            if urgency is Urgency.NOW:
+                await self._write(told)
+            elif urgency is Urgency.SOON:
+                later.append(told)
+            await asyncio.sleep(0)  # many objects must not hold up the loop
+        later.sort(key=lambda told: self._written[told.key].at)
+        for told in later[: self._quota()]:
+            await self._write(told)
         known = {_key("SchedulerProfile", record.body) for record in self._swapper.records.values()}
         known |= {_key("PluginConfig", body) for body in self._swapper.configs.values()}
         self._written = {key: written for key, written in self._written.items() if key in known}
-        self._again = {key: moment for key, moment in self._again.items() if key in known}
+        self._not_before = {key: moment for key, moment in self._not_before.items() if key in known}
+
+    def _statuses(self) -> Iterator[Told]:
+        """What is to be told of each object; made one by one, as things change between two writes."""
+        for record in list(self._swapper.records.values()):
+            if record.resolution is not None:
+                yield Told(_key("SchedulerProfile", record.body), self.profile_status(record), self._writes.profile_status)
+        for name, body in list(self._swapper.configs.items()):
+            yield Told(_key("PluginConfig", body), self.config_status(name, body), self._writes.plugin_config_status)
 
     # ---- what the status is ------------------------------------------------------------------------------------------------
 
@@ -186,29 +218,38 @@ class Reconciler:
 
     # ---- writing -----------------------------------------------------------------------------------------------------------
 
-    async def _reconcile(self, key: Key, status: Status, write: Callable[[str, Status], Any]) -> None:
+    def _urgency(self, key: Key, status: Status) -> Urgency:
+        """How soon an object's status is to be written."""
+        now, written = self._clock.boottime(), self._written.get(key)
+        if now < self._not_before.get(key, now):
+            return Urgency.NONE
+        if written is None or _without(status) != _without(written.status):
+            return Urgency.NOW
+        queue_due = status.get("queue") != written.status.get("queue") and now >= written.at + QUEUE_APART
+        renewal_due = status.get("leader") != written.status.get("leader") and now >= written.at + RENEW_APART
+        return Urgency.SOON if queue_due or renewal_due else Urgency.NONE
+
+    def _quota(self) -> int:
+        """How many writes that are not urgent may go out now."""
         now = self._clock.boottime()
-        if now < self._again.get(key, now):
-            return
-        written = self._written.get(key)
-        shown = written.status if written is not None else {}
-        if written is not None and _without(status) == _without(shown):
-            queue_due = status.get("queue") != shown.get("queue") and now >= written.queue_at + QUEUE_APART
-            renewal_due = status.get("leader") != shown.get("leader") and now >= written.renewed_at + RENEW_APART
-            if not queue_due and not renewal_due:
-                return
+        quota = int(min(now - self._paced_at, 1.0) * WRITES_PER_SECOND)
+        self._paced_at = now if quota else self._paced_at
+        return quota
+
+    async def _write(self, told: Told) -> None:
+        key, now = told.key, self._clock.boottime()
         try:
-            await write(key.name, status)
+            await told.write(key.name, told.status)
         except EdgeError as error:
             # The API server may refuse every write of an object, as of one that its present schema would not have let in.
             level = logging.INFO if isinstance(error, NotFound | Fenced) else logging.WARNING
             log.log(
                 level, "status was not written, next attempt in %.0f s: %s", RETRY_APART, error, extra={"object": f"{key.kind}/{key.name}"}
             )
-            self._again[key] = now + RETRY_APART
-            return
-        self._written[key] = _Written(status, now, now)
-        await self._clock.sleep(1 / WRITES_PER_SECOND)
+            self._not_before[key] = now + RETRY_APART
+        else:
+            self._written[key] = _Written(told.status, now)
+            self._not_before[key] = now + APART
 
 
 def _key(kind: str, body: Body) -> Key:
