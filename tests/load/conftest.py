@@ -29,13 +29,12 @@ def client(installation: tuple[Rig, Path]) -> Iterator[Client]:
 
 
 @pytest.fixture
-def figures(record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
-    """Prints a test's figures past pytest's capturing, and records them."""
+def figures(capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
+    """Prints a test's figures past pytest's capturing."""
 
     def show(**values: object) -> None:
         with capsys.disabled():
             for name, value in values.items():
                 print(f"\n    {name.replace('_', ' ')}: {value}", end="")  # noqa: T201  # the figures are what the test is run for
-                record_property(name, value)
 
     return show
