@@ -174,9 +174,12 @@ class KubeSession:
                     if response.status == 401:
                         self._credentials_due = 0.0
                     raise refusal(f"GET {path}", response.status, await response.read(), response.headers.get("Retry-After", ""))
-                yield b""
-                async for chunk in response.content.iter_any():
-                    yield chunk
+                try:
+                    yield b""
+                    async for chunk in response.content.iter_any():
+                        yield chunk
+                finally:
+                    _abandon(response)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _fault(f"GET {path}", error) from error
 
@@ -275,6 +278,13 @@ def _fault(request: str, error: aiohttp.ClientError | TimeoutError) -> EdgeError
     unsent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL)
     text = str(error) or type(error).__name__
     return Retryable(f"{request}: {text}", outcome_unknown=not unsent)
+
+
+def _abandon(response: aiohttp.ClientResponse) -> None:
+    """End the connection of a stream that is cut: a TLS goodbye would wait for the other side, for up to half a minute."""
+    # An answer that came to its end has given its connection back.
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
 
 
 def _socket(address: Any) -> socket.socket:

@@ -1,0 +1,285 @@
+"""Feeds, writes, events and reads on a real API server, with the rights of the operator's own ServiceAccount."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.adapters.kube_reads import KubeReads
+from moorage.adapters.kube_session import KubeSession, KubeSource
+from moorage.adapters.kube_watch import KubeFeed, Watched
+from moorage.adapters.kube_writes import KubeWrites
+from moorage.adapters.pod_events import EventSender
+from moorage.adapters.replica_leases import ReplicaLeases
+from moorage.adapters.wall_clock import SystemClock
+from moorage.core.objects import Node, Pod
+from moorage.ports.errors import Conflict, NotFound
+from moorage.ports.fencing import Fence
+from moorage.ports.kube import PodRef, Replica, Revision, Unreadable
+from moorage.ports.surroundings import Event, ObjectRef
+from tests.fakes.sinks import CountingTelemetry
+from tests.rig import Rig
+from tests.rig.clients import Client
+from tests.rig.operators import NAMESPACE, install
+
+PLACE = "feeds"
+POD = {"spec": {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}]}}
+PODS = f"/api/v1/namespaces/{PLACE}/pods"
+
+
+class Sink:
+    """Names of the objects that are there, and how many lists there were."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, str] = {}
+        self.lists = 0
+        self.nodes_of: dict[str, str] = {}
+
+    def list_started(self) -> None:
+        """Begin anew."""
+        self.there.clear()
+
+    def put(self, obj: Pod | Node) -> None:
+        """There."""
+        self.there[obj.metadata.name] = obj.metadata.uid
+        if isinstance(obj, Pod):
+            self.nodes_of[obj.metadata.name] = obj.spec.node_name
+
+    def delete(self, obj: Pod | Node) -> None:
+        """Gone."""
+        self.there.pop(obj.metadata.name, None)
+
+    def unreadable(self, obj: Unreadable, deleted: bool) -> None:
+        """Nothing here is."""
+        raise AssertionError(obj)
+
+    def list_ended(self) -> None:
+        """Counted."""
+        self.lists += 1
+
+
+@dataclasses.dataclass
+class Edge:
+    """A session and what is on both sides of it."""
+
+    session: KubeSession
+    client: Client
+
+    @contextlib.asynccontextmanager
+    async def feeding(self, watched: Watched[Any]) -> AsyncIterator[tuple[KubeFeed[Any], Sink]]:
+        """A running feed that has listed."""
+        sink = Sink()
+        feed = KubeFeed(self.session, SystemClock(), watched, sink)
+        task = asyncio.create_task(feed.run())
+        try:
+            await until(lambda: feed.synced)
+            yield feed, sink
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    def pod(self, name: str) -> PodRef:
+        """Create a pod that nobody schedules."""
+        uid = self.client.post(PODS, {"metadata": {"name": name}, **POD})["metadata"]["uid"]
+        return PodRef(PLACE, name, uid)
+
+
+async def until(check: Callable[[], object], seconds: float = 10) -> None:
+    """Wait until the check gives something true."""
+    async with asyncio.timeout(seconds):
+        while not check():
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(rig: Rig) -> Path:
+    """The operator's rights, and a namespace for these tests."""
+    path = install(rig)
+    rig.kubectl("create", "namespace", PLACE)
+    return path
+
+
+@pytest.fixture
+def run(rig: Rig, kubeconfig: Path) -> Callable[[Callable[[Edge], Awaitable[None]]], None]:
+    """Runs a scenario on an edge of its own."""
+
+    def run(scenario: Callable[[Edge], Awaitable[None]]) -> None:
+        async def bounded() -> None:
+            session = await KubeSession.open(KubeSource(str(kubeconfig)), "moorage/test (feeds)", SystemClock())
+            with contextlib.closing(Client(rig)) as client:
+                try:
+                    async with asyncio.timeout(60):
+                        await scenario(Edge(session, client))
+                finally:
+                    await session.close()
+
+        asyncio.run(bounded())
+
+    return run
+
+
+Run = Callable[[Callable[[Edge], Awaitable[None]]], None]
+
+
+def test_list_then_watch(run: Run) -> None:
+    """What was there is listed, page by page; what comes and goes is watched; a field selector is kept to."""
+
+    async def scenario(edge: Edge) -> None:
+        first = edge.pod("first")
+        async with edge.feeding(Watched("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")) as (feed, sink):
+            assert sink.there == {"first": first.uid}
+            second = edge.pod("second")
+            await until(lambda: sink.there.get("second") == second.uid)
+            edge.client.delete(f"{PODS}/first")
+            await until(lambda: "first" not in sink.there)
+            assert sink.lists == 1 and feed.failures == 0 and feed.age < 10
+        edge.client.delete(f"{PODS}/second")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("resource", "kind"), [("pods", Pod), ("nodes", Node)])
+def test_catch_up_where_nothing_happens(run: Run, resource: str, kind: type[Any]) -> None:
+    """A version that only other resources have moved on to is reached by a bookmark, within seconds and without a new list."""
+
+    async def scenario(edge: Edge) -> None:
+        async with edge.feeding(Watched(resource, f"/api/v1/{resource}", kind)) as (feed, sink):
+            for number in range(3):
+                edge.client.post(f"/api/v1/namespaces/{PLACE}/configmaps", {"metadata": {"name": f"{resource}-{number}"}})
+            started = time.monotonic()
+            await feed.catch_up()
+            assert time.monotonic() - started < 5
+            assert sink.lists == 1
+
+    run(scenario)
+
+
+def test_a_restarted_api_server_is_watched_on(rig: Rig, run: Run) -> None:
+    """The API server goes away and comes back: the feed goes on, and what happened meanwhile comes."""
+
+    async def scenario(edge: Edge) -> None:
+        async with edge.feeding(Watched("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")) as (feed, sink):
+            # From this thread, although that holds the loop: the server lives as long as the thread that started it.
+            rig.restart_apiserver()
+            with contextlib.closing(Client(rig)) as client:
+                client.post(PODS, {"metadata": {"name": "after"}, **POD})
+                await until(lambda: "after" in sink.there, 20)
+                assert feed.failures == 0
+                client.delete(f"{PODS}/after")
+
+    run(scenario)
+
+
+def test_binding(run: Run) -> None:
+    """A pod is bound once, and only the pod that is meant; reading it says where it is."""
+
+    async def scenario(edge: Edge) -> None:
+        clock = SystemClock()
+        fence = Fence(clock.boottime)
+        fence.extend(clock.boottime() + 60)
+        writes, reads = KubeWrites(edge.session, fence, NAMESPACE, "moorage"), KubeReads(edge.session, clock, NAMESPACE, "moorage")
+        edge.client.post("/api/v1/nodes", {"metadata": {"name": "feeds-node"}})
+        pod = edge.pod("bound")
+        namesake = dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000")
+        assert await reads.pod_node(pod) == ""
+        with pytest.raises(Conflict):
+            await writes.bind(namesake, "feeds-node")
+        await writes.bind(pod, "feeds-node")
+        assert await reads.pod_node(pod) == "feeds-node"
+        assert await reads.pod_node(namesake) is None
+        with pytest.raises(Conflict, match="already assigned"):
+            await writes.bind(pod, "feeds-node")
+        edge.client.delete(f"{PODS}/bound")
+        with pytest.raises(NotFound):
+            await writes.bind(pod, "feeds-node")
+        assert await reads.pod_node(pod) is None
+
+    run(scenario)
+
+
+def test_conditions(run: Run) -> None:
+    """A condition is patched in by its type; the nominated node comes and goes; a namesake is a conflict."""
+
+    async def scenario(edge: Edge) -> None:
+        clock = SystemClock()
+        fence = Fence(clock.boottime)
+        fence.extend(clock.boottime() + 60)
+        writes = KubeWrites(edge.session, fence, NAMESPACE, "moorage")
+        pod = edge.pod("waiting")
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "one"}
+        await writes.pod_condition(pod, condition, "feeds-other")
+        await writes.pod_condition(pod, {**condition, "message": "two"})
+        status = edge.client.get(f"{PODS}/waiting")["status"]
+        assert [(c["type"], c["message"]) for c in status["conditions"]] == [("PodScheduled", "two")]
+        assert status["nominatedNodeName"] == "feeds-other"
+        await writes.pod_condition(pod, condition, "")
+        assert "nominatedNodeName" not in edge.client.get(f"{PODS}/waiting")["status"]
+        with pytest.raises(Conflict, match="another pod has this name now"):
+            await writes.pod_condition(dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000"), condition)
+        edge.client.delete(f"{PODS}/waiting")
+
+    run(scenario)
+
+
+def test_revisions_and_replicas(run: Run) -> None:
+    """Stored revisions come back as they were, long names included; replicas announce, are seen, and withdraw."""
+
+    async def scenario(edge: Edge) -> None:
+        clock = SystemClock()
+        fence = Fence(clock.boottime)
+        fence.extend(clock.boottime() + 60)
+        writes, reads = KubeWrites(edge.session, fence, NAMESPACE, "feeds"), KubeReads(edge.session, clock, NAMESPACE, "feeds")
+        profile = "feeds." + "x" * 80
+        revisions = [Revision(f"feeds-{number}", profile, number, {"spec": {"n": [number, None]}}) for number in (1, 2)]
+        for revision in revisions:
+            await writes.create_revision(revision)
+        with pytest.raises(Conflict):
+            await writes.create_revision(revisions[0])
+        assert [found for found in await reads.revisions() if found.profile == profile] == revisions
+        for revision in revisions:
+            await writes.delete_revision(revision.name)
+            await writes.delete_revision(revision.name)
+        announcer = ReplicaLeases(edge.session, clock, NAMESPACE, "feeds")
+        for found in ({"p": "r1"}, {"p": "r2", "q": "r1"}):
+            await announcer.announce("host_1", found)
+            assert await reads.replicas() == [Replica("host_1", found)]
+        await announcer.withdraw("host_1")
+        await announcer.withdraw("host_1")
+        assert await reads.replicas() == []
+        await writes.delete_replica("host_1")
+        assert await reads.allowed("create", "", "pods/binding")
+        assert not await reads.allowed("delete", "", "nodes")
+
+    run(scenario)
+
+
+def test_events(run: Run) -> None:
+    """The API server takes an event, its series, and one on a cluster-scoped object with every length at its limit."""
+
+    async def scenario(edge: Edge) -> None:
+        telemetry = CountingTelemetry()
+        sender = EventSender(edge.session, SystemClock(), telemetry, "h" * 200, workers=2)
+        task = asyncio.create_task(sender.run())
+        pod = ObjectRef("Pod", "somebody", "uid-1", PLACE)
+        event = Event(pod, "FailedScheduling", "é" * 3000, "Scheduling", controller="example.com/binpack", warning=True)
+        for count in range(3):
+            sender.emit(event)
+            await until(lambda count=count: telemetry.counts["event", "sent"] > count)  # type: ignore[misc]
+        node = ObjectRef("Node", "n" * 253, "uid-2")
+        sender.emit(Event(node, "Activated", "hello", "Activate", controller="moorage", related=pod))
+        await sender.flush(5)
+        task.cancel()
+        assert telemetry.counts == {("event", "sent"): 4}
+        (found,) = edge.client.get(f"/apis/events.k8s.io/v1/namespaces/{PLACE}/events")["items"]
+        assert (found["reason"], found["type"], found["series"]["count"]) == ("FailedScheduling", "Warning", 3)
+        assert found["note"].endswith(" ...") and len(found["note"].encode()) <= 1024
+
+    run(scenario)
