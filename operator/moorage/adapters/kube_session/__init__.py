@@ -1,7 +1,7 @@
 """The way to the API server: configuration, TLS, credentials, connections.
 
-kubernetes.aio reads kubeconfig files, runs credential plugins and builds the TLS context; the requests go over aiohttp sessions of
-our own, which cost a tenth of the generated client's time. Everything that these two libraries raise ends here, as ``ports.errors``.
+kubernetes.aio reads kubeconfig files, runs credential plugins and builds the TLS context. Watches, and all there is behind a proxy, go
+over aiohttp; single requests go over ``connections``. Everything that these raise ends here, as ``ports.errors``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 import aiohttp
-import aiohttp.abc
 from kubernetes.aio import client
 from kubernetes.aio.config import incluster_config, kube_config
 
+from moorage.adapters.kube_session.connections import CONNECT_TIMEOUT, IDLE_SECONDS, ConnectionFailed, Connections, Options
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, refusal
@@ -29,9 +29,6 @@ log = logging.getLogger(__name__)
 
 CREDENTIALS_PERIOD = 60.0
 """Seconds after which the Authorization header is made anew: projected tokens are replaced in their files about hourly."""
-CONNECT_TIMEOUT = 5.0
-IDLE_SECONDS = 75.0
-"""How long an idle connection is kept; the API server closes it after 90 s."""
 SILENCE = 130.0
 """Seconds without a byte after which a stream counts as dead: bookmarks come once a minute, two may be lost."""
 
@@ -92,7 +89,7 @@ class KubeSource:
 
 
 class KubeSession:
-    """``ports.wire.Session`` over aiohttp. Open it with ``KubeSession.open`` inside the event loop, close it at the end.
+    """``ports.wire.Session``. Open it with ``KubeSession.open`` inside the event loop, close it at the end.
 
     The pool of connections has no limit: callers bound their own concurrency, so that a write that has passed the fence never waits
     for a connection.
@@ -111,6 +108,8 @@ class KubeSession:
         )
         self._http = self._session(owner=True)
         self._sessions = [self._http]
+        self._connections = Connections(self.server, api.rest_client.ssl_context, self._configuration.tls_server_name)
+        self._connections.headers.update(self._http.headers)
 
     @classmethod
     async def open(cls, source: KubeSource, user_agent: str, clock: Clock, observe: Observe = lambda *_: None) -> KubeSession:
@@ -139,6 +138,7 @@ class KubeSession:
 
     async def close(self) -> None:
         """Close all connections."""
+        self._connections.close()
         for session in self._sessions:
             await session.close()
         await self._connector.close()
@@ -185,29 +185,36 @@ class KubeSession:
 
     async def _send(self, call: Call) -> tuple[int, bytes, str]:
         """One attempt: status, body, Retry-After."""
-        sent: bytes | GuardedBody | None = call.body
+        started = time.perf_counter()
+        try:
+            answered = await (self._by_proxy(call) if self._configuration.proxy else self._directly(call))
+        except Retryable:
+            self._observe(call.method, "<error>", time.perf_counter() - started)
+            raise
+        self._observe(call.method, str(answered[0]), time.perf_counter() - started)
+        return answered
+
+    async def _directly(self, call: Call) -> tuple[int, bytes, str]:
+        own = f"Content-Type: {call.content_type}\r\n" if call.body is not None else ""
+        try:
+            answer = await self._connections.request(call.method, call.path, call.body, own, Options(call.timeout, call.guard))
+        except ConnectionFailed as error:
+            raise Retryable(f"{call.method} {call.path}: {error}", outcome_unknown=error.sent) from error
+        return answer.status, answer.body, answer.header(b"retry-after")
+
+    async def _by_proxy(self, call: Call) -> tuple[int, bytes, str]:
+        """The long way; here the guard is asked before the request, not in the moment that it is written."""
         if call.guard is not None:
             call.guard()
-            sent = GuardedBody(call.body, call.guard) if call.body is not None else None
-        started = time.perf_counter()
         headers = {"Content-Type": call.content_type} if call.body is not None else None
+        url, timeout = self.server + call.path, _timeout(call.timeout)
         try:
             async with self._http.request(
-                call.method,
-                self.server + call.path,
-                data=sent,
-                headers=headers,
-                timeout=_timeout(call.timeout),
-                **self._options(),
+                call.method, url, data=call.body, headers=headers, timeout=timeout, **self._options()
             ) as response:
-                body = await response.read()
+                return response.status, await response.read(), response.headers.get("Retry-After", "")
         except (aiohttp.ClientError, TimeoutError) as error:
-            if isinstance(sent, GuardedBody) and sent.refusal is not None:
-                raise sent.refusal from error
-            self._observe(call.method, "<error>", time.perf_counter() - started)
             raise _fault(f"{call.method} {call.path}", error) from error
-        self._observe(call.method, str(response.status), time.perf_counter() - started)
-        return response.status, body, response.headers.get("Retry-After", "")
 
     async def _refresh(self) -> None:
         """Read the credentials again. Where that fails the old ones stay in use, which a log line tells."""
@@ -223,11 +230,11 @@ class KubeSession:
         """Make the Authorization header of all sessions from the configuration."""
         settings = await self._configuration.auth_settings()
         token = str(settings.get("BearerToken", {}).get("value") or "").strip()
-        for session in self._sessions:
+        for headers in (self._connections.headers, *(session.headers for session in self._sessions)):
             if token:
-                session.headers["Authorization"] = token
+                headers["Authorization"] = token
             else:
-                session.headers.pop("Authorization", None)
+                headers.pop("Authorization", None)
 
     def _session(self, owner: bool) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -244,28 +251,6 @@ class KubeSession:
         """What every request needs beside the obvious."""
         name = self._configuration.tls_server_name
         return {"allow_redirects": False, "server_hostname": name} if name else {"allow_redirects": False}
-
-
-class GuardedBody(aiohttp.BytesPayload):
-    """A body that asks the guard once more when it is about to be written.
-
-    Between the first asking and the write a connection may have to be opened, and the process may be stopped and go on when another
-    replica leads. Head and body of a request are written together, so a refusal here leaves nothing of it on the wire.
-    """
-
-    def __init__(self, body: bytes, guard: Callable[[], None]) -> None:
-        super().__init__(body)
-        self._guard = guard
-        self.refusal: EdgeError | None = None
-
-    async def write_with_length(self, writer: aiohttp.abc.AbstractStreamWriter, content_length: int | None) -> None:
-        """Write, or raise what the guard raises."""
-        try:
-            self._guard()
-        except EdgeError as refusal:
-            self.refusal = refusal
-            raise
-        await super().write_with_length(writer, content_length)
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,0 +1,246 @@
+"""Plain HTTP/1.1 connections for the many small requests: bindings, events, conditions.
+
+A general client spends about 165 µs of CPU on each of them, this one about 70 (docs/adr/0002-own-connections.md), and it can do what
+no general client offers: the guard is asked and the request is written in one synchronous step, so a replica that was stopped and
+goes on when another one leads has nothing half-way out. It knows what the API server needs and no more: one request at a time per
+connection, keep-alive, answers with a length, in chunks, or up to the connection's end; no redirects, no compression.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import dataclasses
+import ssl
+import time
+import urllib.parse
+from collections.abc import Callable
+from typing import Any, cast
+
+CONNECT_TIMEOUT = 5.0
+IDLE_SECONDS = 75.0
+"""How long an idle connection is kept; the API server closes it after 90 s."""
+
+
+class ConnectionFailed(Exception):
+    """There is no answer. ``sent``: the request, or a part of it, was written."""
+
+    def __init__(self, text: str, *, sent: bool) -> None:
+        super().__init__(text)
+        self.sent = sent
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer; ``head`` is the raw status line and header lines in lower case."""
+
+    status: int
+    head: bytes
+    body: bytes
+
+    def header(self, name: bytes) -> str:
+        """The value of a header (its name in lower case), "" when it is absent."""
+        return _header(self.head, name).decode("latin-1")
+
+
+class Connection(asyncio.Protocol):
+    """One connection; ``send`` when the last answer is complete."""
+
+    def __init__(self) -> None:
+        self.reusable = False
+        """Whether another request may follow."""
+        self.idle_since = 0.0
+        self._transport: asyncio.Transport
+        self._answer: asyncio.Future[Answer] | None = None
+        self._buffer = bytearray()
+        self._head = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It is open."""
+        self._transport = cast(asyncio.Transport, transport)
+        self.reusable = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It has ended, by either side."""
+        self.reusable = False
+        if self._head and _length(self._head) is None and exc is None:
+            self._finish(bytes(self._buffer))
+        elif self._answer is not None and not self._answer.done():
+            self._answer.set_exception(ConnectionFailed(f"the connection ended: {exc or 'closed by the server'}", sent=True))
+
+    def send(self, request: bytes) -> asyncio.Future[Answer]:
+        """Write a request at once; the future is its answer. Raises ConnectionFailed with nothing sent."""
+        if not self.reusable or self._transport.is_closing():
+            raise ConnectionFailed("the connection was closed", sent=False)
+        self._answer = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        return self._answer
+
+    def close(self) -> None:
+        """End it now."""
+        self.reusable = False
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of an answer."""
+        self._buffer += data
+        if not self._head and not self._take_head():
+            return
+        try:
+            body = _whole_body(self._head, self._buffer)
+        except ValueError as error:
+            if self._answer is not None and not self._answer.done():
+                self._answer.set_exception(ConnectionFailed(f"the answer cannot be read: {error}", sent=True))
+            self.close()
+            return
+        if body is not None:
+            self._finish(body)
+
+    def _take_head(self) -> bool:
+        """Cut the head off the buffer once it is all there; interim (1xx) heads are passed over."""
+        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
+            head = bytes(self._buffer[:end]).lower()
+            del self._buffer[: end + 4]
+            if not head.startswith(b"http/1.1 1"):
+                self._head = head
+                return True
+        return False
+
+    def _finish(self, body: bytes) -> None:
+        head, self._head = self._head, b""
+        if self._buffer or b"\r\nconnection: close" in head:
+            self.reusable = False
+        self._buffer.clear()
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(Answer(int(head[9:12]), head, body))
+
+
+class Connections:
+    """A pool without a limit (callers bound their own concurrency) to one server; all headers but a request's own are ``headers``."""
+
+    def __init__(self, server: str, context: ssl.SSLContext | None, server_name: str | None) -> None:
+        url = urllib.parse.urlsplit(server)
+        self.headers: dict[str, str] = {}
+        self._host = url.hostname or ""
+        self._port = url.port or (443 if url.scheme == "https" else 80)
+        self._prefix = url.path.rstrip("/")
+        self._netloc = url.netloc
+        self._tls: dict[str, Any] = {"ssl": context, "server_hostname": server_name or self._host} if url.scheme == "https" else {}
+        self._idle: collections.deque[Connection] = collections.deque()
+
+    async def request(self, method: str, path: str, body: bytes | None, own: str, options: Options) -> Answer:
+        """Send and wait for the answer; ``own`` are header lines of this request, each ended by CRLF.
+
+        Raises ConnectionFailed, and whatever the guard raises, with nothing written.
+        """
+        started = time.monotonic()
+        connection = self._take() or await self._open(min(options.timeout, CONNECT_TIMEOUT))
+        try:
+            head = f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: {self._netloc}\r\n{self._common()}{own}"
+            request = f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b"")
+            if options.guard is not None:
+                options.guard()
+            answer = connection.send(request)
+            async with asyncio.timeout(started + options.timeout - time.monotonic()):
+                return await answer
+        except TimeoutError as error:
+            connection.close()
+            raise ConnectionFailed(f"no answer within {options.timeout:g} s", sent=True) from error
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+        finally:
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """End all idle connections."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _common(self) -> str:
+        return "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
+
+    def _take(self) -> Connection | None:
+        """The connection that was used last, so that those not needed grow old; old ones are closed."""
+        oldest = time.monotonic() - IDLE_SECONDS
+        while self._idle and self._idle[0].idle_since < oldest:
+            self._idle.popleft().close()
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.reusable:
+                return connection
+        return None
+
+    def _give_back(self, connection: Connection) -> None:
+        if connection.reusable:
+            connection.idle_since = time.monotonic()
+            self._idle.append(connection)
+
+    async def _open(self, seconds: float) -> Connection:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(seconds):
+                _, connection = await loop.create_connection(Connection, self._host, self._port, **self._tls)
+        except (OSError, TimeoutError) as error:
+            raise ConnectionFailed(f"cannot connect to {self._netloc}: {str(error) or type(error).__name__}", sent=False) from error
+        return connection
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """``timeout`` in seconds for all of it; ``guard`` is called right before the request is written."""
+
+    timeout: float
+    guard: Callable[[], None] | None = None
+
+
+def _header(head: bytes, name: bytes) -> bytes:
+    start = head.find(b"\r\n" + name + b":")
+    if start < 0:
+        return b""
+    start += len(name) + 3
+    end = head.find(b"\r\n", start)
+    return head[start : end if end >= 0 else len(head)].strip()
+
+
+def _length(head: bytes) -> int | None:
+    """How long the body is by its head: -1 in chunks, None up to the connection's end."""
+    if head[9:12] in (b"204", b"304"):
+        return 0
+    if b"chunked" in _header(head, b"transfer-encoding"):
+        return -1
+    length = _header(head, b"content-length")
+    return int(length) if length else None
+
+
+def _whole_body(head: bytes, buffer: bytearray) -> bytes | None:
+    """The body, cut off the buffer, once it is all there. Raises ValueError for nonsense."""
+    length = _length(head)
+    if length is None:
+        return None
+    if length < 0:
+        return _whole_chunks(buffer)
+    if len(buffer) < length:
+        return None
+    body = bytes(buffer[:length])
+    del buffer[:length]
+    return body
+
+
+def _whole_chunks(buffer: bytearray) -> bytes | None:
+    """The chunks joined, once the last one is there; the buffer is untouched before."""
+    if not buffer.endswith(b"0\r\n\r\n"):
+        return None  # a long list comes in many pieces: look at it once
+    parts: list[bytes] = []
+    at = 0
+    while (end := buffer.find(b"\r\n", at)) >= 0:
+        size = int(bytes(buffer[at:end]).partition(b";")[0], 16)
+        following = end + 2 + size + 2
+        if len(buffer) < following:
+            return None
+        if not size:
+            del buffer[:following]
+            return b"".join(parts)
+        parts.append(bytes(buffer[end + 2 : end + 2 + size]))
+        at = following
+    return None
