@@ -2,7 +2,8 @@
 
 Each placement is bound in a task of its own while the loop decides the next ones; a bound number of them run at a time. A placement
 was assumed, so exactly one of three things must happen here: it is confirmed (the watch will show it), it is taken back, or the pod
-turns out to be gone or bound by somebody else. An answer that never came (time-out, reset) is settled by reading the pod.
+turns out to be gone or bound by somebody else. An answer that never came (time-out, reset) is settled by reading the pod, for as
+long as that takes: until then it may be on its node, so its place there is kept.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from moorage.core.backlog.entries import Entry
 from moorage.core.cycle import Placement
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
+from moorage.core.objects import key
 from moorage.core.verdicts import Code, Status, failed
 from moorage.engine.actors import Actor, pod_ref
-from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Retryable
+from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.kube import Reads
 from moorage.ports.surroundings import Clock
 
 log = logging.getLogger(__name__)
 
-SETTLE_RETRIES = 5
-"""How often an unknown outcome is asked for before the pod is left to the watch."""
+ASK_AGAIN = (0.2, 3.0)
+"""Seconds until a read that failed is tried again, doubled up to the second one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -97,57 +99,70 @@ class Binder:
     async def _run(self, entry: Entry, placement: Placement) -> None:
         outcome = Outcome(False, failed("the binding was interrupted"))
         try:
-            outcome = await self._bind(placement)
-        except Exception as error:
-            log.exception("binding failed with a bug", extra={"pod": placement.pod.metadata.name, "node": placement.node})
-            outcome = Outcome(False, failed(f"binding failed: {error!r}"))
+            outcome = await self._prepare(placement) or await self._bind(placement)
         finally:
             self.finish(entry, placement, outcome)
+        if outcome.bound:
+            await self._tell_bound(placement)
 
-    async def _bind(self, placement: Placement) -> Outcome:
-        """The binding cycle: permit, preBind, bind, postBind."""
-        pod, node = placement.pod, placement.node
+    async def _prepare(self, placement: Placement) -> Outcome | None:
+        """Permit and preBind: why the pod is not to be bound, None when it is."""
+        pod, node, running = placement.pod, placement.node, ""
         try:
             for name, permit in self._at(placement, Point.PERMIT):
+                running = f'Permit plugin "{name}"'
                 status: Status = await permit.permit(pod, node, self._reserved(placement, name))
                 if status.code is not Code.SUCCESS:
                     return Outcome(False, status, rejector=name)
             for name, pre_bind in self._at(placement, Point.PRE_BIND):
+                running = f'PreBind plugin "{name}"'
                 await pre_bind.pre_bind(pod, node, self._reserved(placement, name))
-            for name, bind in self._at(placement, Point.BIND):
-                status = await bind.bind(pod, node, self._reserved(placement, name))
-                if status.code is not Code.SKIP:
-                    break
-            else:
-                return Outcome(False, failed("no bind plugin took the pod"))
-        except EdgeError as error:
-            return await self._settle(placement, error)
-        for name, post_bind in self._at(placement, Point.POST_BIND):
-            try:
-                await post_bind.post_bind(pod, node, self._reserved(placement, name))
-            except EdgeError:
-                log.exception("postBind failed; the pod stays bound", extra={"pod": pod.metadata.name, "plugin": name})
-        return BOUND
+        except Exception as error:  # noqa: BLE001 - told with the pod's name; an actor's bug fails this pod and no other
+            return _rejected(placement, running, error)
+        return None
 
-    async def _settle(self, placement: Placement, error: EdgeError) -> Outcome:
+    async def _bind(self, placement: Placement) -> Outcome:
+        """The first bind plugin that takes the pod."""
+        for name, bind in self._at(placement, Point.BIND):
+            try:
+                status: Status = await bind.bind(placement.pod, placement.node, self._reserved(placement, name))
+            except Exception as error:  # noqa: BLE001 - as above
+                return await self._settle(placement, f'Bind plugin "{name}"', error)
+            if status.code is Code.SUCCESS:
+                return BOUND
+            if status.code is not Code.SKIP:
+                return Outcome(False, status)
+        return Outcome(False, failed("no bind plugin took the pod"))
+
+    async def _settle(self, placement: Placement, running: str, error: Exception) -> Outcome:
         """What became of a pod whose binding was not answered with a plain yes."""
-        failure = Outcome(False, failed(f'binding rejected: running Bind plugin "DefaultBinder": {error}'))
+        failure = _rejected(placement, running, error)
         if isinstance(error, NotFound):
             return GONE
-        if isinstance(error, Fenced):
-            return dataclasses.replace(failure, fenced=True)
-        if not (isinstance(error, Conflict) or (isinstance(error, Retryable) and error.outcome_unknown)):
+        if isinstance(error, EdgeError) and not (isinstance(error, Conflict) or (isinstance(error, Retryable) and error.outcome_unknown)):
             return failure
-        for attempt in range(SETTLE_RETRIES):
+        delay, longest = ASK_AGAIN
+        while True:
             try:
                 node = await self._reads.pod_node(pod_ref(placement.pod))
+            except Refused as refusal:
+                log.error("the outcome of a binding cannot be read: %s", refusal, extra={"pod": key(placement.pod)})
+                return failure
             except EdgeError:
-                await self._clock.sleep(0.2 * 2**attempt)
+                await self._clock.sleep(delay)
+                delay = min(2 * delay, longest)
                 continue
             if node == "":
                 return failure
             return BOUND if node == placement.node else GONE
-        return failure
+
+    async def _tell_bound(self, placement: Placement) -> None:
+        """PostBind; the pod stays bound, whatever happens here."""
+        for name, post_bind in self._at(placement, Point.POST_BIND):
+            try:
+                await post_bind.post_bind(placement.pod, placement.node, self._reserved(placement, name))
+            except Exception:
+                log.exception("postBind failed; the pod stays bound", extra={"pod": key(placement.pod), "plugin": name})
 
     def _at(self, placement: Placement, point: Point) -> list[tuple[str, Any]]:
         return [(name, self._actors[name]) for name in placement.revision.points[point]]
@@ -156,3 +171,12 @@ class Binder:
     def _reserved(placement: Placement, name: str) -> Any:
         reserved = placement.reservations.get(name)
         return reserved.value if reserved is not None else None
+
+
+def _rejected(placement: Placement, running: str, error: Exception) -> Outcome:
+    """The outcome when a plugin raised this; a bug of it is logged with where it is."""
+    known = isinstance(error, EdgeError)
+    if not known:
+        log.error("%s failed with a bug", running, exc_info=error, extra={"pod": key(placement.pod), "node": placement.node})
+    text = f"binding rejected: running {running}: {error if known else repr(error)}"
+    return Outcome(False, failed(text), fenced=isinstance(error, Fenced))

@@ -68,7 +68,7 @@ class Engine:
         clock = around.clock
         self._around = around
         self._config = config
-        self._listed = False
+        self._listed = asyncio.Event()
         self._claims_due = 0.0
         self.reporter = Reporter(around.telemetry, clock)
         self.scheduler = Scheduler(Cache(), observer=self.reporter)
@@ -103,8 +103,8 @@ class Engine:
         self.swapper.plugin_config_seen(name, body)
 
     def listed(self) -> None:
-        """Both kinds have been listed once: from now on an unknown schedulerName is unknown."""
-        self._listed = True
+        """Both kinds have been listed once: from now on what is not there is missing."""
+        self._listed.set()
 
     # ---- the engine's life -------------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Engine:
         async with asyncio.TaskGroup() as group:
             parts = {
                 "loop": self.loop.run(),
-                "swapping": self.swapper.run(self._config.swap_debounce),
+                "swapping": self._swap(),
                 "survey": self.surveyor.run(self.swapper, self.reconciler),
                 "status": self.reconciler.run(),
                 "time": self._time(),
@@ -150,10 +150,15 @@ class Engine:
             "pods": lambda: None if self.pods.synced else "pods are not listed yet",
             "nodes": lambda: None if self.nodes.synced else "nodes are not listed yet",
             "namespaces": lambda: None if self.namespaces.synced else "namespaces are not listed yet",
-            "profiles": lambda: None if self._listed else "profiles are not listed yet",
+            "profiles": lambda: None if self._listed.is_set() else "profiles are not listed yet",
         }
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    async def _swap(self) -> None:
+        """Settle profiles, once their PluginConfigs are known too: none of them is missing before."""
+        await self._listed.wait()
+        await self.swapper.run(self._config.swap_debounce)
 
     async def _time(self) -> None:
         """What is due by the clock: backoffs, flushes, owed moves, gauges."""
@@ -209,7 +214,7 @@ class Engine:
     def _tell(self, pod: Pod, text: str) -> None:
         """Say to a waiting pod that its profile is what it lacks; a gated one has the API server's own word on why it waits."""
         if not pod.spec.scheduling_gates:
-            self.failures.report(Verdict(pod, SCHEDULER_ERROR, text))
+            self.failures.report_once(Verdict(pod, SCHEDULER_ERROR, text))
 
 
 def _plugin_failed(plugin: str, pod: Pod, error: Exception) -> None:

@@ -1,7 +1,8 @@
 """Failures: what is said and written when a pod could not be placed.
 
 The pod is back in the queue at once; the event and the PodScheduled condition follow off the critical path. A condition is written
-only where it differs from what the pod has, the newest one wins, and a few are in flight at a time.
+only where it differs from what the pod has, the newest one wins, and a few are in flight at a time, never two of one pod. Of a pod
+that is gone or bound meanwhile nothing is said.
 """
 
 from __future__ import annotations
@@ -43,11 +44,14 @@ class Failures:
         self._clock = clock
         self._current = current
         self._pending: dict[str, Verdict] = {}
+        self._writing: dict[str, Verdict] = {}
         self._wanted = asyncio.Event()
 
     def report(self, verdict: Verdict) -> None:
         """Emit the event and have the condition written."""
         pod = verdict.pod
+        if self._current(pod.metadata.uid) is None:
+            return
         self._events.emit(
             Event(
                 pod_object(pod),
@@ -61,19 +65,33 @@ class Failures:
         self._pending[pod.metadata.uid] = verdict
         self._wanted.set()
 
+    def report_once(self, verdict: Verdict) -> None:
+        """The same, unless the pod was told exactly this before and has heard nothing else since."""
+        uid = verdict.pod.metadata.uid
+        last = self._pending.get(uid) or self._writing.get(uid)
+        if _differs(verdict.pod, verdict) and (last is None or last.message != verdict.message):
+            self.report(verdict)
+
     async def run(self) -> None:
         """Write conditions until cancelled; one worker, of which several may run."""
         while True:
-            while not self._pending:
+            uid = next((uid for uid in self._pending if uid not in self._writing), None)
+            if uid is None:
                 self._wanted.clear()
                 await self._wanted.wait()
-            uid = next(iter(self._pending))
-            await self._write(self._pending.pop(uid))
+                continue
+            verdict = self._writing[uid] = self._pending.pop(uid)
+            try:
+                await self._write(verdict)
+            finally:
+                del self._writing[uid]
+                self._wanted.set()
 
     async def _write(self, verdict: Verdict) -> None:
+        uid = verdict.pod.metadata.uid
         for attempt in range(_ATTEMPTS):
-            pod = self._current(verdict.pod.metadata.uid)
-            if pod is None or not _differs(pod, verdict):
+            pod = self._current(uid)
+            if pod is None or uid in self._pending or not _differs(pod, verdict):
                 return
             condition = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
             try:

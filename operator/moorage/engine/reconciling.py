@@ -225,7 +225,8 @@ class Reconciler:
             return Urgency.NONE
         if written is None or _without(status) != _without(written.status):
             return Urgency.NOW
-        queue_due = status.get("queue") != written.status.get("queue") and now >= written.at + QUEUE_APART
+        counts_changed = any(status.get(name) != written.status.get(name) for name in ("queue", "drainingCycles"))
+        queue_due = counts_changed and now >= written.at + QUEUE_APART
         renewal_due = status.get("leader") != written.status.get("leader") and now >= written.at + RENEW_APART
         return Urgency.SOON if queue_due or renewal_due else Urgency.NONE
 

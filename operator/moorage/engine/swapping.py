@@ -180,7 +180,7 @@ class Swapper:
         return True
 
     async def _store(self, record: ProfileRecord, resolution: Resolution) -> bool:
-        """Keep the revision for restarts, and the newest few of its kind; False when that failed for now."""
+        """Keep the revision for restarts; False when that failed for now."""
         kept = self.stored.setdefault(record.uid, [])
         if any(stored.data.get("revision") == resolution.id for stored in kept):
             return True
@@ -189,18 +189,25 @@ class Swapper:
         stored = StoredRevision(name, record.name, number, {**resolution.document, "revision": resolution.id, "uid": record.uid})
         try:
             await self._writes.create_revision(stored)
-            kept.append(stored)
-            while len(kept) > KEPT:
-                await self._writes.delete_revision(kept[0].name)
-                kept.pop(0)
-        except Conflict:
-            kept.append(stored)
+        except Conflict:  # it is there: an answer was lost
+            pass
         except EdgeError as error:
             log.warning("revision %s was not stored, so it is not swapped in yet: %s", name, error, extra={"profile": record.name})
             record.held_up = f"it could not be stored: {error}"
             return False
         record.held_up = ""
+        kept.append(stored)
+        await self._prune(kept)
         return True
+
+    async def _prune(self, kept: list[StoredRevision]) -> None:
+        """Keep the newest few; what cannot be deleted now is tried again with the next one."""
+        try:
+            while len(kept) > KEPT:
+                await self._writes.delete_revision(kept[0].name)
+                kept.pop(0)
+        except EdgeError as error:
+            log.warning("stored revision %s was not deleted: %s", kept[0].name, error)
 
     # ---- the swap ----------------------------------------------------------------------------------------------------------
 
