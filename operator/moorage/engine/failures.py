@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import datetime
 import logging
 from collections.abc import Callable
 
@@ -93,9 +94,8 @@ class Failures:
             pod = self._current(uid)
             if pod is None or uid in self._pending or not _differs(pod, verdict):
                 return
-            condition = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
             try:
-                await self._writes.pod_condition(pod_ref(pod), condition, verdict.nominated_node)
+                await self._writes.pod_condition(pod_ref(pod), _condition(pod, verdict, self._clock.now()), verdict.nominated_node)
             except (Fenced, Refused) as error:
                 log.info("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
             except Retryable as error:
@@ -110,6 +110,14 @@ class Failures:
 def pod_object(pod: Pod) -> ObjectRef:
     """The pod as events name it."""
     return ObjectRef("Pod", pod.metadata.name, pod.metadata.uid, pod.metadata.namespace)
+
+
+def _condition(pod: Pod, verdict: Verdict, now: datetime.datetime) -> dict[str, str]:
+    """The condition to merge in; its transition time only where the status changes, else the one that stands there stays."""
+    condition = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
+    if not any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions or ()):
+        condition["lastTransitionTime"] = now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return condition
 
 
 def _differs(pod: Pod, verdict: Verdict) -> bool:
