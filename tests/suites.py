@@ -46,8 +46,9 @@ SUITES: Final = (
     Suite("types", 60, commands=(("mypy",),)),
     Suite("unit", 90, tests=UNIT),
     Suite("vectors", 60, tests=("tests/vectors",)),
-    Suite("real", 180, tests=("tests/real", "tests/load/test_failover.py")),
+    Suite("real", 180, tests=("tests/real",)),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
+    Suite("failover", 60, tests=("tests/load/test_failover.py",)),
 )
 
 # What `make test-all` runs too.
