@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from moorage.engine.reconciling import APART, RETRY_APART, ROUND
 from moorage.ports.errors import Forbidden, Invalid
+from moorage.ports.kube import Revision
 from moorage.ports.names import NAME_LIMIT
 from tests.builders import make_pod
-from tests.engine.worlds import a_body, a_config, make_engine, versioned
+from tests.engine.worlds import RESOLVER, a_body, a_config, make_engine, versioned
 from tests.fakes.clocks import EagerClock
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import RecordingEvents
@@ -155,3 +156,45 @@ def test_the_longest_name_can_be_stored() -> None:
     assert asyncio.run(engine.swapper.settle())
     assert len(kube.stored) == 2
     assert all(len(name) <= NAME_LIMIT for name in kube.stored)
+
+
+REFERRING = a_body("p", pluginConfig=[{"name": "NodeResourcesFit", "configRef": {"name": "c"}}])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"profile": 1, "pluginConfigs": {}}, {"profile": {}, "pluginConfigs": [1]}, {"profile": REFERRING, "pluginConfigs": {"c": "x"}}],
+    ids=["empty", "no profile", "no map", "no PluginConfig"],
+)
+def test_a_stored_revision_that_somebody_spoilt_is_passed_over(data: dict[str, Any]) -> None:
+    """The next older one that can be read is taken up."""
+    engine = make_engine(InMemoryKube(), RecordingEvents())
+    good = RESOLVER(a_body("p"), {})
+    stored = [Revision("p-1", "p", 1, {**good.document, "uid": "uid-p"}), Revision("p-2", "p", 2, {**data, "uid": "uid-p"})]
+    engine.swapper.stored = {"uid-p": stored}
+    engine.profile_seen("p", a_body("p", generation=2, preset="Best"))
+    asyncio.run(engine.swapper.settle())
+    assert engine.loop.live["p"].id == good.id
+
+
+def test_nothing_is_kept_of_a_profile_that_is_gone() -> None:
+    """Profiles that come and go for years leave nothing in memory; their stored revisions go with their owner."""
+    engine = make_engine(InMemoryKube(), RecordingEvents())
+    engine.profile_seen("p", a_body("p"))
+    asyncio.run(engine.swapper.settle())
+    assert list(engine.swapper.stored) == ["uid-p"]
+    for body in (a_body("p", uid="another"), None):
+        engine.profile_seen("p", body)
+        asyncio.run(engine.swapper.settle())
+        assert "uid-p" not in engine.swapper.stored
+    assert not engine.swapper.stored
+
+
+def test_a_standby_forgets_superseded_revisions() -> None:
+    """It binds nothing and writes no status, so nobody but the swap itself would."""
+    engine = make_engine(InMemoryKube(), RecordingEvents())
+    engine.swapper.leading = False
+    for generation in range(1, 4):
+        engine.profile_seen("p", a_body("p", generation=generation))
+        asyncio.run(engine.swapper.settle())
+    assert engine.swapper.records["p"].superseded == []

@@ -238,7 +238,7 @@ def test_revisions_and_replicas(run: Run) -> None:
         fence.extend(clock.boottime() + 60)
         writes, reads = KubeWrites(edge.session, fence, NAMESPACE, "feeds"), KubeReads(edge.session, clock, NAMESPACE, "feeds")
         profile = "feeds." + "x" * 80
-        revisions = [Revision(f"feeds-{number}", profile, number, {"spec": {"n": [number, None]}}) for number in (1, 2)]
+        revisions = [Revision(f"feeds-{number}", profile, number, {"uid": "u-1", "spec": {"n": [number, None]}}) for number in (1, 2)]
         for revision in revisions:
             await writes.create_revision(revision)
         with pytest.raises(Conflict):

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from moorage.api.v1alpha1.resources import API_VERSION
 from moorage.ports.errors import Conflict, Invalid, NotFound
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PROFILE_LABEL, PodRef, Revision
@@ -18,7 +19,7 @@ from moorage.ports.wire import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Call, Session
 
 _encode = msgspec.json.Encoder().encode
 
-_CUSTOM = "/apis/moorage.dev/v1alpha1"
+_CUSTOM = f"/apis/{API_VERSION}"
 
 
 class _BindingMeta(msgspec.Struct):
@@ -85,11 +86,13 @@ class KubeWrites:
         await self._send("PATCH", f"{_CUSTOM}/pluginconfigs/{name}/status", _encode({"status": status}), MERGE_PATCH)
 
     async def create_revision(self, revision: Revision) -> None:
-        """Store it as a ControllerRevision, labelled by its profile."""
+        """Store it as a ControllerRevision, labelled by its profile and owned by it, so that it goes when the profile does."""
+        owner = {"apiVersion": API_VERSION, "kind": "SchedulerProfile", "name": revision.profile, "uid": revision.data["uid"]}
         metadata = {
             "name": revision.name,
             "labels": {PROFILE_LABEL: shortened(revision.profile)},
             "annotations": {PROFILE_LABEL: revision.profile},
+            "ownerReferences": [owner],
         }
         body = {
             "apiVersion": "apps/v1",

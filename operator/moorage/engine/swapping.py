@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from moorage.api import bodies
@@ -80,6 +80,8 @@ class Swapper:
         record = self.records.get(name)
         if record is not None and (body is None or _identity(record.body) != _identity(body)):
             self._drop(record)
+            if body is None or record.uid != body["metadata"].get("uid"):
+                self.stored.pop(record.uid, None)
             record = None
         if record is None and body is not None:
             self.records[name] = ProfileRecord(name, body)
@@ -220,7 +222,7 @@ class Swapper:
         self._loop.live[revision.scheduler_name] = revision
         self._apply_suspension(record)
         if old is not None:
-            record.superseded.append(old)
+            self._supersede(record, old)
             record.owed |= revision.changed_since(old)
         self.move_owed(record)
         seconds = self._clock.boottime() - started
@@ -261,6 +263,11 @@ class Swapper:
         record.superseded = [revision for revision in record.superseded if counts[revision]]
         return sum(counts.values())
 
+    def _supersede(self, record: ProfileRecord, revision: Revision) -> None:
+        """Remember who may have bindings in flight, and forget who has none left: on a standby nobody else does."""
+        record.superseded.append(revision)
+        self.drain(record)
+
     # ---- refusals ----------------------------------------------------------------------------------------------------------
 
     def _refuse(self, record: ProfileRecord) -> None:
@@ -280,7 +287,11 @@ class Swapper:
 
     def _take_up_stored(self, record: ProfileRecord) -> None:
         for stored in reversed(self.stored.get(record.uid, [])):
-            resolution = self._resolver(stored.data["profile"], dict(stored.data["pluginConfigs"]))
+            profile, configs = stored.data.get("profile"), stored.data.get("pluginConfigs")
+            if not isinstance(configs, Mapping) or not all(isinstance(body, Mapping) for body in (profile, *configs.values())):
+                log.error("stored revision %s is not as it was written, so it cannot be used", stored.name, extra={"profile": record.name})
+                continue
+            resolution = self._resolver(profile, dict(configs))
             if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
                 self.swap(record, resolution, last_good=True)
                 return
@@ -305,7 +316,7 @@ class Swapper:
         if active is None:
             return
         revision: Revision = active.revision
-        record.superseded.append(revision)
+        self._supersede(record, revision)
         del self._loop.live[revision.scheduler_name]
         self._loop.backlog.set_profile(revision.scheduler_name, None, self._clock.boottime())
         self._loop.scheduler.runner.retire(revision)

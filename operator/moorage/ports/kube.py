@@ -91,7 +91,7 @@ class PodRef:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Revision:
-    """A stored revision of a profile (apps/v1 ControllerRevision)."""
+    """A stored revision of a profile (apps/v1 ControllerRevision); ``data["uid"]`` is the profile's UID."""
 
     name: str
     profile: str
