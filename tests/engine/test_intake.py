@@ -106,8 +106,14 @@ def delete_node(bench: Bench) -> None:
     bench.nodes.delete(bench.nodes.objects["n1"])
 
 
+def garble_and_mend_node(bench: Bench) -> None:
+    """The node is unreadable for a moment."""
+    bench.nodes.put(versioned(make_node("n1", cpu="?", pods="2")))
+    bench.nodes.put(versioned(make_node("n1", pods="2")))
+
+
 WAKING = (delete_big, end_big, garble_and_delete_big, lose_big, shrink_big, add_node, mend_node, enlarge_node)
-NOT_WAKING = (bind_a_small_one, relabel_big, add_small_node, beat, delete_node)
+NOT_WAKING = (bind_a_small_one, relabel_big, add_small_node, beat, garble_and_mend_node, delete_node)
 
 
 @pytest.mark.parametrize("happens", WAKING + NOT_WAKING, ids=lambda happens: happens.__name__)
@@ -185,6 +191,31 @@ def test_an_unreadable_pod_gives_its_place_back(harm: str, how: str) -> None:
         bench.pods.list_ended()
     assert bench.cache.nodes.requested[PODS, 0] == 0
     assert len(bench.cache) == 0
+
+
+def test_an_unreadable_pod_keeps_what_it_took() -> None:
+    """On its node; it is no waiting pod any more either, so nothing is written about it."""
+    bench = Bench()
+    bench.nodes.put(versioned(make_node("n1")))
+    for node in ("", "n1"):
+        bench.pods.put(pod := versioned(make_pod("a", cpu="300m", node=node)))
+        bench.pods.unreadable(unreadable(versioned(pod)), deleted=False)
+        assert not bench.pods.objects
+        assert bench.backlog.get("uid-a") is None
+    assert bench.cache.nodes.requested[0, 0] == 300
+
+
+def test_the_same_news_again_change_nothing() -> None:
+    """A pod that is being deleted is skipped once, not at each list."""
+    bench = Bench()
+    bench.nodes.put(versioned(make_node("n1")))
+    bench.pods.put(pod := versioned(make_pod("a"), deletion_timestamp="2026-01-01T00:00:00Z"))
+    assert bench.attempt() == "a"
+    bench.pods.list_started()
+    bench.pods.put(pod)
+    bench.pods.list_ended()
+    assert bench.attempt() == ""
+    assert [event.note for event in bench.events.events] == ["skip schedule deleting pod: default/a"]
 
 
 def test_a_pod_in_flight_is_retried_in_its_newest_state() -> None:

@@ -156,7 +156,7 @@ class Machine(RuleBasedStateMachine):
         else:
             sink.unreadable(unreadable(truth.obj), deleted=False)
         if isinstance(truth.obj, Node):
-            if truth.decodable and truth.obj.status.allocatable["cpu"] != "no quantity":
+            if truth.decodable and "no quantity" not in repr(truth.obj):
                 self.rooms[name] = truth.obj
         else:
             self.follow(name, truth)
