@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import tracemalloc
+import weakref
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle import NO_NODES, Diagnosis, Placement, Scheduler, commit, decide, undo
 from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.runner import Runner
 from moorage.core.framework.sampling import feasible_nodes_to_find
 from moorage.core.verdicts import Code
 from tests.builders import make_node, make_pod
@@ -98,6 +102,35 @@ def test_two_revisions_share_columns_and_see_every_change() -> None:
     assert len(them.runner) == 1
     them.runner.retire(one)
     assert placed(decide(make_pod("a"), two, them)) == "n7"
+
+
+def test_a_swap_keeps_the_columns_of_what_it_did_not_change() -> None:
+    """The successor of a retired revision takes over equal plugins' columns; the rest of the old one is forgotten then."""
+    them, pod = scheduler("n1", "n2"), make_pod("a")
+    one, two = blocking("n1"), revision(weights={"Rank": 9})
+    old = them.runner.blueprint(pod, one)
+    rank, forgotten = old.scores["Rank"].column, weakref.ref(old)
+    them.runner.retire(one)
+    new = them.runner.blueprint(pod, two)
+    assert new.scores["Rank"].column is rank
+    del old
+    gc.collect()
+    assert forgotten() is None
+
+
+def test_the_byte_budget_holds_in_a_small_cluster() -> None:
+    """Where arrays are short, what stands around them counts."""
+    them = Scheduler(Cache())
+    them.cache.put_node(make_node("n1"))
+    them.runner = Runner(them.cache, budget := 2**20)
+    rules, pods = revision(), [make_pod(f"p{i}", cpu=f"{i}m") for i in range(1000)]
+    tracemalloc.start()
+    try:
+        for pod in pods:
+            decide(pod, rules, them)
+        assert tracemalloc.get_traced_memory()[0] < 1.5 * budget
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_refused_reservation_leaves_nothing_behind() -> None:

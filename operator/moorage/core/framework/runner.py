@@ -6,6 +6,7 @@ It owns the templates (an LRU with a byte budget) with their columns and bluepri
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -26,6 +27,8 @@ from moorage.core.objects import Pod
 BYTE_BUDGET = 64 * 2**20
 _ARRAYS = 2
 """Arrays of a blueprint's own, blame and totals, counted as if int64."""
+_OVERHEAD = 1200
+"""Bytes that an array costs beside its numbers, with the objects around it (measured); in a small cluster that is most of it."""
 
 
 class Observer(Protocol):
@@ -72,6 +75,7 @@ class Runner:
         self._budget = byte_budget
         self._templates: OrderedDict[bytes, Template] = OrderedDict()
         self._arrays = 0
+        self._retired: weakref.WeakSet[Revision] = weakref.WeakSet()
 
     def blueprint(self, pod: Pod, revision: Revision) -> Blueprint:
         """The blueprint of the pod's template; not yet caught up."""
@@ -90,26 +94,35 @@ class Runner:
         self.misses += 1
         before = template.arrays
         blueprint = template.blueprints[revision] = _compile(template, revision)
+        self._clear(template)
         self._arrays += template.arrays - before
         self._evict()
         return blueprint
 
     def retire(self, revision: Revision) -> None:
-        """Drop what only this revision used."""
-        for template in self._templates.values():
-            if template.blueprints.pop(revision, None) is not None:
-                before = template.arrays
-                used = {id(column) for blueprint in template.blueprints.values() for column in _columns_of(blueprint)}
-                template.columns = {key: column for key, column in template.columns.items() if id(column) in used}
-                self._arrays += template.arrays - before - _ARRAYS
+        """Nobody will ask for this revision again.
+
+        What only it used goes when its template is compiled for another revision, which takes over the columns that did not change,
+        or with the template: going through all of them now would hold up a swap.
+        """
+        self._retired.add(revision)
 
     def __len__(self) -> int:
         """How many templates are kept."""
         return len(self._templates)
 
+    def _clear(self, template: Template) -> None:
+        """Drop what only retired revisions used."""
+        gone = [revision for revision in template.blueprints if revision in self._retired]
+        for revision in gone:
+            del template.blueprints[revision]
+        if gone:
+            used = {id(column) for blueprint in template.blueprints.values() for column in _columns_of(blueprint)}
+            template.columns = {key: column for key, column in template.columns.items() if id(column) in used}
+
     def _evict(self) -> None:
         """Drop the templates not used for longest until the budget holds; the newest stays."""
-        per_array = 8 * self.snapshot.nodes.live.size
+        per_array = 8 * self.snapshot.nodes.live.size + _OVERHEAD
         while self._arrays * per_array > self._budget and len(self._templates) > 1:
             _, template = self._templates.popitem(last=False)
             self._arrays -= template.arrays
