@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from moorage.adapters.lease import LeaseElector, LeaseTimes, NoElection, Observed, claim, observe
-from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
+from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Retryable
 from moorage.ports.fencing import Fence
 from moorage.ports.leases import LeaseRecord
 from tests.fakes.clocks import EPOCH, ManualClock
@@ -131,6 +131,11 @@ def down(_when: str) -> None:
     raise Retryable("no answer", outcome_unknown=True)
 
 
+def refused(_when: str) -> None:
+    """The API server says no."""
+    raise Forbidden("PUT lease", 403)
+
+
 def test_the_first_takes_it_and_renews_without_reading() -> None:
     """One read, one create, then a replace every two seconds; the fence is open all the time."""
 
@@ -162,6 +167,26 @@ def test_an_api_server_that_is_gone_ends_leadership_in_time() -> None:
             await clock.advance(0.2)
             assert not a.fence.open
             assert a.lost_at == 1010
+
+    asyncio.run(scenario())
+
+
+def test_silence_is_counted_until_there_is_an_answer() -> None:
+    """By the leader and by the standby; a no is an answer too."""
+
+    async def scenario() -> None:
+        async with replicas("a", "b") as (clock, store, (a, b)):
+            await clock.advance(1)
+            store.fault = down
+            await clock.advance(8.5)
+            assert a.elector.failures >= 3
+            assert b.elector.failures >= 2
+            store.fault = refused
+            await clock.advance(0.5)
+            assert a.elector.failures == 0
+            store.fault = lambda _when: None
+            await clock.advance(5)
+            assert (a.elector.failures, b.elector.failures) == (0, 0)
 
     asyncio.run(scenario())
 

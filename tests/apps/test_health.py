@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from moorage.adapters.lease import NoElection
 from moorage.apps import health
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.fencing import Fence
@@ -41,6 +42,16 @@ def test_a_heartbeat_that_stops_is_a_stuck_loop() -> None:
     assert check() is None
     clock.jump(1)
     assert check() == "the event loop's last heartbeat was 31 s ago"
+
+
+def test_a_silent_api_server_is_told_after_a_few_attempts() -> None:
+    """One that is only restarted is not."""
+    elector = NoElection(Fence(ManualClock().boottime), "me")
+    check = health.reached(elector)
+    elector.failures = health.SILENT_FAILURES - 1
+    assert check() is None
+    elector.failures += 1
+    assert check() == "the API server did not answer the last 3 requests for the Lease"
 
 
 def test_a_leader_without_its_lease_is_dead_after_a_while() -> None:

@@ -45,7 +45,7 @@ class FakeParts:
         self.feeds = [ScriptedFeed("pods"), ScriptedFeed("nodes")]
         self.background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"background": self.dying}
         self.aborted: list[int] = []
-        self.identity = "me"
+        self.identity, self.failures = "me", 0
         self.holding = self.stuck = False
         self.leadership = Leadership("me", "", 0, "")
         self.supervisor = Supervisor(self.parts(), self.aborted.append)

@@ -18,7 +18,7 @@ import logging
 import math
 import random
 
-from moorage.ports.errors import EdgeError, NotFound
+from moorage.ports.errors import EdgeError, NotFound, Refused
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import Leadership
 from moorage.ports.leases import LeaseRecord, LeaseStore
@@ -90,6 +90,8 @@ class LeaseElector:
         self._current = False
         """Whether ``_seen`` is what we ourselves wrote last, so that the next renewal needs no read."""
         self._renewed = -math.inf
+        self.failures = 0
+        """Attempts in a row that the API server did not answer."""
 
     @property
     def identity(self) -> str:
@@ -150,6 +152,7 @@ class LeaseElector:
                 await self._look()
             record = claim(self._seen, self._identity, self._clock.boottime(), self._clock.now(), self._times.lease_duration)
             if record is None:
+                self.failures = 0
                 return False
             self._current = False  # until the answer is here, nobody knows what the Lease says
             sent = self._clock.boottime()
@@ -159,8 +162,9 @@ class LeaseElector:
                 version = await self._store.replace(record, self._seen.version)
         except EdgeError as error:
             log.warning("the lease was not acquired or renewed: %s", error)
+            self.failures = 0 if isinstance(error, Refused) else self.failures + 1  # a no is an answer
             return False
-        self._seen, self._current, self._renewed = Observed(record, version, sent), True, sent
+        self._seen, self._current, self._renewed, self.failures = Observed(record, version, sent), True, sent, 0
         self._fence.extend(sent + self._times.lease_duration - self._times.margin)
         return True
 
@@ -179,6 +183,8 @@ class NoElection:
     def __init__(self, fence: Fence, identity: str) -> None:
         self._fence = fence
         self._identity = identity
+        self.failures = 0
+        """There is nobody to ask."""
 
     @property
     def identity(self) -> str:

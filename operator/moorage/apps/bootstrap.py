@@ -152,6 +152,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, session: KubeSessio
         "watches": watchdog.check,
     }
     readyz = {**engine.checks(), **{feed.resource: health.fresh(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
+    readyz["apiserver"] = health.reached(elector)
     endpoints = Endpoints(healthz=livez, livez=livez, readyz=readyz, metrics=telemetry.render)
     supervisor = Supervisor(
         Parts(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from moorage.ports.errors import EdgeError
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import Feed
+from moorage.ports.kube import Elector, Feed
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, Session
 
@@ -26,6 +26,7 @@ LEASE_SECONDS = 20.0
 FRESH_SECONDS = 150.0
 """Bookmarks come once a minute; two may be lost."""
 STALE_FAILURES = 5
+SILENT_FAILURES = 3
 EXAMINE_SECONDS = 30.0
 
 
@@ -51,6 +52,16 @@ def lease(clock: Clock, fence: Fence, leading: Callable[[], bool]) -> Check:
         closed_since = clock.boottime() if closed_since is None else closed_since
         seconds = clock.boottime() - closed_since
         return f"leading, but the lease ran out {seconds:.0f} s ago" if seconds > LEASE_SECONDS else None
+
+    return check
+
+
+def reached(elector: Elector) -> Check:
+    """Whether the API server answers: watches that it does not close tell of its silence late, the Lease is asked for all the time."""
+
+    def check() -> str | None:
+        failures = elector.failures
+        return f"the API server did not answer the last {failures} requests for the Lease" if failures >= SILENT_FAILURES else None
 
     return check
 

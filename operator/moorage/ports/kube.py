@@ -193,6 +193,10 @@ class Elector(Protocol):
     def leadership(self) -> Leadership | None:
         """The newest that was read, None before the first."""
 
+    @property
+    def failures(self) -> int:
+        """Attempts in a row to read or renew it that the API server did not answer."""
+
     async def acquire(self) -> None:
         """Return when this replica holds the lease (the fence is open then)."""
 
