@@ -92,15 +92,17 @@ def test_gauges_forget_what_is_gone() -> None:
     t.gated({"a": 1})
     t.gated({"b": 1})
     assert value(t, "moorage_gated_pods", gate="a") is None and value(t, "moorage_gated_pods", gate="b") == 1
-    t.revisions("p", "r1", 0)
-    t.revisions("q", "r9", 0)
-    t.revisions("p", "r2", 1)
+    t.revisions([("p", "r1", 0), ("q", "r9", 0)])
+    t.revisions([("p", "r2", 1), ("q", "r9", 0)])
     assert value(t, "moorage_profile_revision_info", profile="p", revision="r1") is None
     assert value(t, "moorage_profile_revision_info", profile="p", revision="r2") == 1
     assert value(t, "moorage_profile_revision_info", profile="q", revision="r9") == 1
     assert value(t, "moorage_superseded_revisions", profile="p") == 1
-    t.revisions("q", "", 0)
-    assert value(t, "moorage_profile_revision_info", profile="q", revision="r9") is None
+    t.revisions([("p", "", 0)])
+    for profile, revision in (("p", "r2"), ("q", "r9")):
+        assert value(t, "moorage_profile_revision_info", profile=profile, revision=revision) is None
+    assert value(t, "moorage_superseded_revisions", profile="p") == 0
+    assert value(t, "moorage_superseded_revisions", profile="q") is None
 
 
 def test_refused_swaps_have_no_duration() -> None:

@@ -60,7 +60,7 @@ class NullTelemetry:
     def gated(self, counts: Mapping[str, int]) -> None:
         """Nothing."""
 
-    def revisions(self, profile: str, active: str, superseded: int) -> None:
+    def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """Nothing."""
 
     def event(self, result: str) -> None:

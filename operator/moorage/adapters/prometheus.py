@@ -128,7 +128,6 @@ class PrometheusTelemetry:
         self._gated = self._gauge("moorage_gated_pods", "Gated pods, by gate.", "gate")
         self._events = self._counter("moorage_events_total", "Events, by result (sent, merged, limited, dropped, failed).", "result")
         self._lag_seconds = self._histogram("moorage_loop_lag_seconds", "How late the event loop was.", LAG_BUCKETS)()
-        self._active_revisions: dict[str, str] = {}
         self.host = ""
         """The API server's, as the label of the rest_client metrics."""
 
@@ -189,16 +188,14 @@ class PrometheusTelemetry:
         if result == "swapped":
             self._swap_seconds.observe(seconds)
 
-    def revisions(self, profile: str, active: str, superseded: int) -> None:
-        """A profile's active revision and how many older ones are still held."""
-        if active:
-            self._active_revisions[profile] = active
-        else:
-            self._active_revisions.pop(profile, None)
+    def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
+        """Each profile's active revision and how many older ones are still held."""
         self._active.forget()
-        for name, revision in self._active_revisions.items():
-            self._active(name, revision).set(1)
-        self._superseded(profile).set(superseded)
+        self._superseded.forget()
+        for profile, active, superseded in counts:
+            if active:
+                self._active(profile, active).set(1)
+            self._superseded(profile).set(superseded)
 
     def leading(self, name: str, leader: bool) -> None:
         """Whether this replica leads."""

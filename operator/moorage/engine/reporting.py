@@ -48,9 +48,9 @@ class Reporter:
         pending = {"active": total.active, "backoff": total.backoff, "unschedulable": total.unschedulable, "gated": total.gated}
         self._telemetry.unschedulable((plugin, profile, count) for profile, plugin, count in backlog.refusals())
         self._telemetry.gated(backlog.gates())
-        for record in records:
-            active = record.active.revision.id if record.active is not None else ""
-            self._telemetry.revisions(record.name, active, len(record.superseded))
+        self._telemetry.revisions(
+            (record.name, record.active.revision.id if record.active is not None else "", len(record.superseded)) for record in records
+        )
         self._telemetry.sizes(pending, {"nodes": len(cache.nodes), "pods": len(cache), "assumed_pods": cache.assumed})
 
     async def watch_lag(self) -> None:

@@ -288,14 +288,14 @@ class Swapper:
     def _take_up_stored(self, record: ProfileRecord) -> None:
         for stored in reversed(self.stored.get(record.uid, [])):
             profile, configs = stored.data.get("profile"), stored.data.get("pluginConfigs")
-            if not isinstance(configs, Mapping) or not all(isinstance(body, Mapping) for body in (profile, *configs.values())):
+            if isinstance(profile, Mapping) and isinstance(configs, Mapping) and all(isinstance(c, Mapping) for c in configs.values()):
+                resolution = self._resolver(profile, dict(configs))
+                if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
+                    self.swap(record, resolution, last_good=True)
+                    return
+                log.error("stored revision %s cannot be used: %s", stored.name, resolution.errors, extra={"profile": record.name})
+            else:
                 log.error("stored revision %s is not as it was written, so it cannot be used", stored.name, extra={"profile": record.name})
-                continue
-            resolution = self._resolver(profile, dict(configs))
-            if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
-                self.swap(record, resolution, last_good=True)
-                return
-            log.error("stored revision %s cannot be used: %s", stored.name, resolution.errors, extra={"profile": record.name})
 
     def _apply_suspension(self, record: ProfileRecord) -> None:
         """Let the backlog know what the profile's queue looks like now."""

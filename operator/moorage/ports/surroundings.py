@@ -89,8 +89,8 @@ class Telemetry(Protocol):
     def gated(self, counts: Mapping[str, int]) -> None:
         """Gated pods by the name of the gate."""
 
-    def revisions(self, profile: str, active: str, superseded: int) -> None:
-        """A profile's active revision ("" when it has none) and how many superseded ones cycles still hold."""
+    def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
+        """(profile, its active revision or "", how many superseded ones cycles still hold) of every profile."""
 
     def event(self, result: str) -> None:
         """An event was sent, merged (into a series), limited (by its object's rate), dropped (queue full) or failed."""
