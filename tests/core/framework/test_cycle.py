@@ -208,3 +208,13 @@ def test_sampling_goes_round() -> None:
         assert decision.feasible == 102
         seen.add(decision.node)
     assert len(seen) == 3
+
+
+def test_a_sample_is_taken_from_the_nodes_of_the_moment() -> None:
+    """The visiting order is kept from pod to pod, but a node that came since is looked at too."""
+    them = scheduler(*(f"n{i}" for i in range(200)))
+    rules = revision(percentage_of_nodes_to_score=50, args={"Block": BlockArgs(frozenset(f"n{i}" for i in range(199)))})
+    assert placed(decide(make_pod("a"), rules, them)) == "n199"
+    them.cache.put_node(make_node("n200"))
+    them.cache.remove_node("n199")
+    assert placed(decide(make_pod("b"), rules, them)) == "n200"

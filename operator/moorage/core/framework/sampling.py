@@ -28,10 +28,12 @@ def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
 
 
 class Sampler:
-    """Remembers where the last search ended."""
+    """Remembers where the last search ended, and the rows in visiting order for as long as no node comes, goes or moves."""
 
     def __init__(self) -> None:
         self._start = 0
+        self._names: tuple[str, ...] = ()
+        self._rows: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
     def choose(self, blueprint: Blueprint, revision: Revision, snapshot: Snapshot) -> npt.NDArray[np.intp] | None:
         """The feasible rows that a sampling profile gets to see, in visiting order; None for all of them."""
@@ -39,8 +41,10 @@ class Sampler:
         wanted = feasible_nodes_to_find(revision.percentage_of_nodes_to_score, len(nodes))
         if wanted >= len(nodes):
             return None
-        order = np.array([nodes.row_of[name] for name in nodes.order.names], np.intp)
-        order = np.roll(order, -(self._start % order.size))
+        if self._names is not nodes.order.names:
+            self._names = nodes.order.names
+            self._rows = np.array([nodes.row_of[name] for name in self._names], np.intp)
+        order = np.roll(self._rows, -(self._start % self._rows.size))
         hits = np.flatnonzero(blueprint.blame[order] == PASSES)[:wanted]
         visited = int(hits[-1]) + 1 if hits.size == wanted else order.size
         self._start = (self._start + visited) % order.size
