@@ -61,6 +61,15 @@ def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:
     assert http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions?labelSelector=moorage.dev%2Fprofile"
 
 
+@pytest.mark.parametrize("data", [[1], "x", None], ids=["list", "text", "nothing"])
+def test_a_spoilt_revision_hides_no_other(data: Any) -> None:
+    """What is no object is left out."""
+    http, _, kube = reads()
+    items = [{"metadata": {"name": "a-1"}, "revision": 1, "data": data}, {"metadata": {"name": "a-2"}, "revision": 2, "data": {"n": 2}}]
+    http.answers.append(json.dumps({"items": items}).encode())
+    assert [revision.name for revision in asyncio.run(kube.revisions())] == ["a-2"]
+
+
 def leases(**renewed: str) -> bytes:
     """A list of replicas' Leases: identity -> renewTime."""
     items = [

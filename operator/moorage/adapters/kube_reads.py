@@ -45,7 +45,8 @@ class _PodPlace(Struct, frozen=True):
 class _StoredRevision(Struct, frozen=True):
     metadata: _Meta
     revision: int = 0
-    data: dict[str, Any] | None = None
+    data: Any = None
+    """Whatever somebody may have put there: one spoilt revision must not hide the others."""
 
 
 class _RevisionList(Struct, frozen=True):
@@ -110,8 +111,9 @@ class KubeReads:
         query = urllib.parse.urlencode({"labelSelector": PROFILE_LABEL})
         stored = await self._get(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions?{query}", _RevisionList)
         found = [
-            Revision(item.metadata.name, (item.metadata.annotations or {}).get(PROFILE_LABEL, ""), item.revision, item.data or {})
+            Revision(item.metadata.name, (item.metadata.annotations or {}).get(PROFILE_LABEL, ""), item.revision, item.data)
             for item in stored.items or ()
+            if isinstance(item.data, dict)
         ]
         return sorted(found, key=lambda revision: (revision.profile, revision.number, revision.name))
 
