@@ -100,6 +100,7 @@ class Bench:
         self.failures = Failures(self.kube, self.events, self.clock, self.pods.objects.get)
         self.binder = HeldBinder(self.kube, self.clock)
         self.loop = Loop(self.scheduler, self.backlog, self.binder, self.failures)
+        self.loop.unbound = self.pods.look_again
         self.loop.connect(self.clock, self.events, self.telemetry, lambda: True)
         resolution = RESOLVER(a_body("test"), {})
         self.loop.live["test"] = resolution.revision

@@ -88,6 +88,7 @@ class Engine:
         self.swapper.changed = self._settled
         self.swapper.orphaned = self._orphaned
         self.pods = Pods(self.scheduler.cache, self.backlog, clock.boottime, self._queued)
+        self.loop.unbound = self.pods.look_again
         self.nodes = Nodes(self.scheduler.cache, self.backlog, clock.boottime)
         self.namespaces = Namespaces()
 

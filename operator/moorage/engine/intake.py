@@ -166,6 +166,12 @@ class Pods(Sink[Pod]):
             self._backlog.add(new, now)
             self._queued(new)
 
+    def look_again(self, uid: str) -> None:
+        """A binding came to nothing: a pod that left the queue meanwhile, and is there and waits after all, is queued anew."""
+        pod = self.objects.get(uid)
+        if pod is not None and not pod.spec.node_name and self._backlog.get(uid) is None:
+            self._waiting(pod, pod)
+
 
 class Nodes(Sink[Node]):
     """Nodes."""

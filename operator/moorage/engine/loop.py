@@ -40,6 +40,8 @@ class Loop:
         self.failures = failures
         self.deciding = False
         """Whether this replica leads and may decide; set once it may, cleared for good when it stops."""
+        self.unbound: Callable[[str], None] = lambda _: None
+        """Called with the UID of each pod that still waits after its binding failed."""
         self._work = asyncio.Event()
         binder.finish = self.finish
 
@@ -119,6 +121,8 @@ class Loop:
                 diagnosis = Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors)
                 self._refuse(entry, diagnosis, now - entry.started)
             self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, placement.node)), now)
+            if outcome.status is not None:
+                self.unbound(pod.metadata.uid)
         self.poke()
 
     def _refuse(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
