@@ -129,20 +129,20 @@ class Blueprint:
     def refresh_scores(self, snapshot: Snapshot) -> Status:
         """Bring ``totals`` up to date after ``refresh_filters``; ERROR when a plugin failed."""
         nodes = snapshot.nodes
+        totals, self.totals = self.totals, np.zeros(0, np.int64)  # after a fault, everything is added up anew
         for name, part in self.scores.items():
             prepared = part.column.prepare(snapshot)
             if prepared.status.code not in (Code.SUCCESS, Code.SKIP):
-                return self._spoilt(f'running PreScore plugin "{name}": {prepared.status.message}')
+                return failed(f'running PreScore plugin "{name}": {prepared.status.message}')
             if part.column.takes_part:
                 part.column.refresh(snapshot)
         changed = self._score_follower.catch_up(snapshot)
         renormalize = self._normal_follower.catch_up(snapshot)
-        if changed is not None and self.totals.size >= nodes.live.size and renormalize is not None and not renormalize.size:
-            now, before = self.blame[changed] == PASSES, self.totals[changed] != INFEASIBLE
+        if changed is not None and totals.size >= nodes.live.size and renormalize is not None and not renormalize.size:
+            now, before = self.blame[changed] == PASSES, totals[changed] != INFEASIBLE
             if np.array_equal(now, before):
-                return self._add_up(changed[now], renormalize=False)
-        self.totals = np.full(nodes.live.size, INFEASIBLE, np.int64)
-        return self._add_up(self.feasible(), renormalize=True)
+                return self._add_up(totals, changed[now], renormalize=False)
+        return self._add_up(np.full(nodes.live.size, INFEASIBLE, np.int64), self.feasible(), renormalize=True)
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
@@ -202,13 +202,8 @@ class Blueprint:
             for j, code in enumerate(codes.tolist()):
                 yield _explain(column, code), rows[which == j]
 
-    def _spoilt(self, message: str) -> Status:
-        """A fault: what was added up is worth nothing."""
-        self.totals = np.zeros(0, np.int64)
-        return failed(message)
-
-    def _add_up(self, rows: npt.NDArray[np.intp], renormalize: bool) -> Status:
-        """Write the totals of these feasible rows."""
+    def _add_up(self, totals: npt.NDArray[np.int64], rows: npt.NDArray[np.intp], renormalize: bool) -> Status:
+        """Write the totals of these feasible rows into ``totals``, which are ours from then on."""
         total = np.zeros(rows.size, np.int64)
         for name, part in self.scores.items():
             if not part.column.takes_part or not rows.size:
@@ -217,17 +212,16 @@ class Blueprint:
                 scores = part.column.values[rows]
             elif renormalize or part.normalized is None:
                 scores = part.normalize(rows)
-                part.normalized = np.zeros(self.totals.size, np.int64)
+                part.normalized = np.zeros(totals.size, np.int64)
                 part.normalized[rows] = scores
             else:
                 scores = part.normalized[rows]
             if scores.min() < 0 or scores.max() > MAX_NODE_SCORE:
                 wrong = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
-                return self._spoilt(
-                    f'plugin "{name}" returns an invalid score {wrong}, it should be in the range of [0, 100] after normalizing'
-                )
+                return failed(f'plugin "{name}" returns an invalid score {wrong}, it should be in the range of [0, 100] after normalizing')
             total += scores * part.weight
-        self.totals[rows] = total
+        totals[rows] = total
+        self.totals = totals
         return SUCCESS
 
 

@@ -51,11 +51,11 @@ class Column:
         """Compile the template if that was not done yet, or if the plugin's epoch moved (then all rows are stale)."""
         epoch = self._clock.epoch(snapshot) if self._clock is not None else None
         if epoch != self._epoch:
-            self._epoch = epoch
-            self._reader = None
-            self.preparations += 1
             if self._prepare is not None:
                 self.prepared = self._prepare(self._pod, snapshot)
+            self._epoch = epoch  # only now: a plugin that raises is asked again
+            self._reader = None
+            self.preparations += 1
         return self.prepared
 
     @property
@@ -72,9 +72,8 @@ class Column:
     def refresh(self, snapshot: Snapshot) -> None:
         """Ask again for the rows that changed since the last call."""
         nodes = snapshot.nodes
-        if self._reader is None:
-            self._reader = nodes.reader(self.reads)
-        changed = self._reader.catch_up(nodes.rows)
+        reader, self._reader = self._reader or nodes.reader(self.reads), None  # a plugin that raises is asked again for all rows
+        changed = reader.catch_up(nodes.rows)
         if changed is None:
             self.values = np.zeros(nodes.live.size, np.int64)
             self.values[: nodes.rows] = self._ask(self.prepared.state, snapshot, nodes.all_rows)
@@ -82,3 +81,4 @@ class Column:
             if self.values.size < nodes.live.size:
                 self.values = np.concatenate([self.values, np.zeros(nodes.live.size - self.values.size, np.int64)])
             self.values[changed] = self._ask(self.prepared.state, snapshot, changed)
+        self._reader = reader
