@@ -1,0 +1,123 @@
+"""A whole engine that runs, in virtual time, on an API server in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator
+from typing import Any
+
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.resolution import Resolver
+from moorage.core.framework.interfaces import Plugin, Point
+from moorage.core.framework.registry import PluginSpec, build_registry
+from moorage.core.objects import Pod
+from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.verdicts import SUCCESS, Status
+from moorage.engine.actors import ACTORS
+from moorage.engine.engine import Engine, Surroundings
+from tests.builders import make_node
+from tests.engine.worlds import a_body
+from tests.fakes.clocks import ManualClock, settle
+from tests.fakes.kube import InMemoryKube
+from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+
+TRIED_AGAIN = 3.0
+"""Seconds after which a pod that failed once has been tried again."""
+STEPS = {"multiPoint": {"enabled": [{"name": "Steps"}]}}
+
+
+class Steps:
+    """An actor at permit, preBind and postBind that does what a test has scripted, or nothing."""
+
+    def __init__(self) -> None:
+        self.script: dict[str, collections.deque[Exception | Status]] = collections.defaultdict(collections.deque)
+        self.gates: dict[str, asyncio.Event] = {}
+        self.calls: list[tuple[str, str]] = []
+        self.reserved: set[str | None] = set()
+
+    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status:
+        """As scripted."""
+        return await self._step("permit", pod, reserved)
+
+    async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> None:
+        """As scripted."""
+        await self._step("pre_bind", pod, reserved)
+
+    async def post_bind(self, pod: Pod, node: str, reserved: Any) -> None:
+        """As scripted."""
+        await self._step("post_bind", pod, reserved)
+
+    async def _step(self, step: str, pod: Pod, reserved: Any) -> Status:
+        self.reserved.add(reserved)
+        self.calls.append((step, pod.metadata.name))
+        await asyncio.sleep(0)
+        if step in self.gates:
+            await self.gates[step].wait()
+        answer = self.script[step].popleft() if self.script[step] else SUCCESS
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@dataclasses.dataclass
+class Running:
+    """The engine and all around it. ``tests`` is a profile with the plugin Steps beside those of the Default preset."""
+
+    kube: InMemoryKube = dataclasses.field(default_factory=InMemoryKube)
+    clock: ManualClock = dataclasses.field(default_factory=ManualClock)
+    events: RecordingEvents = dataclasses.field(default_factory=RecordingEvents)
+    telemetry: CountingTelemetry = dataclasses.field(default_factory=CountingTelemetry)
+    steps: Steps = dataclasses.field(default_factory=Steps)
+    specs: tuple[PluginSpec, ...] = ()
+    """Further plugins."""
+    holds: type[Plugin] | None = None
+    """The half of Steps that decides."""
+    config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
+
+    def __post_init__(self) -> None:
+        acts = frozenset({Point.PERMIT, Point.PRE_BIND, Point.POST_BIND})
+        registry = build_registry(INTREE, self.specs, [PluginSpec("Steps", self.holds, acts_at=acts)])
+        around = Surroundings(self.clock, self.kube, self.kube, self.events, self.telemetry, self.kube, "me")
+        actors = {**ACTORS, "Steps": lambda writes: self.steps}
+        self.engine = Engine(self.config, around, Resolver(registry, PRESETS, self.config), registry, actors)
+        self.kube.pod_sinks.append(self.engine.pods)
+        self.kube.node_sinks.append(self.engine.nodes)
+        self.kube.namespace_sinks.append(self.engine.namespaces)
+
+    @contextlib.asynccontextmanager
+    async def leading(self, *profiles: dict[str, Any], nodes: int = 2, lead: bool = True) -> AsyncIterator[Running]:
+        """Run it as the leader, with these profiles (or ``test``) live and so many empty nodes n1, n2, …; stop it at the end."""
+        task = asyncio.create_task(self.engine.run())
+        for i in range(nodes):
+            self.kube.put(make_node(f"n{i + 1}"))
+        self.kube.relist()
+        for body in profiles or (a_body("test", plugins=STEPS),):
+            self.engine.profile_seen(body["metadata"]["name"], body)
+        self.engine.listed()
+        if lead:
+            self.engine.lead(lambda: None)
+        await self.clock.advance(0.3)
+        try:
+            yield self
+            assert not task.done(), "the engine has ended"
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            await self.engine.loop.binder.settle(0)
+            await settle()
+
+    def notes(self, reason: str, name: str = "") -> list[str]:
+        """What the events with this reason say, on the object of this name or on all."""
+        return [event.note for event in self.events.events if event.reason == reason and name in ("", event.regarding.name)]
+
+    def node(self, pod: str) -> str:
+        """Where the API server has this pod, "" when it is not bound."""
+        return self.kube.pods[f"uid-{pod}"].spec.node_name
+
+    @property
+    def assumed(self) -> int:
+        """How many pods are assumed."""
+        return self.engine.scheduler.cache.assumed

@@ -1,0 +1,254 @@
+"""Binding: whatever fails at whatever moment, every assumption ends, no pod is lost, none is bound twice, and what is told is true."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+
+from moorage.core.backlog.entries import Place
+from moorage.core.objects import Pod
+from moorage.core.verdicts import Code, Status, failed
+from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, Retryable
+from tests.builders import make_pod
+from tests.engine.running import TRIED_AGAIN, Running
+from tests.engine.worlds import on_node, versioned
+from tests.fakes.clocks import settle
+
+ERRORS: dict[str, Callable[[], Exception]] = {
+    "conflict": lambda: Conflict("POST binding", 409, "Conflict", "no"),
+    "forbidden": lambda: Forbidden("POST binding", 403, "Forbidden", "no"),
+    "invalid": lambda: Invalid("POST binding", 422, "Invalid", "no"),
+    "not sent": lambda: Retryable("429", after=0.5),
+    "no answer": lambda: Retryable("reset", outcome_unknown=True),
+    "expired": lambda: Expired("410"),
+    "fenced": lambda: Fenced("not the leader"),
+    "a bug": lambda: ZeroDivisionError("a bug"),
+}
+RUNNING = {"permit": 'Permit plugin "Steps"', "pre_bind": 'PreBind plugin "Steps"'}
+ASKED = {"conflict", "no answer", "a bug"}
+"""Errors of a bind plugin after which the pod is asked for: it may be bound."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """Where it fails, how, and whether the API server had bound the pod all the same."""
+
+    where: str
+    error: str
+    done: bool = False
+
+    @property
+    def id(self) -> str:
+        """For people."""
+        return f"{self.where}: {self.error}{', done' if self.done else ''}"
+
+    @property
+    def bound_at_once(self) -> bool:
+        """Whether the first attempt ends with a bound pod."""
+        return self.where == "post_bind" or (self.done and self.error in ASKED)
+
+
+CASES = [Case(where, error) for where in ("permit", "pre_bind", "bind", "post_bind") for error in ERRORS]
+CASES += [Case("bind", error, done=True) for error in sorted(ASKED)]
+
+
+def script(world: Running, case: Case) -> None:
+    """Let it fail once."""
+    if case.where == "bind":
+        world.kube.fail("bind", ERRORS[case.error](), done=case.done)
+    else:
+        world.steps.script[case.where].append(ERRORS[case.error]())
+
+
+@pytest.mark.parametrize("lags", [False, True], ids=["watch at once", "watch behind"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_failure_at_any_step(case: Case, lags: bool) -> None:
+    """The pod is bound in the end, once; its assumption ends; people are told of failures, and of nothing else."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            world.kube.silent = lags
+            script(world, case)
+            world.kube.put(make_pod("a"))
+            await world.clock.advance(TRIED_AGAIN)
+            world.kube.silent = False
+            world.kube.relist()
+            assert world.kube.bindings.keys() == {"a"}
+            assert world.assumed == 0
+            assert world.engine.backlog.get("uid-a") is None
+            assert world.engine.scheduler.cache.record("uid-a") is not None
+            assert len(world.notes("Scheduled")) == 1
+            told = world.notes("FailedScheduling")
+            assert len(told) == int(not case.bound_at_once and case.error != "fenced")
+            if told:
+                plugin = RUNNING.get(case.where, 'Bind plugin "DefaultBinder"')
+                error = ERRORS[case.error]()
+                text = repr(error) if case.error == "a bug" else str(error)
+                assert told == [f"binding rejected: running {plugin}: {text}"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_failure_while_the_pod_is_deleted(case: Case) -> None:
+    """Nothing is left of the pod, whichever news comes first, and nothing more is told of it."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            script(world, case)
+            gate = world.kube.hold("bind") if case.where == "bind" else world.steps.gates.setdefault(case.where, asyncio.Event())
+            pod = world.kube.put(make_pod("a"))
+            await settle()
+            world.kube.delete(pod)
+            gate.set()
+            await world.clock.advance(TRIED_AGAIN)
+            assert len(world.engine.scheduler.cache) == 0
+            assert world.engine.backlog.get("uid-a") is None
+            assert world.notes("FailedScheduling") == []
+            assert not [write for write in world.kube.written if write.method == "pod_condition"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("where", ["permit", "pre_bind", "bind", "pod_node", "post_bind"])
+def test_a_binding_that_is_cancelled(where: str) -> None:
+    """Its assumption ends; the pod is queued again unless it was bound already."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            if where == "pod_node":
+                world.kube.fail("bind", ERRORS["no answer"]())
+            gate = world.kube.hold(where) if where in ("bind", "pod_node") else world.steps.gates.setdefault(where, asyncio.Event())
+            world.kube.put(make_pod("a"))
+            await settle()
+            assert len(world.engine.loop.binder) == 1
+            for task in list(world.engine.loop.binder._tasks):
+                task.cancel()
+            await settle()
+            entry = world.engine.backlog.get("uid-a")
+            assert (entry.place if entry else None) is (None if where == "post_bind" else Place.BACKOFF)
+            assert world.assumed == 0
+            assert len(world.engine.loop.binder) == 0
+            gate.set()
+            await world.clock.advance(TRIED_AGAIN)
+            assert world.kube.bindings.keys() == {"a"}
+            assert len(world.notes("Scheduled")) == 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("first", ["watch", "answer"])
+def test_a_pod_that_somebody_else_binds(first: str) -> None:
+    """It is theirs: counted where it is, not tried again, and no failure is told."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            gate = world.kube.hold("bind")
+            pod: Pod = world.kube.put(make_pod("a"))
+            await settle()
+            ours = next(iter(world.engine.loop.binder._tasks.values())).node
+            theirs = {"n1": "n2", "n2": "n1"}[ours]
+            world.kube.silent = first == "answer"
+            world.kube._change(on_node(pod, theirs))
+            gate.set()
+            await settle()
+            world.kube.silent = False
+            world.kube.relist()
+            await world.clock.advance(TRIED_AGAIN)
+            record = world.engine.scheduler.cache.record("uid-a")
+            assert record is not None
+            assert (record.node, world.assumed, world.engine.backlog.get("uid-a")) == (theirs, 0, None)
+            assert world.notes("FailedScheduling") == world.notes("Scheduled") == []
+
+    asyncio.run(scenario())
+
+
+def test_a_namesake_is_not_bound() -> None:
+    """A pod that was made anew under its name while the first one was being bound gets a binding of its own."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            gate = world.kube.hold("bind")
+            first = world.kube.put(make_pod("a"))
+            await settle()
+            world.kube.delete(first)
+            world.kube.put(versioned(make_pod("a"), uid="uid-second"))
+            gate.set()
+            await world.clock.advance(TRIED_AGAIN)
+            assert [write.arguments[0].uid for write in world.kube.written if write.method == "bind"] == ["uid-second"]
+
+    asyncio.run(scenario())
+
+
+def test_an_unknown_outcome_is_asked_for_until_there_is_an_answer() -> None:
+    """Until then the pod may be on its node: its room there is not given away, however long the API server is away."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            world.kube.silent = True
+            world.kube.fail("bind", ERRORS["no answer"](), done=True)
+            world.kube.fail("pod_node", Retryable("connection refused"), times=12)
+            world.kube.put(make_pod("a"))
+            world.engine.pods.put(world.kube.pods["uid-a"])
+            await world.clock.advance(25)
+            assert (world.assumed, len(world.engine.loop.binder)) == (1, 1)
+            assert world.notes("Scheduled") == world.notes("FailedScheduling") == []
+            await world.clock.advance(3)
+            assert (world.assumed, len(world.engine.loop.binder)) == (1, 0)
+            assert len(world.notes("Scheduled")) == 1
+
+    asyncio.run(scenario())
+
+
+def test_an_outcome_that_may_not_be_read_is_left_to_the_watch() -> None:
+    """Without the right to get pods, the pod is tried again; that finds it bound."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            world.kube.silent = True
+            world.kube.fail("bind", ERRORS["no answer"](), done=True)
+            world.kube.fail("pod_node", ERRORS["forbidden"]())
+            world.engine.pods.put(world.kube.put(make_pod("a")))
+            await settle()
+            assert world.assumed == 0
+            world.kube.silent = False
+            world.kube.relist()
+            await world.clock.advance(TRIED_AGAIN)
+            assert world.assumed == 0
+            assert len(world.engine.scheduler.cache) == 1
+            assert world.kube.bindings.keys() == {"a"}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("answer", "place", "reason"),
+    [
+        pytest.param(Status(Code.UNSCHEDULABLE, ("not yet",)), Place.UNSCHEDULABLE, "Unschedulable", id="refused"),
+        pytest.param(failed("out of order"), Place.BACKOFF, "SchedulerError", id="fault"),
+    ],
+)
+def test_a_permit_that_says_no(answer: Status, place: Place, reason: str) -> None:
+    """The pod waits as one that this plugin refused, or backs off after a fault; its condition says why."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            world.steps.script["permit"].append(answer)
+            world.kube.put(make_pod("a"))
+            await settle()
+            entry = world.engine.backlog.get("uid-a")
+            assert entry is not None
+            assert (entry.place, entry.rejectors) == (place, frozenset({"Steps"} if place is Place.UNSCHEDULABLE else ()))
+            (condition,) = world.kube.pods["uid-a"].status.conditions or ()
+            assert (condition.type, condition.status, condition.reason, condition.message) == (
+                "PodScheduled",
+                "False",
+                reason,
+                answer.message,
+            )
+            assert world.assumed == 0
+
+    asyncio.run(scenario())
