@@ -30,7 +30,7 @@ STEPS = {"multiPoint": {"enabled": [{"name": "Steps"}]}}
 
 
 class Steps:
-    """An actor at permit, preBind and postBind that does what a test has scripted, or nothing."""
+    """An actor that does what a test has scripted, or nothing. At bind it comes after DefaultBinder unless a profile says otherwise."""
 
     def __init__(self) -> None:
         self.script: dict[str, collections.deque[Exception | Status]] = collections.defaultdict(collections.deque)
@@ -45,6 +45,10 @@ class Steps:
     async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> None:
         """As scripted."""
         await self._step("pre_bind", pod, reserved)
+
+    async def bind(self, pod: Pod, node: str, reserved: Any) -> Status:
+        """As scripted."""
+        return await self._step("bind", pod, reserved)
 
     async def post_bind(self, pod: Pod, node: str, reserved: Any) -> None:
         """As scripted."""
@@ -78,7 +82,7 @@ class Running:
     config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
 
     def __post_init__(self) -> None:
-        acts = frozenset({Point.PERMIT, Point.PRE_BIND, Point.POST_BIND})
+        acts = frozenset({Point.PERMIT, Point.PRE_BIND, Point.BIND, Point.POST_BIND})
         registry = build_registry(INTREE, self.specs, [PluginSpec("Steps", self.holds, acts_at=acts)])
         around = Surroundings(self.clock, self.kube, self.kube, self.events, self.telemetry, self.kube, "me")
         actors = {**ACTORS, "Steps": lambda writes: self.steps}

@@ -10,11 +10,11 @@ import pytest
 
 from moorage.core.backlog.entries import Place
 from moorage.core.objects import Pod
-from moorage.core.verdicts import Code, Status, failed
+from moorage.core.verdicts import SKIP, SUCCESS, Code, Status, failed
 from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, Retryable
 from tests.builders import make_pod
-from tests.engine.running import TRIED_AGAIN, Running
-from tests.engine.worlds import on_node, versioned
+from tests.engine.running import STEPS, TRIED_AGAIN, Running
+from tests.engine.worlds import a_body, on_node, versioned
 from tests.fakes.clocks import settle
 
 ERRORS: dict[str, Callable[[], Exception]] = {
@@ -28,6 +28,7 @@ ERRORS: dict[str, Callable[[], Exception]] = {
     "a bug": lambda: ZeroDivisionError("a bug"),
 }
 RUNNING = {"permit": 'Permit plugin "Steps"', "pre_bind": 'PreBind plugin "Steps"'}
+FAILED = failed("out of order")
 ASKED = {"conflict", "no answer", "a bug"}
 """Errors of a bind plugin after which the pod is asked for: it may be bound."""
 
@@ -65,15 +66,19 @@ def script(world: Running, case: Case) -> None:
 
 @pytest.mark.parametrize("lags", [False, True], ids=["watch at once", "watch behind"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_a_failure_at_any_step(case: Case, lags: bool) -> None:
+def test_a_failure_at_any_step(case: Case, lags: bool, caplog: pytest.LogCaptureFixture) -> None:
     """The pod is bound in the end, once; its assumption ends; people are told of failures, and of nothing else."""
 
     async def scenario() -> None:
         async with Running().leading() as world:
             world.kube.silent = lags
             script(world, case)
+            if case.where != "bind" or case.error not in ASKED:
+                world.kube.fail("pod_node", AssertionError("there was nothing to ask"))
             world.kube.put(make_pod("a"))
             await world.clock.advance(TRIED_AGAIN)
+            assert world.assumed == int(lags)
+            assert world.engine.backlog.get("uid-a") is None
             world.kube.silent = False
             world.kube.relist()
             assert world.kube.bindings.keys() == {"a"}
@@ -81,6 +86,7 @@ def test_a_failure_at_any_step(case: Case, lags: bool) -> None:
             assert world.engine.backlog.get("uid-a") is None
             assert world.engine.scheduler.cache.record("uid-a") is not None
             assert len(world.notes("Scheduled")) == 1
+            assert "a binding task ended with a bug" not in caplog.text
             told = world.notes("FailedScheduling")
             assert len(told) == int(not case.bound_at_once and case.error != "fenced")
             if told:
@@ -166,6 +172,47 @@ def test_a_pod_that_somebody_else_binds(first: str) -> None:
     asyncio.run(scenario())
 
 
+def test_a_pod_that_is_gone_before_the_watch_says_so() -> None:
+    """The API server knows it no more: it is given up without a word, and its room is free."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            gate = world.kube.hold("bind")
+            world.kube.put(make_pod("a"))
+            await settle()
+            del world.kube.pods["uid-a"]
+            gate.set()
+            await world.clock.advance(TRIED_AGAIN)
+            assert (world.assumed, world.engine.backlog.get("uid-a")) == (0, None)
+            assert world.notes("FailedScheduling") == []
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("answer", "binders"),
+    [
+        pytest.param(SUCCESS, [], id="takes it"),
+        pytest.param(SKIP, ["a"], id="leaves it to the next"),
+        pytest.param(FAILED, [], id="fails"),
+    ],
+)
+def test_the_first_bind_plugin_that_takes_a_pod(answer: Status, binders: list[str]) -> None:
+    """A pod is bound by one of them, and only a plain yes counts as bound."""
+
+    async def scenario() -> None:
+        first = {**STEPS, "bind": {"enabled": [{"name": "Steps"}]}}
+        async with Running().leading(a_body("test", plugins=first)) as world:
+            world.steps.script["bind"].append(answer)
+            world.kube.put(make_pod("a"))
+            await settle()
+            assert list(world.kube.bindings) == binders
+            assert len(world.notes("Scheduled")) == int(answer is not FAILED)
+            assert world.notes("FailedScheduling") == (["out of order"] if answer is FAILED else [])
+
+    asyncio.run(scenario())
+
+
 def test_a_namesake_is_not_bound() -> None:
     """A pod that was made anew under its name while the first one was being bound gets a binding of its own."""
 
@@ -228,7 +275,7 @@ def test_an_outcome_that_may_not_be_read_is_left_to_the_watch() -> None:
     ("answer", "place", "reason"),
     [
         pytest.param(Status(Code.UNSCHEDULABLE, ("not yet",)), Place.UNSCHEDULABLE, "Unschedulable", id="refused"),
-        pytest.param(failed("out of order"), Place.BACKOFF, "SchedulerError", id="fault"),
+        pytest.param(FAILED, Place.BACKOFF, "SchedulerError", id="fault"),
     ],
 )
 def test_a_permit_that_says_no(answer: Status, place: Place, reason: str) -> None:

@@ -261,10 +261,11 @@ def test_a_pod_keeps_its_revision_to_the_end(step: str) -> None:
             await settle()
             world.engine.profile_seen("test", a_body("test", generation=2))
             await world.clock.advance(1)
+            world.kube.put(make_pod("new"))
+            await settle()
             record = world.engine.swapper.records["test"]
             assert world.engine.swapper.drain(record) == 1
             gate.set()
-            world.kube.put(make_pod("new"))
             await world.clock.advance(1)
             assert world.kube.bindings.keys() == {"old", "new"}
             assert world.steps.calls == [("permit", "old"), ("pre_bind", "old"), ("post_bind", "old")]
