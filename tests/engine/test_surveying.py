@@ -104,3 +104,22 @@ def test_a_storm_of_changes_is_no_storm_of_requests() -> None:
         return survey.kube.announcements
 
     assert asyncio.run(scenario()) == pytest.approx(10 / APART, abs=1)
+
+
+def test_a_change_is_looked_at_twice() -> None:
+    """The other replicas follow a moment later; then nothing is asked until the next change."""
+
+    async def scenario() -> list[int]:
+        survey = Survey()
+        running = asyncio.create_task(survey.surveyor.run(survey.swapper, survey.reconciler))
+        counts = []
+        for _ in range(2):
+            for _ in range(5):
+                await survey.clock.advance(APART)
+            counts.append(survey.kube.announcements)
+            survey.surveyor.poke()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return counts
+
+    assert asyncio.run(scenario()) == [2, 4]

@@ -69,19 +69,27 @@ class Surveyor:
         self._changed.set()
 
     async def run(self, swapper: Swapper, reconciler: Reconciler) -> None:
-        """Go round until cancelled; take back the announcement at the end."""
+        """Go round until cancelled; take back the announcement at the end.
+
+        A change is followed by two rounds: the other replicas need a moment to follow it, and the second shows that they did.
+        """
+        settled = False
         try:
             while True:
                 self._changed.clear()
                 await self.round(swapper, reconciler)
                 await self._clock.sleep(APART)
-                try:
-                    async with asyncio.timeout(REPLICA_PERIOD):
-                        await self._changed.wait()
-                except TimeoutError:
-                    continue
+                changed = await self._changed_within(REPLICA_PERIOD) if settled else self._changed.is_set()
+                settled = not changed
         finally:
             await self._withdraw()
+
+    async def _changed_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._changed.wait()
+        except TimeoutError:
+            return False
 
     async def round(self, swapper: Swapper, reconciler: Reconciler) -> None:
         """One look around. What fails is looked at again next time."""
