@@ -18,8 +18,8 @@ from tests.rig.clients import Client
 from tests.rig.demo import ZONES, create, node
 from tests.rig.operators import NAMESPACE, ROOT, Operator, install, until, wait_for
 
-# Failover in seconds instead of a quarter of a minute.
-ELECTION = {"leaderElection": {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}}
+# Failover in seconds instead of a quarter of a minute; shorter, a busy machine would now and then cost a leader its lease.
+ELECTION = {"leaderElection": {"leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "500ms"}}
 API = "/apis/moorage.dev/v1alpha1"
 PLURALS = {"sprof": "schedulerprofiles", "pcfg": "pluginconfigs"}
 ACCOUNT = "system:serviceaccount:moorage-system:moorage"
@@ -202,6 +202,7 @@ def test_columns(installed: Installation) -> None:
     assert row[4:8] == ["0", "0", "0", "0"]
     assert row[8] == installed.holder
     assert installed.rig.kubectl("get", "sprof", "-o", "wide").splitlines()[0].split()[-3:] == ["PRESET", "DESIRED", "REASON"]
+    until(lambda: installed.status("pcfg/mostly-cpu").get("profileCount") == 1, "the count of profiles")
     header, *rows = installed.rig.kubectl("get", "pcfg").splitlines()
     assert header.split() == ["NAME", "PLUGIN", "ACCEPTED", "PROFILES", "AGE"]
     assert next(row.split() for row in rows if row.startswith("mostly-cpu"))[1:4] == ["NodeResourcesFit", "True", "1"]
