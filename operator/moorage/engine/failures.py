@@ -86,7 +86,6 @@ class Failures:
                 await self._write(verdict)
             finally:
                 del self._writing[uid]
-                self._wanted.set()
 
     async def _write(self, verdict: Verdict) -> None:
         uid = verdict.pod.metadata.uid
