@@ -225,6 +225,8 @@ class Machine(RuleBasedStateMachine):
         if outcome is not FAILED:
             self.waiting.discard(uid)
         self.bench.binder.land(uid, outcome)
+        if outcome is FAILED and uid in self.last:  # what was told meanwhile counts now
+            self.follow(uid, self.last[uid])
 
     # ---- whether it did ----------------------------------------------------------------------------------------------------
 

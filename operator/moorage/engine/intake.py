@@ -170,7 +170,7 @@ class Pods(Sink[Pod]):
         """A binding came to nothing: a pod that left the queue meanwhile, and is there and waits after all, is queued anew."""
         pod = self.objects.get(uid)
         if pod is not None and not pod.spec.node_name and self._backlog.get(uid) is None:
-            self._waiting(pod, pod)
+            self.on_put(pod, pod)
 
 
 class Nodes(Sink[Node]):
