@@ -205,6 +205,8 @@ def test_each_refusal_is_told_once() -> None:
             assert len(world.notes("Rejected")) == 5
             assert world.telemetry.counts["swap", "refused"] == 5
 
+    asyncio.run(scenario())
+
 
 def test_nothing_is_left_of_a_superseded_revision() -> None:
     """Once it has no bindings in flight, and a pod like those that it decided was decided by another."""
