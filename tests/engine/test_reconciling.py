@@ -207,6 +207,40 @@ def test_a_bad_change_shows_what_is_wanted_and_what_is() -> None:
     assert status["desiredRevision"] != status["activeRevision"] == before["activeRevision"]
     assert status["pluginConfigs"] == [{"name": "c", "observedGeneration": 5, "activeGeneration": 4}]
     assert (status["effective"], status["activeSince"]) == (before["effective"], before["activeSince"])
+    world.see(a_body("p", generation=2, preset="Best"))
+    world.round()
+    assert world.status()["pluginConfigs"] == [{"name": "c", "activeGeneration": 4}]
+
+
+def test_a_profile_that_was_never_good_shows_its_configs() -> None:
+    """As far as they exist; none is active."""
+    world = World().see(a_config("c"), referring("c", preset="Best"))
+    world.round()
+    assert world.status()["pluginConfigs"] == [{"name": "c", "observedGeneration": 1}]
+    assert world.status()["pluginConfigCount"] == 1
+    assert "activeRevision" not in world.status()
+
+
+def test_what_is_no_more_leaves_the_status() -> None:
+    """An extension point without plugins, the time of the oldest pod when nobody waits."""
+    world = World().see(a_body("p"))
+    world.engine.pods.put(pod := versioned(make_pod("a", scheduler_name="p")))
+    world.round()
+    assert "oldestPendingSince" in world.status()["queue"]
+    assert {"score", "preEnqueue"} <= world.status()["effective"].keys()
+    world.engine.pods.delete(pod)
+    world.see(a_body("p", generation=2, preset="NoScoring", plugins={"preEnqueue": {"disabled": [{"name": "*"}]}}))
+    world.round()
+    assert "oldestPendingSince" not in world.status()["queue"]
+    assert not {"score", "preEnqueue"} & world.status()["effective"].keys()
+
+
+def test_pods_that_are_held_count() -> None:
+    """A suspended profile shows how many wait for it."""
+    world = World().see(a_body("p", suspend=True))
+    world.engine.pods.put(versioned(make_pod("a", scheduler_name="p")))
+    world.round()
+    assert world.status()["queue"]["active"] == 1
 
 
 def test_the_status_of_a_plugin_config() -> None:
@@ -298,10 +332,14 @@ def test_draining_cycles_are_told_until_there_are_none() -> None:
             world.kube.put(make_pod("a"))
             await settle()
             world.engine.profile_seen("test", a_body("test", generation=2))
-            await world.clock.advance(APART)
+            await world.clock.advance(3 * QUEUE_APART)
+            reconciler.situation.leadership = lambda: Leadership("me", "", 1, "")  # something to tell at once
             await reconciler.round()
             assert world.kube.statuses["SchedulerProfile", "test"]["drainingCycles"] == 1
             gate.set()
+            await world.clock.advance(APART)
+            await reconciler.round()
+            assert world.kube.statuses["SchedulerProfile", "test"]["drainingCycles"] == 1
             await world.clock.advance(QUEUE_APART)
             await reconciler.round()
             assert world.kube.statuses["SchedulerProfile", "test"]["drainingCycles"] == 0

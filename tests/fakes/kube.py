@@ -267,8 +267,7 @@ class InMemoryKube:
             self.pod_sinks = sinks
 
     def _merge(self, kind: str, name: str, status: Mapping[str, Any]) -> None:
-        merged = {**self.statuses.get((kind, name), {}), **status}
-        self.statuses[kind, name] = {key: value for key, value in merged.items() if value is not None}
+        self.statuses[kind, name] = merge_patch(self.statuses.get((kind, name)), status)
 
     def _kinds(self) -> tuple[tuple[list[Any], dict[str, Any]], ...]:
         return (
@@ -283,6 +282,15 @@ class InMemoryKube:
     @staticmethod
     def _identity(obj: Pod | Node | Namespace) -> str:
         return obj.metadata.uid if isinstance(obj, Pod) else obj.metadata.name
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """RFC 7386: objects are merged, null removes, all else replaces."""
+    if not isinstance(patch, Mapping):
+        return patch
+    old = target if isinstance(target, Mapping) else {}
+    kept = {key: value for key, value in old.items() if key not in patch}
+    return kept | {key: merge_patch(old.get(key), value) for key, value in patch.items() if value is not None}
 
 
 class ScriptedFeed:

@@ -188,8 +188,9 @@ class Reconciler:
     def _plugin_configs(self, record: ProfileRecord) -> list[Status]:
         desired = dict(record.resolution.configs) if record.resolution is not None else {}
         active = dict(record.active.resolution.configs) if record.active is not None else {}
+        generations = (("observedGeneration", desired), ("activeGeneration", active))
         return [
-            {"name": name, "observedGeneration": desired.get(name), "activeGeneration": active.get(name)}
+            {"name": name, **{field: configs[name] for field, configs in generations if name in configs}}
             for name in sorted({*desired, *active})
         ]
 
@@ -202,6 +203,7 @@ class Reconciler:
             "unschedulable": counts.unschedulable,
             "gated": counts.gated,
             "inFlight": counts.in_flight,
+            "oldestPendingSince": None,
         }
         if counts.oldest is not None:
             age = datetime.timedelta(seconds=self._clock.boottime() - counts.oldest)
@@ -259,12 +261,12 @@ def _key(kind: str, body: Body) -> Key:
 
 
 def effective(record: ProfileRecord) -> Status | None:
-    """What really runs, in order, by extension point; weights at score."""
+    """What really runs, in order, by extension point; weights at score. None takes a point away that was there before."""
     if record.active is None:
         return None
     revision = record.active.revision
-    shown: Status = {point.value: list(names) for point, names in revision.points.items() if names and point is not Point.SCORE}
-    shown["score"] = [{"name": name, "weight": revision.weights[name]} for name in revision.points[Point.SCORE]]
+    shown: Status = {point.value: list(names) or None for point, names in revision.points.items()}
+    shown["score"] = [{"name": name, "weight": revision.weights[name]} for name in revision.points[Point.SCORE]] or None
     return shown
 
 
