@@ -1,0 +1,258 @@
+"""The engine as a whole: when it is ready, what ends it, what it counts, and how actors are joined."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from moorage.core.framework.interfaces import Point
+from moorage.core.framework.registry import PluginSpec, build_registry
+from moorage.core.objects import Namespace, ObjectMeta
+from moorage.engine.actors import ActorFactory, join
+from moorage.engine.reporting import GAUGES_EVERY, LAG_LIMIT
+from moorage.ports.errors import Forbidden, Retryable
+from tests.builders import make_node, make_pod
+from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps
+from tests.engine.worlds import a_body, make_engine, versioned
+from tests.fakes.clocks import settle
+from tests.fakes.kube import InMemoryKube
+from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+
+# ---- life ------------------------------------------------------------------------------------------------------------------
+
+
+def test_readiness_names_what_is_missing() -> None:
+    """One check for each list that has to be in."""
+    engine = make_engine(kube := InMemoryKube(), RecordingEvents())
+    checks = engine.checks()
+    assert {name: check() for name, check in checks.items()} == {
+        name: f"{name} are not listed yet" for name in ("pods", "nodes", "namespaces", "profiles")
+    }
+    kube.namespaces["default"] = Namespace(ObjectMeta(name="default", uid="uid-default"))
+    for name, sink in (("pods", engine.pods), ("nodes", engine.nodes), ("namespaces", engine.namespaces)):
+        sink.list_started()
+        assert checks[name]()
+        sink.list_ended()
+        assert checks[name]() is None
+    engine.listed()
+    assert checks["profiles"]() is None
+
+
+def test_revisions_that_may_not_be_read_are_done_without(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged; any other error is for the caller, who tries again."""
+    engine = make_engine(kube := InMemoryKube(), RecordingEvents())
+    kube.fail("revisions", Forbidden("GET controllerrevisions", 403))
+    asyncio.run(engine.restore())
+    assert "stored revisions cannot be read" in caplog.text
+    kube.fail("revisions", Retryable("503"))
+    with pytest.raises(Retryable):
+        asyncio.run(engine.restore())
+
+
+def test_a_part_that_dies_ends_the_engine() -> None:
+    """A process without one of its parts must not look alive."""
+
+    class Dying(InMemoryKube):
+        async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
+            raise ZeroDivisionError("a bug")
+
+    async def scenario() -> None:
+        with pytest.raises(ExceptionGroup) as ended:
+            await Running(Dying()).engine.run()
+        assert ended.group_contains(ZeroDivisionError, match="a bug")
+
+    asyncio.run(scenario())
+
+
+def test_profiles_hear_who_leads() -> None:
+    """On those of this installation, once."""
+    engine = make_engine(InMemoryKube(), events := RecordingEvents())
+    for body in (a_body("mine"), a_body("theirs", controllerName="another")):
+        engine.profile_seen(body["metadata"]["name"], body)
+    engine.lead(lambda: None)
+    assert [(event.reason, event.regarding.name, event.note) for event in events.events] == [("LeaderChanged", "mine", "me leads")]
+
+
+@pytest.mark.parametrize(("controller", "served"), [("moorage", True), (None, True), ("another", False), (1, False)])
+def test_profiles_of_other_installations_are_left_alone(controller: Any, served: bool) -> None:
+    """As IngressClass has it; those without the field are ours by default."""
+    engine = make_engine(InMemoryKube(), RecordingEvents())
+    engine.profile_seen("p", a_body("p", **({"controllerName": controller} if controller is not None else {})))
+    asyncio.run(engine.swapper.settle())
+    assert ("p" in engine.loop.live) == served
+
+
+# ---- what it counts --------------------------------------------------------------------------------------------------------
+
+
+class Telling(CountingTelemetry):
+    """Remembers a little more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bindings: list[tuple[int, float]] = []
+        self.points: list[tuple[str, str, str]] = []
+        self.lags: list[float] = []
+        self.gauged = 0
+        self.refusals: list[tuple[str, str, int]] = []
+        self.active: dict[str, tuple[str, int]] = {}
+
+    def bound(self, attempts: int, sli_seconds: float) -> None:
+        """Remember."""
+        self.bindings.append((attempts, sli_seconds))
+
+    def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        """Remember."""
+        self.points.append((point, status, profile))
+
+    def loop_lag(self, seconds: float) -> None:
+        """Remember."""
+        self.lags.append(seconds)
+
+    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+        """Count."""
+        super().sizes(pending, cache)
+        self.gauged += 1
+
+    def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
+        """Remember."""
+        self.refusals = list(counts)
+
+    def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
+        """Remember."""
+        self.active = {name: (revision, superseded) for name, revision, superseded in counts}
+
+
+def test_attempts_are_counted_with_their_results() -> None:
+    """One of each kind, and how long a pod took from its coming to its binding."""
+
+    async def scenario() -> None:
+        telemetry = Telling()
+        async with Running(telemetry=telemetry).leading() as world:
+            world.kube.put(make_pod("good"))
+            world.kube.put(make_pod("picky", node_selector={"disk": "fast"}))
+            await settle()
+            assert telemetry.bindings == [(1, 0.0)]
+            world.kube.fail("bind", Forbidden("POST binding", 403))
+            world.kube.put(make_pod("late"))
+            await world.clock.advance(TRIED_AGAIN)
+            (attempts, seconds) = telemetry.bindings[-1]
+            assert (attempts, 1.0 <= seconds <= 2.1) == (2, True)
+            counts = {result: telemetry.counts["attempt", result] for result in ("scheduled", "unschedulable", "error")}
+            assert counts == {"scheduled": 2, "unschedulable": 1, "error": 1}
+            assert ("Filter", "Success", "test") in telemetry.points
+
+    asyncio.run(scenario())
+
+
+def test_gauges_are_set_once_a_second() -> None:
+    """What waits where, what the cache holds, who refuses, which revisions there are."""
+
+    async def scenario() -> None:
+        telemetry = Telling()
+        async with Running(telemetry=telemetry).leading() as world:
+            world.kube.put(make_pod("good"))
+            world.kube.put(make_pod("picky", node_selector={"disk": "fast"}))
+            before = telemetry.gauged
+            await world.clock.advance(3 * GAUGES_EVERY)
+            assert telemetry.gauged - before == 3
+            assert telemetry.last_sizes == {
+                "active": 0,
+                "backoff": 0,
+                "unschedulable": 1,
+                "gated": 0,
+                "nodes": 2,
+                "pods": 1,
+                "assumed_pods": 0,
+            }
+            assert telemetry.refusals == [("NodeAffinity", "test", 1)]
+            assert telemetry.active == {"test": (world.engine.loop.live["test"].id, 0)}
+
+    asyncio.run(scenario())
+
+
+def test_a_late_event_loop_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
+    """Measured all the time, logged when it is bad; the heartbeat goes on."""
+
+    async def scenario() -> None:
+        telemetry = Telling()
+        async with Running(telemetry=telemetry).leading() as world:
+            assert max(telemetry.lags) < LAG_LIMIT
+            assert "late" not in caplog.text
+            world.clock.jump(0.3)
+            await world.clock.advance(0.1)
+            assert max(telemetry.lags) == pytest.approx(0.3, abs=0.02)
+            assert "the event loop was" in caplog.text
+            assert world.clock.boottime() - world.engine.reporter.beat < 0.05
+
+    asyncio.run(scenario())
+
+
+def test_a_plugin_that_fails_in_the_queue_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """With its name and the pod's."""
+
+    class Broken:
+        name = "Broken"
+        wakes = ()
+
+        def pre_enqueue(self, pod: object) -> object:
+            raise ZeroDivisionError("a bug")
+
+    async def scenario() -> None:
+        broken: Any = dataclasses.dataclass(frozen=True)(Broken)
+        profile = a_body("test", plugins={"multiPoint": {"enabled": [{"name": "Broken"}]}})
+        async with Running(specs=(PluginSpec("Broken", broken),)).leading(profile) as world:
+            world.kube.put(make_pod("a"))
+            await settle()
+            assert world.engine.backlog.counts("test").gated == 1
+        (record,) = (record for record in caplog.records if "plugin Broken failed" in record.getMessage())
+        assert record.__dict__["pod"] == "default/a"
+
+    asyncio.run(scenario())
+
+
+# ---- actors ----------------------------------------------------------------------------------------------------------------
+
+ACTS = PluginSpec("Acts", None, acts_at=frozenset({Point.PERMIT, Point.POST_BIND}))
+DECIDES = PluginSpec("Decides", None)
+
+
+@pytest.mark.parametrize(
+    ("factories", "text"),
+    [
+        pytest.param({}, "plugin 'Acts' acts at permit, postBind but has no actor", id="no actor"),
+        pytest.param({"Acts": lambda _: Steps(), "Act": lambda _: Steps()}, "actors without a plugin: Act", id="no plugin"),
+        pytest.param({"Acts": lambda _: object()}, "the actor of plugin 'Acts' lacks the method for", id="no method"),
+    ],
+)
+def test_a_missing_half_is_an_error(factories: dict[str, ActorFactory], text: str) -> None:
+    """At the start, not at the first pod."""
+    with pytest.raises(ValueError, match=text):
+        join(build_registry([ACTS, DECIDES]), factories, InMemoryKube())
+
+
+def test_actors_are_made_once_with_the_port_that_they_need() -> None:
+    """One for each plugin that acts."""
+    given: list[object] = []
+
+    def make(writes: object) -> Steps:
+        given.append(writes)
+        return Steps()
+
+    kube = InMemoryKube()
+    assert set(join(build_registry([ACTS, DECIDES]), {"Acts": make}, kube)) == {"Acts"}
+    assert given == [kube]
+
+
+def test_the_profile_of_these_tests_uses_every_step() -> None:
+    """Or they would prove less than they say."""
+    world = Running()
+    world.engine.profile_seen("test", a_body("test", plugins=STEPS))
+    asyncio.run(world.engine.swapper.settle())
+    world.engine.nodes.put(versioned(make_node("n1")))
+    revision = world.engine.loop.live["test"]
+    assert all("Steps" in revision.points[point] for point in (Point.PERMIT, Point.PRE_BIND, Point.BIND, Point.POST_BIND))
