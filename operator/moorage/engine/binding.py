@@ -20,7 +20,7 @@ from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import key
 from moorage.core.verdicts import Code, Status, failed
-from moorage.engine.actors import Actor, pod_ref
+from moorage.engine.actors import Actor, BindActor, pod_ref
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.kube import Reads
 from moorage.ports.surroundings import Clock
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 ASK_AGAIN = (0.2, 3.0)
 """Seconds until a read that failed is tried again, doubled up to the second one."""
+PATIENCE = 5
+"""How often a binding is asked for again when the API server has too much to do, before the pod goes back to the queue."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Binder:
         """The first bind plugin that takes the pod."""
         for name, bind in self._at(placement, Point.BIND):
             try:
-                status: Status = await bind.bind(placement.pod, placement.node, self._reserved(placement, name))
+                status = await self._ask(bind, placement, self._reserved(placement, name))
             except Exception as error:  # noqa: BLE001 - as above
                 return await self._settle(placement, f'Bind plugin "{name}"', error)
             if status.code is Code.SUCCESS:
@@ -133,6 +135,17 @@ class Binder:
             if status.code is not Code.SKIP:
                 return Outcome(False, status)
         return Outcome(False, failed("no bind plugin took the pod"))
+
+    async def _ask(self, bind: BindActor, placement: Placement, reserved: Any) -> Status:
+        """Ask it, and again when the API server has too much to do: events and conditions of the pod would only be more of that."""
+        for _ in range(PATIENCE):
+            try:
+                return await bind.bind(placement.pod, placement.node, reserved)
+            except Retryable as error:
+                if error.outcome_unknown or not error.after:
+                    raise
+                await self._clock.sleep(error.after)
+        return await bind.bind(placement.pod, placement.node, reserved)
 
     async def _settle(self, placement: Placement, running: str, error: Exception) -> Outcome:
         """What became of a pod whose binding was not answered with a plain yes."""
