@@ -12,6 +12,8 @@ Source of names and meanings: Kubernetes API reference v1.36, core/v1, storage/v
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
 Labels = dict[str, str]
@@ -99,19 +101,68 @@ class NodeAffinity(Struct, frozen=True):
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] | None = None
 
 
+class PodAffinityTerm(Struct, frozen=True):
+    """Pods (by labels and namespace) beside which, or away from which, a pod is to run within a topology domain.
+
+    matchLabelKeys and mismatchLabelKeys are not read: the API server has merged them into the selector.
+    """
+
+    label_selector: LabelSelector | None = None
+    topology_key: str = ""
+    namespaces: tuple[str, ...] | None = None
+    namespace_selector: LabelSelector | None = None
+
+
+class WeightedPodAffinityTerm(Struct, frozen=True):
+    """A term that counts ``weight`` for each pod that it matches."""
+
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(Struct, frozen=True):
+    """Terms of podAffinity or of podAntiAffinity."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] | None = None
+
+
 class Affinity(Struct, frozen=True):
-    """A pod's affinity; pod affinity is read from issue to issue as plugins need it."""
+    """A pod's affinity to nodes and to pods."""
 
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(Struct, frozen=True):
+    """How unevenly the pods that a selector matches may lie in the domains of a topology."""
+
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] | None = None
 
 
 # ---- pods ----------------------------------------------------------------------------------------------------------------
+
+
+class ResourceClaimRef(Struct, frozen=True):
+    """A container's use of one of the pod's claims, or of one request in it."""
+
+    name: str = ""
+    request: str = ""
 
 
 class ResourceRequirements(Struct, frozen=True):
     """Requests of a container or a pod."""
 
     requests: ResourceList | None = None
+    claims: tuple[ResourceClaimRef, ...] | None = None
 
 
 class ContainerPort(Struct, frozen=True):
@@ -154,10 +205,92 @@ class ImageVolume(Struct, frozen=True):
     reference: str = ""
 
 
-class Volume(Struct, frozen=True):
-    """A volume; its name is left out, as an API server makes a random one for each pod's token."""
+class ClaimVolume(Struct, frozen=True):
+    """A PersistentVolumeClaim's volume."""
 
+    claim_name: str = ""
+
+
+class EphemeralVolume(Struct, frozen=True):
+    """A volume whose claim is made for the pod: ``<pod>-<volume>``. Of its template nothing is read."""
+
+
+class CSIVolume(Struct, frozen=True):
+    """An inline volume of a CSI driver."""
+
+    driver: str = ""
+
+
+class GCEPersistentDisk(Struct, frozen=True):
+    """An in-tree volume (gcePersistentDisk)."""
+
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AWSElasticBlockStore(Struct, frozen=True):
+    """An in-tree volume (awsElasticBlockStore)."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class AzureDisk(Struct, frozen=True):
+    """An in-tree volume (azureDisk)."""
+
+    disk_name: str = ""
+
+
+class Cinder(Struct, frozen=True):
+    """An in-tree volume (cinder)."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class PortworxVolume(Struct, frozen=True):
+    """An in-tree volume (portworxVolume)."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class ISCSI(Struct, frozen=True):
+    """An in-tree volume (iscsi)."""
+
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RBD(Struct, frozen=True):
+    """An in-tree volume (rbd)."""
+
+    monitors: tuple[str, ...] | None = None
+    pool: str = ""
+    image: str = ""
+    read_only: bool = False
+
+
+class Volume(Struct, frozen=True):
+    """A volume of one of the kinds that placement depends on; one of another kind has a name alone."""
+
+    name: str = ""
     image: ImageVolume | None = None
+    persistent_volume_claim: ClaimVolume | None = None
+    ephemeral: EphemeralVolume | None = None
+    csi: CSIVolume | None = None
+    gce_persistent_disk: GCEPersistentDisk | None = None
+    aws_elastic_block_store: AWSElasticBlockStore | None = None
+    azure_disk: AzureDisk | None = None
+    cinder: Cinder | None = None
+    portworx_volume: PortworxVolume | None = None
+    iscsi: ISCSI | None = None
+    rbd: RBD | None = None
+
+
+class PodResourceClaim(Struct, frozen=True):
+    """A ResourceClaim that a pod uses, or the template that one is made from."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
 
 
 class PodSpec(Struct, frozen=True):
@@ -176,6 +309,10 @@ class PodSpec(Struct, frozen=True):
     overhead: ResourceList | None = None
     resources: ResourceRequirements | None = None
     volumes: tuple[Volume, ...] | None = None
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] | None = None
+    resource_claims: tuple[PodResourceClaim, ...] | None = None
+    host_network: bool = False
+    host_users: bool | None = None
 
 
 class ContainerStatus(Struct, frozen=True):
@@ -301,7 +438,15 @@ class Namespace(Struct, frozen=True):
     metadata: ObjectMeta
 
 
-def key(obj: Pod | Node | Namespace | PartialObject) -> str:
+class HasMetadata(Protocol):
+    """Any object of the API server."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Its metadata."""
+
+
+def key(obj: HasMetadata) -> str:
     """``namespace/name`` of an object, or its name when it has no namespace."""
     meta = obj.metadata
     return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name

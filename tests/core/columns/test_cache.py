@@ -121,7 +121,7 @@ def test_a_trial_leaves_no_trace(state: State) -> None:
     cache = cache_with(state)
     other = make_pod("b", cpu="1")
     with contextlib.suppress(RuntimeError), Snapshot(cache).trial() as trial:
-        trial.remove("uid-a")
+        trial.remove(cache.record("uid-a") or pytest.fail("it is there"))
         trial.add(other, "n1", pod_requests(other))
         assert used(cache) == (1000, 1)
         raise RuntimeError

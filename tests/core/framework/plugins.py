@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
 from typing import Any, ClassVar
 
 import numpy as np
 
+from moorage.core.columns.changes import Versioned
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.requests import CPU
 from moorage.core.columns.snapshot import Snapshot
@@ -120,11 +120,16 @@ class Census(Plain):
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
         """100 for the favourite, else 0."""
         names = np.array(snapshot.nodes.names)[rows]
-        return np.array([100 * (name[-1:] == str(self.epoch(snapshot))) for name in names], np.int64)
+        return np.array([100 * (name[-1:] == str(cordoned(snapshot))) for name in names], np.int64)
 
-    def epoch(self, snapshot: Snapshot) -> Hashable:
-        """The number of cordoned nodes."""
-        return int(np.count_nonzero(snapshot.nodes.unschedulable & snapshot.nodes.live))
+    def depends(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
+        """Cordons."""
+        return (snapshot.nodes.logs[Aspect.TAINTS],)
+
+
+def cordoned(snapshot: Snapshot) -> int:
+    """The number of cordoned nodes."""
+    return int(np.count_nonzero(snapshot.nodes.unschedulable & snapshot.nodes.live))
 
 
 REGISTRY: Registry = build_registry(

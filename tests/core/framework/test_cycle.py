@@ -81,8 +81,8 @@ def test_nodes_that_come_and_go_are_seen_by_a_known_template() -> None:
     assert placed(decide(make_pod("e"), rules, them)) == "n5"
 
 
-def test_an_epoch_that_moved_makes_all_rows_stale() -> None:
-    """A plugin whose answer depends on other rows is asked for all rows when its epoch moves."""
+def test_a_clock_that_moved_makes_all_rows_stale() -> None:
+    """A plugin whose answer depends on other rows is asked for all rows when one of them changes."""
     them = scheduler("n0", "n1", "n2")
     rules = revision(plugins={"multiPoint": PluginSet((PluginRef("Census"),), ("Rank",))})
     for cordoned in range(3):

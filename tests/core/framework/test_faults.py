@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Hashable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.changes import Versioned
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
@@ -73,13 +73,13 @@ class Moody(Plain):
         stretched: Scores = (raw - low) * 100 // max(1, int(raw.max(initial=0) - low))
         return stretched
 
-    def epoch(self, snapshot: Snapshot) -> Hashable:
-        """Moves with the number of cordoned nodes."""
-        self._maybe("epoch")
-        return int(np.count_nonzero(snapshot.nodes.unschedulable & snapshot.nodes.live))
+    def depends(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
+        """Cordons."""
+        self._maybe("depends")
+        return (snapshot.nodes.logs[Aspect.TAINTS],)
 
 
-METHODS = ("pre_filter", "filter", "explain", "pre_score", "score", "normalize", "epoch")
+METHODS = ("pre_filter", "filter", "explain", "pre_score", "score", "normalize", "depends")
 
 
 def moody() -> Revision:

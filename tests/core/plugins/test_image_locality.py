@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import EpochPlugin, ScorePlugin
+from moorage.core.framework.interfaces import DependingPlugin, ScorePlugin
 from moorage.core.objects import Node, Pod
 from moorage.core.plugins.image_locality import ImageLocality
 from tests.builders import make_node
@@ -17,7 +17,7 @@ from tests.oracle import images as naive
 
 PLUGIN = ImageLocality()
 _score: ScorePlugin = PLUGIN
-_epoch: EpochPlugin = PLUGIN
+_depends: DependingPlugin = PLUGIN
 MIB = 2**20
 
 
@@ -72,21 +72,26 @@ def test_scores_worked_out_by_hand(case: str) -> None:
     assert PLUGIN.score(pod_with(*used), snapshot, snapshot.nodes.all_rows)[0] == want
 
 
+def versions(snapshot: Snapshot) -> tuple[int, ...]:
+    """Where the plugin's clocks stand."""
+    return tuple(one.version for one in PLUGIN.depends(snapshot))
+
+
 def test_scores_are_stale_when_any_node_gets_an_image_or_comes_or_goes() -> None:
-    """An image's worth depends on how many of how many nodes hold it; other changes leave the epoch alone."""
+    """An image's worth depends on how many of how many nodes hold it; other changes move nothing."""
     cache = Cache()
     snapshot = Snapshot(cache)
     cache.put_node(node_with("a", web=MIB))
-    epochs = [PLUGIN.epoch(snapshot)]
+    seen = [versions(snapshot)]
     cache.put_node(make_node("b"))
-    epochs.append(PLUGIN.epoch(snapshot))
+    seen.append(versions(snapshot))
     cache.put_node(node_with("b", web=MIB))
-    epochs.append(PLUGIN.epoch(snapshot))
+    seen.append(versions(snapshot))
     cache.remove_node("a")
-    epochs.append(PLUGIN.epoch(snapshot))
-    assert len(set(epochs)) == 4
+    seen.append(versions(snapshot))
+    assert len(set(seen)) == 4
     cache.put_node(node_with("b", web=MIB))
-    assert PLUGIN.epoch(snapshot) == epochs[-1]
+    assert versions(snapshot) == seen[-1]
 
 
 def test_registers_no_events() -> None:

@@ -22,9 +22,11 @@ import dataclasses
 import enum
 from collections.abc import Iterator
 
+from moorage.core.columns.matches import AnyPod, Matches
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.requests import Requests
-from moorage.core.objects import Node, PartialObject, Pod
+from moorage.core.columns.store import Store
+from moorage.core.objects import Namespace, Node, PartialObject, Pod
 
 
 class CacheError(RuntimeError):
@@ -49,12 +51,15 @@ class Record:
 
 
 class Cache:
-    """Nodes, the pods on them, and the sums that the node table keeps."""
+    """Nodes, the pods on them with the sums and counts kept of them, and all other objects."""
 
     def __init__(self) -> None:
         self.nodes = NodeTable()
+        self.store = Store()
+        self.matches = Matches(self._pods_in, self.store.objects(Namespace))
         self._records: dict[str, Record] = {}
         self._on_node: dict[str, dict[str, Record]] = {}
+        self._in_namespace: dict[str, dict[str, Record]] = {}
         self._assumed = 0
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
@@ -86,10 +91,13 @@ class Cache:
         if not known:
             for record in self._on_node.get(name, {}).values():
                 self.nodes.charge(row, record.requests, 1)
+                self.matches.charge(row, record.pod, 1)
 
     def remove_node(self, name: str) -> None:
         """Remove a node; its pods stay known until they are removed themselves. Unknown names are ignored."""
-        if name in self.nodes.row_of:
+        row = self.nodes.row_of.get(name)
+        if row is not None:
+            self.matches.clear(row)
             self.nodes.remove(name)
 
     # ---- pods --------------------------------------------------------------------------------------------------------------
@@ -127,11 +135,23 @@ class Cache:
             self._drop(record)
         return record is not None
 
+    # ---- what if -----------------------------------------------------------------------------------------------------------
+
+    def lift(self, record: Record) -> None:
+        """Take a pod off its node's row for a moment, for whoever looks at that row alone: ``put_back`` must follow."""
+        del self._on_node[record.node][record.pod.metadata.uid]
+        self._charge_row(record, -1)
+
+    def put_back(self, record: Record) -> None:
+        """The reverse of ``lift``; also puts a pod there that is not in the cache: ``lift`` must follow then."""
+        self._on_node.setdefault(record.node, {})[record.pod.metadata.uid] = record
+        self._charge_row(record, 1)
+
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
     def _observe(self, new: Record) -> None:
         old = self._records.get(new.pod.metadata.uid)
-        if old is not None and old.node == new.node and old.requests == new.requests:
+        if old is not None and old.node == new.node and old.requests == new.requests and _counts_alike(old.pod, new.pod):
             self._assumed -= old.state is State.ASSUMED
             old.pod, old.state = new.pod, State.OBSERVED
             return
@@ -140,22 +160,57 @@ class Cache:
         self._add(new)
 
     def _add(self, record: Record) -> None:
-        uid = record.pod.metadata.uid
-        self._records[uid] = record
-        self._on_node.setdefault(record.node, {})[uid] = record
+        meta = record.pod.metadata
+        self._records[meta.uid] = record
+        self._on_node.setdefault(record.node, {})[meta.uid] = record
+        self._in_namespace.setdefault(meta.namespace, {})[meta.uid] = record
         self._assumed += record.state is State.ASSUMED
-        row = self.nodes.row_of.get(record.node)
-        if row is not None:
-            self.nodes.charge(row, record.requests, 1)
+        self._charge(record, 1)
 
     def _drop(self, record: Record) -> None:
-        uid = record.pod.metadata.uid
-        del self._records[uid]
-        there = self._on_node[record.node]
-        del there[uid]
-        if not there:
-            del self._on_node[record.node]
+        meta = record.pod.metadata
+        del self._records[meta.uid]
+        _take_out(self._on_node, record.node, meta.uid)
+        _take_out(self._in_namespace, meta.namespace, meta.uid)
         self._assumed -= record.state is State.ASSUMED
+        self._charge(record, -1)
+
+    def _charge(self, record: Record, sign: int) -> None:
+        """Count a pod wherever pods are counted."""
         row = self.nodes.row_of.get(record.node)
         if row is not None:
-            self.nodes.charge(row, record.requests, -1)
+            self.nodes.charge(row, record.requests, sign)
+            self.matches.charge(row, record.pod, sign)
+
+    def _charge_row(self, record: Record, sign: int) -> None:
+        """Count a pod on its row alone."""
+        row = self.nodes.row_of.get(record.node)
+        if row is not None:
+            self.nodes.charge(row, record.requests, sign)
+
+    def _pods_in(self, namespaces: frozenset[str] | None) -> Iterator[tuple[AnyPod, int]]:
+        """The pods of these namespaces (None: of all) that are on a node which is there, with its row."""
+        for namespace in self._in_namespace if namespaces is None else sorted(namespaces):
+            for record in self._in_namespace.get(namespace, {}).values():
+                row = self.nodes.row_of.get(record.node)
+                if row is not None:
+                    yield record.pod, row
+
+
+def _counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
+    """Whether two states of a pod count alike for selectors and terms."""
+    mine, its = one.metadata, other.metadata
+    return (
+        mine.labels == its.labels
+        and (mine.deletion_timestamp is None) == (its.deletion_timestamp is None)
+        and isinstance(one, Pod) == isinstance(other, Pod)
+        and (not isinstance(one, Pod) or not isinstance(other, Pod) or one.spec.affinity == other.spec.affinity)
+    )
+
+
+def _take_out(groups: dict[str, dict[str, Record]], group: str, uid: str) -> None:
+    """Take a pod out of its group, and an emptied group out of the groups."""
+    members = groups[group]
+    del members[uid]
+    if not members:
+        del groups[group]

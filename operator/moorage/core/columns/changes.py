@@ -1,4 +1,4 @@
-"""Change logs: which rows of the node table changed in which aspect, for whoever wants to catch up.
+"""Clocks and change logs: that something changed, and which rows of the node table did, for whoever wants to catch up.
 
 Each aspect has a log of row numbers. A reader keeps the position up to which it has read and asks for what came after; when the
 log was cut meanwhile, or so much changed that catching up costs more than starting over, the answer is "everything".
@@ -7,6 +7,7 @@ log was cut meanwhile, or so much changed that catching up costs more than start
 from __future__ import annotations
 
 import enum
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,27 @@ class Aspect(enum.IntEnum):
     """A row was filled or emptied. Such a row changes in every other aspect as well."""
 
 
+class Versioned(Protocol):
+    """Something that answers may depend on."""
+
+    @property
+    def version(self) -> int:
+        """A number that is never the same after a change as before it."""
+
+
+class Clock:
+    """The simplest such thing."""
+
+    __slots__ = ("version",)
+
+    def __init__(self) -> None:
+        self.version = 0
+
+    def tick(self) -> None:
+        """Something changed."""
+        self.version += 1
+
+
 Changed = npt.NDArray[np.intp] | None
 """Distinct row numbers in ascending order, or None for all rows."""
 
@@ -42,6 +64,11 @@ class ChangeLog:
         self._base = 0
         self.end = 0
         """The position behind the newest entry."""
+
+    @property
+    def version(self) -> int:
+        """Moves with each entry, as a clock does."""
+        return self.end
 
     def add(self, row: int) -> None:
         """Note that a row changed."""

@@ -10,43 +10,44 @@ import contextlib
 from collections.abc import Iterator
 
 from moorage.core.columns.cache import Cache, Record, State
+from moorage.core.columns.matches import Matches
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.requests import Requests
+from moorage.core.columns.store import Objects
 from moorage.core.objects import Pod
 
 
 class Trial:
-    """Changes that are taken back when the trial ends."""
+    """Pods taken off a row, or put on it, until the trial ends. What is counted over many nodes keeps its counts."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._removed: list[Record] = []
-        self._added: list[str] = []
+        self._changes: list[tuple[Record, bool]] = []
 
-    def remove(self, uid: str) -> None:
+    def remove(self, record: Record) -> None:
         """Try what would be without this pod."""
-        record = self._cache.record(uid)
-        if record is not None:
-            self._cache.remove(uid)
-            self._removed.append(record)
+        self._cache.lift(record)
+        self._changes.append((record, False))
 
-    def add(self, pod: Pod, node: str, requests: Requests) -> None:
-        """Try what would be with this pod on ``node``."""
-        self._cache.assume(pod, node, requests)
-        self._added.append(pod.metadata.uid)
+    def add(self, pod: Pod, node: str, requests: Requests) -> Record:
+        """Try what would be with this pod on ``node``; the record, for ``remove``."""
+        record = Record(pod, node, requests, State.ASSUMED)
+        self.put_back(record)
+        return record
+
+    def put_back(self, record: Record) -> None:
+        """Try what would be with this pod there (again)."""
+        self._cache.put_back(record)
+        self._changes.append((record, True))
 
     def undo(self) -> None:
         """Take all of it back, newest first."""
-        while self._added:
-            self._cache.forget(self._added.pop())
-        while self._removed:
-            record = self._removed.pop()
-            if not isinstance(record.pod, Pod):
-                self._cache.observe_unreadable(record.pod, record.node, record.requests)
-            elif record.state is State.ASSUMED:
-                self._cache.assume(record.pod, record.node, record.requests)
+        while self._changes:
+            record, added = self._changes.pop()
+            if added:
+                self._cache.lift(record)
             else:
-                self._cache.observe(record.pod, record.requests)
+                self._cache.put_back(record)
 
 
 class Snapshot:
@@ -59,6 +60,16 @@ class Snapshot:
     def nodes(self) -> NodeTable:
         """The node table; only its reading half is for plugins."""
         return self._cache.nodes
+
+    @property
+    def store(self) -> Objects:
+        """Every other object."""
+        return self._cache.store
+
+    @property
+    def matches(self) -> Matches:
+        """Counters of pods; only ``matching`` and ``carried_against`` are for plugins."""
+        return self._cache.matches
 
     def pods_on(self, node: str) -> Iterator[Record]:
         """The pods on a node, assumed ones included."""

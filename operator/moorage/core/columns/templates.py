@@ -1,14 +1,16 @@
 """Templates: what makes two pods the same to the scheduler.
 
 Pods of one controller differ in name, uid and often in labels, but ask for the same. The key of a template is the encoded part of
-the pod that placement depends on; ``objects.PodSpec`` declares nothing else, so the whole spec goes in.
+the pod that placement depends on; ``objects.PodSpec`` declares nothing else, so the whole spec goes in, less the volumes that
+placement does not depend on: an API server gives each pod's token volume a random name. Plugins whose answers depend on names or
+labels add to the key (``framework.interfaces.DistinguishingPlugin``).
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from moorage.core.objects import Pod, PodStatus
+from moorage.core.objects import Pod, PodStatus, Volume
 
 _encode = msgspec.msgpack.Encoder().encode
 _NOTHING = PodStatus()
@@ -16,7 +18,9 @@ _NOTHING = PodStatus()
 
 def template_key(pod: Pod) -> bytes:
     """Equal for pods that may share masks and scores: namespace, spec, and what a kubelet said of resources."""
-    status = pod.status
+    spec, status = pod.spec, pod.status
+    if spec.volumes is not None:
+        spec = msgspec.structs.replace(spec, volumes=tuple(volume for volume in spec.volumes if volume != Volume(volume.name)))
     if status.container_statuses or status.init_container_statuses or status.allocated_resources or status.resources:
         said: PodStatus = PodStatus(
             container_statuses=status.container_statuses,
@@ -27,4 +31,4 @@ def template_key(pod: Pod) -> bytes:
         )
     else:
         said = _NOTHING
-    return _encode((pod.metadata.namespace, pod.spec, said))
+    return _encode((pod.metadata.namespace, spec, said))

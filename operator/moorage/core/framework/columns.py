@@ -7,16 +7,16 @@ arguments share it, and a swap recomputes only what it changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.changes import Reader
+from moorage.core.columns.changes import Reader, Versioned
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import EpochPlugin, Plugin, Prepared
+from moorage.core.framework.interfaces import DependingPlugin, Plugin, Prepared
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SUCCESS, Code
 
@@ -27,7 +27,7 @@ Prepare = Callable[[Pod, Snapshot], Prepared]
 class Column:
     """``values[row]`` is the plugin's code or raw score; arbitrary before the first ``refresh`` and on rows without a node."""
 
-    __slots__ = ("_ask", "_clock", "_epoch", "_pod", "_prepare", "_reader", "plugin", "preparations", "prepared", "values")
+    __slots__ = ("_ask", "_depends", "_pod", "_prepare", "_reader", "_versions", "plugin", "preparations", "prepared", "values")
 
     def __init__(self, plugin: Plugin, pod: Pod, ask: Ask, prepare: Prepare | None) -> None:
         self.plugin = plugin
@@ -37,8 +37,8 @@ class Column:
         self._ask = ask
         self._prepare = prepare
         self._reader: Reader | None = None
-        self._clock = plugin if isinstance(plugin, EpochPlugin) else None
-        self._epoch: Hashable = self
+        self._depends: tuple[Versioned, ...] = ()
+        self._versions: list[int] | None = None
         self.preparations = 0
         """How often the template was compiled: whoever keeps something made from this column compares it."""
 
@@ -48,12 +48,14 @@ class Column:
         return self.values.nbytes
 
     def prepare(self, snapshot: Snapshot) -> Prepared:
-        """Compile the template if that was not done yet, or if the plugin's epoch moved (then all rows are stale)."""
-        epoch = self._clock.epoch(snapshot) if self._clock is not None else None
-        if epoch != self._epoch:
+        """Compile the template if that was not done yet, or if something that it depends on moved (then all rows are stale)."""
+        if self._versions is None or (self._depends and self._versions != [one.version for one in self._depends]):
+            self._versions = None  # a plugin that raises is asked again
             if self._prepare is not None:
                 self.prepared = self._prepare(self._pod, snapshot)
-            self._epoch = epoch  # only now: a plugin that raises is asked again
+            depends = self.plugin.depends(snapshot) if isinstance(self.plugin, DependingPlugin) else ()
+            self._depends = self.prepared.depends + depends
+            self._versions = [one.version for one in self._depends]
             self._reader = None
             self.preparations += 1
         return self.prepared

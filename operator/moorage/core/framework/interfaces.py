@@ -11,19 +11,20 @@ extension point           method                  runs
 ========================  ======================  =========================================================================
 preEnqueue                ``pre_enqueue``         before a pod enters the active queue
 queueSort                 ``sort_key``            when a pod enters the active queue
-preFilter                 ``pre_filter``          once per pod template, again when ``epoch`` moved
+preFilter                 ``pre_filter``          once per pod template, again when what it depends on changed
 filter                    ``filter``/``explain``  for rows that changed since last time
 postFilter                ``post_filter``         when no node fits
-preScore                  ``pre_score``           once per pod template, again when ``epoch`` moved
+preScore                  ``pre_score``           once per pod template, again when what it depends on changed
 score                     ``score``               for rows that changed since last time
 normalizeScore            ``normalize``           over the feasible rows, when they or their raw scores changed
 reserve                   ``reserve``             after assume; gives a value for the actor and how to undo it
 permit … postBind         (actors)                asynchronously, after the decision
 ========================  ======================  =========================================================================
 
-Methods must be functions of their arguments alone. Whatever ``pre_filter`` or ``pre_score`` returns as state is shared between
-all pods of one template (same namespace, spec and status as ``columns.templates.template_key`` sees them), so it must not depend
-on the pod's name, uid or labels, unless the plugin sets ``per_pod``.
+Methods must be functions of their arguments alone, and states are values: whoever has one may keep it while another is made.
+Whatever ``pre_filter`` or ``pre_score`` returns as state is shared between all pods of one template (same namespace, spec and
+status as ``columns.templates.template_key`` sees them), so it must not depend on the pod's name, uid or labels, unless the plugin
+tells such pods apart by ``distinguish``. Answers that depend on more than the pod and the row say so: ``depends``.
 
 Sources: kube-scheduler framework interfaces (v1.36); house-style.md points 6-11.
 """
@@ -32,13 +33,14 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from moorage.core.cluster_events import Wake
+from moorage.core.columns.changes import Versioned
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.objects import Pod
@@ -107,11 +109,25 @@ class Prepared:
 
     ``status``: SUCCESS; SKIP (the plugin's later method is left out); from pre_filter also a refusal of all nodes, or ERROR.
     ``state``: handed to ``filter``/``explain`` or ``score``. ``names`` (pre_filter): the only nodes that can fit, None for all.
+    ``depends``: what the status, the state or the answers depend on beyond pod and row. When one of these moves, the template is
+    prepared again and every row asked again.
     """
 
     status: Status
     state: Any = None
     names: frozenset[str] | None = None
+    depends: tuple[Versioned, ...] = ()
+
+
+@runtime_checkable
+class DistinguishingPlugin(Plugin, Protocol):
+    """A plugin to which pods of the same namespace and spec may not be the same."""
+
+    def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
+        """What tells pods apart that this plugin would answer differently (say, which of its selectors match the pod's labels).
+
+        Asked for each pod at each decision: must be quick, and b"" where there is nothing to tell.
+        """
 
 
 @runtime_checkable
@@ -179,11 +195,22 @@ class NormalizePlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class EpochPlugin(Plugin, Protocol):
-    """A filter or score plugin whose answer for a row depends on more than that row."""
+class DependingPlugin(Plugin, Protocol):
+    """A filter or score plugin that prepares nothing, and yet answers for a row by more than that row."""
 
-    def epoch(self, snapshot: Snapshot) -> Hashable:
-        """A value that changes whenever all rows have to be asked again (and pre_filter, pre_score run again)."""
+    def depends(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
+        """As ``Prepared.depends``."""
+
+
+@runtime_checkable
+class AdjustingPlugin(Plugin, Protocol):
+    """A filter plugin whose state spans nodes, and which can tell what it would be with a pod more or less."""
+
+    def adjust(self, state: Any, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Any:
+        """The state if ``other`` came to this row (``sign`` 1) or left it (-1); ``state`` itself stays as it is.
+
+        Source: kube-scheduler PreFilterExtensions AddPod and RemovePod.
+        """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from moorage.core.framework.interfaces import Plugin, Point
+from moorage.core.framework.interfaces import DistinguishingPlugin, Plugin, Point
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry
 
@@ -85,9 +85,9 @@ class Revision:
     id: str = ""
 
     @functools.cached_property
-    def per_pod(self) -> bool:
-        """Whether a plugin wants to be asked for each pod, not once per template."""
-        return any(getattr(plugin, "per_pod", False) for plugin in self.deciders.values())
+    def distinguishing(self) -> tuple[DistinguishingPlugin, ...]:
+        """The plugins to which pods of one namespace and spec may differ."""
+        return tuple(plugin for plugin in self.deciders.values() if isinstance(plugin, DistinguishingPlugin))
 
     def at(self, point: Point) -> Iterator[tuple[str, Any]]:
         """The deciders of an extension point with their names, in order."""

@@ -25,6 +25,7 @@ from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod
 
 BYTE_BUDGET = 64 * 2**20
+Key = tuple[bytes, tuple[tuple[str, bytes], ...]]
 _ARRAYS = 2
 """Arrays of a blueprint's own, blame and totals, counted as if int64."""
 _OVERHEAD = 1200
@@ -73,15 +74,13 @@ class Runner:
         self.hits = 0
         self.misses = 0
         self._budget = byte_budget
-        self._templates: OrderedDict[bytes, Template] = OrderedDict()
+        self._templates: OrderedDict[Key, Template] = OrderedDict()
         self._arrays = 0
         self._retired: weakref.WeakSet[Revision] = weakref.WeakSet()
 
     def blueprint(self, pod: Pod, revision: Revision) -> Blueprint:
         """The blueprint of the pod's template; not yet caught up."""
-        key = template_key(pod)
-        if revision.per_pod:
-            key += pod.metadata.uid.encode()
+        key = self._key(pod, revision)
         template = self._templates.get(key)
         if template is None:
             template = self._templates[key] = Template(pod)
@@ -110,6 +109,11 @@ class Runner:
     def __len__(self) -> int:
         """How many templates are kept."""
         return len(self._templates)
+
+    def _key(self, pod: Pod, revision: Revision) -> Key:
+        """The pod's template key, with what each plugin that tells pods apart says of it, under the plugin's name."""
+        said = tuple((plugin.name, plugin.distinguish(pod, self.snapshot)) for plugin in revision.distinguishing)
+        return template_key(pod), tuple(pair for pair in said if pair[1])
 
     def _clear(self, template: Template) -> None:
         """Drop what only retired revisions used."""

@@ -7,12 +7,13 @@ Source: kube-scheduler ImageLocality (v1.36).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 
 from moorage.core.cluster_events import Wake
+from moorage.core.columns.changes import Versioned
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Scores
@@ -35,9 +36,9 @@ class ImageLocality:
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.IMAGES})
     wakes: ClassVar[tuple[Wake, ...]] = ()
 
-    def epoch(self, snapshot: Snapshot) -> Hashable:
+    def depends(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
         """What an image is worth depends on all nodes."""
-        return snapshot.nodes.images.version, len(snapshot.nodes)
+        return snapshot.nodes.images, snapshot.nodes.logs[Aspect.MEMBERSHIP]
 
     def score(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Scores:
         """The share of the pod's image bytes that a node holds, each image weighed by the share of nodes that hold it."""

@@ -1,0 +1,223 @@
+"""Match counters: how many pods on each node a selector matches, and how many carry a term, kept as pods come and go.
+
+Inter-pod affinity and topology spread ask about all pods of the cluster; with these counters a decision costs what the nodes are,
+not what the pods are. A counter of matching pods is made when first asked for, by one look at the pods of the namespaces that it
+speaks of, and dropped when many others were asked for since; a counter of carried terms lives as long as a pod carries the term.
+A pod finds its counters through an index over label values, so its coming and going costs what matches it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.label_selectors import Selector
+from moorage.core.objects import Labels, Namespace, PartialObject, Pod
+from moorage.core.pod_terms import Term, pod_terms
+
+Counts = npt.NDArray[np.int64]
+AnyPod = Pod | PartialObject
+T = TypeVar("T", bound=Hashable)
+
+MOST_COUNTERS = 4096
+"""Counters of matching pods that are kept at once; one takes 8 bytes a node."""
+
+
+class Query(NamedTuple):
+    """Pods to count: in these namespaces (None: in all), which the selector matches; ``alive``: less those being deleted."""
+
+    namespaces: frozenset[str] | None
+    selector: Selector
+    alive: bool = False
+
+    def matches(self, pod: AnyPod) -> bool:
+        """Whether the pod is to be counted."""
+        meta = pod.metadata
+        if self.namespaces is not None and meta.namespace not in self.namespaces:
+            return False
+        return not (self.alive and meta.deletion_timestamp is not None) and self.selector.matches(meta.labels)
+
+
+class Kind(enum.Enum):
+    """Which list of a pod's affinity a carried term stands in."""
+
+    AFFINITY = "affinity"
+    ANTI_AFFINITY = "anti-affinity"
+    PREFERRED = "preferred"
+
+
+class Carried(NamedTuple):
+    """A term that pods carry."""
+
+    kind: Kind
+    term: Term
+
+
+class Counter:
+    """A number of pods per row. ``version`` moves when one of them changes, or when the counter is not kept any more."""
+
+    __slots__ = ("_counts", "id", "total", "version")
+
+    def __init__(self, number: int) -> None:
+        self.id = number
+        """Never given twice."""
+        self.version = 0
+        self.total = 0
+        self._counts: Counts = np.zeros(0, np.int64)
+
+    def add(self, row: int, number: int) -> None:
+        """So many pods more on this row."""
+        if row >= self._counts.size:
+            self._counts = np.concatenate([self._counts, np.zeros(max(row + 1, 2 * self._counts.size, 64) - self._counts.size, np.int64)])
+        self._counts[row] += number
+        self.total += number
+        self.version += 1
+
+    def clear(self, row: int) -> None:
+        """The row has no node any more."""
+        if row < self._counts.size and self._counts[row]:
+            self.add(row, -int(self._counts[row]))
+
+    def per_row(self, rows: int) -> Counts:
+        """int64[rows]: the pods on each row; read-only, and right until the next change."""
+        if rows > self._counts.size:
+            self._counts = np.concatenate([self._counts, np.zeros(rows - self._counts.size, np.int64)])
+        view = self._counts[:rows]
+        view.flags.writeable = False
+        return view
+
+
+class Index(Generic[T]):
+    """Finds whose selector may match some labels: by one label value that the selector insists on, where there is one."""
+
+    def __init__(self) -> None:
+        self._by_value: dict[tuple[str, str], dict[T, None]] = {}
+        self._others: dict[T, None] = {}
+
+    def add(self, item: T, selector: Selector) -> None:
+        """Enter an item under its selector."""
+        for place in self._places(selector):
+            place[item] = None
+
+    def remove(self, item: T, selector: Selector) -> None:
+        """Take an item out again."""
+        for place in self._places(selector):
+            del place[item]
+
+    def candidates(self, labels: Labels | None) -> Iterator[T]:
+        """The items whose selectors may match, each once, in the order of the labels' names."""
+        for pair in sorted((labels or {}).items()) if self._by_value else ():
+            yield from self._by_value.get(pair, ())
+        yield from self._others
+
+    def _places(self, selector: Selector) -> Iterable[dict[T, None]]:
+        """Where a selector stands; one that selects nothing stands nowhere."""
+        if selector.conditions is None:
+            return ()
+        for condition in selector.conditions:
+            if condition.operator == "In":
+                return [self._by_value.setdefault((condition.key, value), {}) for value in sorted(condition.values)]
+        return (self._others,)
+
+
+class Matches:
+    """All counters. ``pods`` gives the pods of the namespaces (None: of all) that are on a row, with that row."""
+
+    def __init__(
+        self,
+        pods: Callable[[frozenset[str] | None], Iterable[tuple[AnyPod, int]]],
+        namespaces: Mapping[str, Namespace],
+    ) -> None:
+        self._pods = pods
+        self._namespaces = namespaces
+        self._made = 0
+        self._matching: OrderedDict[Query, Counter] = OrderedDict()
+        self._queries: Index[Query] = Index()
+        self._carrying: dict[Carried, Counter] = {}
+        self._terms: Index[Carried] = Index()
+
+    # ---- reading -----------------------------------------------------------------------------------------------------------
+
+    def matching(self, query: Query) -> Counter:
+        """The counter of the pods that a query speaks of; made now if nobody asked for it lately (O(pods of its namespaces))."""
+        counter = self._matching.get(query)
+        if counter is None:
+            counter = self._matching[query] = self._make()
+            self._queries.add(query, query.selector)
+            for pod, row in self._pods(query.namespaces):
+                if query.matches(pod):
+                    counter.add(row, 1)
+            if len(self._matching) > MOST_COUNTERS:
+                old, dropped = self._matching.popitem(last=False)
+                self._queries.remove(old, old.selector)
+                dropped.version += 1
+        self._matching.move_to_end(query)
+        return counter
+
+    def carried_against(self, pod: Pod) -> Iterator[tuple[Carried, Counter]]:
+        """The terms that pods on nodes carry and that speak of this pod, with the number of carriers per row (each listing counts)."""
+        if not self._carrying:
+            return
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        there = self._namespaces.get(namespace)
+        namespace_labels = there.metadata.labels if there is not None else None
+        for carried in self._terms.candidates(labels):
+            if carried.term.matches(namespace, namespace_labels, labels):
+                yield carried, self._carrying[carried]
+
+    # ---- writing (the cache) -----------------------------------------------------------------------------------------------
+
+    def charge(self, row: int, pod: AnyPod, sign: int) -> None:
+        """A pod came to this row (``sign`` 1) or left it (-1)."""
+        if self._matching:
+            for query in self._queries.candidates(pod.metadata.labels):
+                if query.matches(pod):
+                    self._matching[query].add(row, sign)
+        if isinstance(pod, Pod) and pod.spec.affinity is not None:
+            for carried in carried_by(pod):
+                self._carry(carried, row, sign)
+
+    def clear(self, row: int) -> None:
+        """The row lost its node and with it all pods."""
+        for counter in self._matching.values():
+            counter.clear(row)
+        for carried, counter in list(self._carrying.items()):
+            counter.clear(row)
+            self._drop_unless_carried(carried, counter)
+
+    def _carry(self, carried: Carried, row: int, sign: int) -> None:
+        counter = self._carrying.get(carried)
+        if counter is None:
+            counter = self._carrying[carried] = self._make()
+            self._terms.add(carried, carried.term.selector)
+        counter.add(row, sign)
+        self._drop_unless_carried(carried, counter)
+
+    def _drop_unless_carried(self, carried: Carried, counter: Counter) -> None:
+        if not counter.total:
+            del self._carrying[carried]
+            self._terms.remove(carried, carried.term.selector)
+
+    def _make(self) -> Counter:
+        self._made += 1
+        return Counter(self._made)
+
+
+def carried_by(pod: Pod) -> Iterator[Carried]:
+    """Every term that a pod carries, as often as it does."""
+    terms = pod_terms(pod)
+    yield from (Carried(Kind.AFFINITY, term) for term in terms.affinity)
+    yield from (Carried(Kind.ANTI_AFFINITY, term) for term in terms.anti_affinity)
+    yield from (Carried(Kind.PREFERRED, term) for term in terms.preferred)
+
+
+def per_domain(counts: Counts, codes: npt.NDArray[np.int32], domains: int) -> Counts:
+    """Sum over the rows of each topology domain. ``codes`` is a label column's; index 0 (no label) is always 0. -> int64[domains]."""
+    sums = np.bincount(codes, weights=counts, minlength=domains).astype(np.int64)
+    sums[0] = 0
+    return sums
