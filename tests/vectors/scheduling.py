@@ -11,8 +11,9 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
 from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
 from moorage.core.framework.blueprint import Blueprint, texts
-from moorage.core.objects import Node, NodeMeta, NodeStatus, Pod
+from moorage.core.objects import Namespace, Node, NodeMeta, NodeStatus, Pod
 from moorage.core.verdicts import Code, Status
+from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of
 
@@ -36,9 +37,23 @@ def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
     return _agree(found, outcome)
 
 
+STORED: dict[str, type[Any]] = {
+    "namespaces": Namespace,
+    "services": Service,
+    "replicationControllers": ReplicationController,
+    "replicaSets": ReplicaSet,
+    "statefulSets": StatefulSet,
+    "podDisruptionBudgets": PodDisruptionBudget,
+}
+"""A case's lists of other objects."""
+
+
 def cluster(objects: dict[str, Any], rows: random.Random | None) -> Cache:
-    """The case's nodes and the pods on them; ``rows`` as above."""
+    """The case's nodes, the pods on them and all other objects; ``rows`` as above."""
     cache = Cache()
+    for name, kind in STORED.items():
+        for obj in objects.get(name, ()):
+            cache.store.put(msgspec.convert(obj, kind))
     nodes = [msgspec.convert(node, Node) for node in objects.get("nodes", ())]
     pods = [msgspec.convert(pod, Pod) for pod in objects.get("pods", ())]
     if rows is not None:
