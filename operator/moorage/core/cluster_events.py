@@ -11,7 +11,7 @@ import enum
 from collections.abc import Callable
 from typing import Protocol
 
-from moorage.core.objects import Node, Pod
+from moorage.core.objects import HasMetadata, Pod
 
 
 class Resource(enum.Enum):
@@ -22,6 +22,16 @@ class Resource(enum.Enum):
     ASSIGNED_POD = "AssignedPod"
     UNSCHEDULED_POD = "UnschedulablePod"
     NODE = "Node"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    STORAGE_CLASS = "StorageClass"
+    CSI_NODE = "CSINode"
+    CSI_DRIVER = "CSIDriver"
+    CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
+    VOLUME_ATTACHMENT = "VolumeAttachment"
+    RESOURCE_CLAIM = "ResourceClaim"
+    RESOURCE_SLICE = "ResourceSlice"
+    DEVICE_CLASS = "DeviceClass"
     PROFILE = "Profile"
     """Ours: a swap changed plugins of the pod's profile."""
     ANY = "*"
@@ -64,12 +74,12 @@ class Action(enum.Flag):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """One change. ``old`` and ``new`` are the object before and after, None where there is none."""
+    """One change. ``old`` and ``new`` are the object (of the resource's kind) before and after, None where there is none."""
 
     resource: Resource
     action: Action
-    old: Pod | Node | None = None
-    new: Pod | Node | None = None
+    old: HasMetadata | None = None
+    new: HasMetadata | None = None
 
     @property
     def label(self) -> str:
