@@ -89,14 +89,16 @@ def by_query(lists: list[Answer], watches: list[Answer]) -> Answer:
 
 
 @contextlib.asynccontextmanager
-async def feeding(lists: list[Answer], watches: list[Answer]) -> AsyncIterator[tuple[KubeFeed[Pod], Sink, ApiServer]]:
+async def feeding(
+    lists: list[Answer], watches: list[Answer], optional: bool = False
+) -> AsyncIterator[tuple[KubeFeed[Pod], Sink, ApiServer]]:
     """A running feed of pods; a watch that hangs is added at the end."""
     hanging = asyncio.Event()
     clock, sink = EagerClock(), Sink()
     async with api_server() as server:
         server.then("GET", PATH, by_query(lists, [*watches, streams(hanging)]))
         session = await KubeSession.open(KubeSource(master=server.url), "moorage/0", clock)
-        feed = KubeFeed(session, clock, Watched("pods", PATH, Pod, "status.phase!=Failed"), sink)
+        feed = KubeFeed(session, clock, Watched("pods", PATH, Pod, "status.phase!=Failed", optional), sink)
         task = asyncio.create_task(feed.run())
         try:
             yield feed, sink, server
@@ -174,6 +176,20 @@ def test_410_lists_anew(ending: Answer) -> None:
             told = [text for text in sink.told if text != "put x 8"]
             assert told == ["list", "put a 1", "listed", "list", "put b 29", "listed", "put c 31"]
             assert server.queries(PATH, watch="true")[1]["resourceVersion"] == "30"
+
+    run(scenario)
+
+
+def test_a_resource_that_the_server_does_not_have_is_an_empty_list() -> None:
+    """It counts as listed, catching up waits for nothing, and when the API server has it, it is listed like any other."""
+
+    async def scenario() -> None:
+        unknown = status(404, "NotFound", "the server could not find the requested resource")
+        async with feeding([unknown, unknown, pods(7, pod("a", 1))], [], optional=True) as (feed, sink, _):
+            await sink.until("listed")
+            assert feed.synced
+            await feed.catch_up()
+            await sink.until("put a 1")
 
     run(scenario)
 

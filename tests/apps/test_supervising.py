@@ -333,6 +333,25 @@ def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: boo
     assert run(scenario)[0] == 0
 
 
+def test_a_feed_that_only_some_profiles_need_holds_nobody_else_back(caplog: pytest.LogCaptureFixture) -> None:
+    """One that is not listed is not waited for, one that does not catch up only for a while."""
+
+    async def scenario(parts: FakeParts) -> None:
+        parts.feeds += [ScriptedFeed("services", optional=True), ScriptedFeed("replicasets", optional=True)]
+        parts.feeds[2].synced = True
+        for feed in parts.feeds[:2]:
+            feed.synced = True
+            feed.caught_up.set()
+        parts.granted.set()
+        await settle()
+        assert "leads" in parts.told
+        await signalled(signal.SIGTERM)
+
+    assert run(scenario)[0] == 0
+    assert "services did not catch up" in caplog.text
+    assert "replicasets" not in caplog.text
+
+
 def test_a_lease_that_is_lost_while_catching_up_is_never_led_with() -> None:
     """First lists may take long; another replica may have the lease by then."""
 

@@ -89,7 +89,8 @@ class Running:
         self.engine = Engine(self.config, around, Resolver(registry, PRESETS, self.config), registry, actors)
         self.kube.pod_sinks.append(self.engine.pods)
         self.kube.node_sinks.append(self.engine.nodes)
-        self.kube.namespace_sinks.append(self.engine.namespaces)
+        for kind, sink in self.engine.others.items():
+            self.kube.other_sinks[kind.struct] = [sink]
 
     @contextlib.asynccontextmanager
     async def leading(self, *profiles: dict[str, Any], nodes: int = 2, lead: bool = True) -> AsyncIterator[Running]:

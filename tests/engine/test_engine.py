@@ -11,10 +11,10 @@ import pytest
 
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.core.objects import Namespace, ObjectMeta
 from moorage.engine.actors import ActorFactory, join
 from moorage.engine.reporting import GAUGES_EVERY, LAG_LIMIT
 from moorage.ports.errors import Forbidden, Retryable
+from moorage.ports.kinds import NAMESPACES
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps
 from tests.engine.worlds import a_body, make_engine, versioned
@@ -27,13 +27,12 @@ from tests.fakes.sinks import CountingTelemetry, RecordingEvents
 
 def test_readiness_names_what_is_missing() -> None:
     """One check for each list that has to be in."""
-    engine = make_engine(kube := InMemoryKube(), RecordingEvents())
+    engine = make_engine(InMemoryKube(), RecordingEvents())
     checks = engine.checks()
     assert {name: check() for name, check in checks.items()} == {
         name: f"{name} are not listed yet" for name in ("pods", "nodes", "namespaces", "profiles")
     }
-    kube.namespaces["default"] = Namespace(ObjectMeta(name="default", uid="uid-default"))
-    for name, sink in (("pods", engine.pods), ("nodes", engine.nodes), ("namespaces", engine.namespaces)):
+    for name, sink in (("pods", engine.pods), ("nodes", engine.nodes), ("namespaces", engine.others[NAMESPACES])):
         sink.list_started()
         assert checks[name]()
         sink.list_ended()

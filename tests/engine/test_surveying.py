@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from moorage.engine.reconciling import Reconciler
-from moorage.engine.surveying import APART, RIGHTS, Right, Surveyor
+from moorage.engine.surveying import APART, RIGHTS, Right, Surveyor, rights_to
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import Forbidden
+from moorage.ports.kinds import STORED
 from moorage.ports.kube import REPLICA_PERIOD
 from tests.engine.worlds import make_engine
 from tests.fakes.clocks import ManualClock
@@ -60,8 +61,9 @@ def test_the_rights_are_those_of_the_manifests() -> None:
         for rule in yaml.safe_load((RBAC / file).read_text())["rules"]:
             for resource in rule["resources"]:
                 given |= {Right(verb, rule["apiGroups"][0], resource, home) for verb in rule["verbs"]}
-    assert given - set(RIGHTS) == {Right("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False)}
-    assert set(RIGHTS) <= given
+    asked = {*RIGHTS, *(right for kind in STORED for right in rights_to(kind))}
+    assert given - asked == {Right("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False)}
+    assert asked <= given
 
 
 def test_a_missing_right_is_named_and_one_given_back_is_not() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.core.objects import Namespace, Node, Pod, PodCondition
+from moorage.core.objects import HasMetadata, Node, Pod, PodCondition, key
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import FeedSink, PodRef, Replica, Revision
@@ -47,10 +47,10 @@ class InMemoryKube:
     def __init__(self, fence: Fence | None = None) -> None:
         self.pods: dict[str, Pod] = {}
         self.nodes: dict[str, Node] = {}
-        self.namespaces: dict[str, Namespace] = {}
+        self.others: dict[type[Any], dict[str, Any]] = {}
         self.pod_sinks: list[FeedSink[Pod]] = []
         self.node_sinks: list[FeedSink[Node]] = []
-        self.namespace_sinks: list[FeedSink[Namespace]] = []
+        self.other_sinks: dict[type[Any], list[FeedSink[Any]]] = {}
         self.written: list[Written] = []
         self.in_flight: collections.Counter[str] = collections.Counter()
         self.statuses: dict[tuple[str, str], dict[str, Any]] = {}
@@ -93,17 +93,17 @@ class InMemoryKube:
                     sink.put(obj)
                 sink.list_ended()
 
-    def put(self, obj: Pod | Node | Namespace) -> Any:
+    def put(self, obj: HasMetadata) -> Any:
         """Create or change an object, in whatever state it is given; returns it as stored, with a new resourceVersion."""
         metadata = msgspec.structs.replace(obj.metadata, resource_version=str(next(self._versions)))
-        stored = msgspec.structs.replace(obj, metadata=metadata)
+        stored: Any = msgspec.structs.replace(obj, metadata=metadata)  # type: ignore[type-var]  # every object is a struct
         sinks, objects = self._of(stored)
         objects[self._identity(stored)] = stored
         for sink in sinks:
             sink.put(stored)
         return stored
 
-    def delete(self, obj: Pod | Node | Namespace) -> None:
+    def delete(self, obj: HasMetadata) -> None:
         """Take an object away."""
         sinks, objects = self._of(obj)
         last = objects.pop(self._identity(obj))
@@ -271,17 +271,17 @@ class InMemoryKube:
 
     def _kinds(self) -> tuple[tuple[list[Any], dict[str, Any]], ...]:
         return (
-            (self.namespace_sinks, self.namespaces),
+            *((sinks, self.others.setdefault(kind, {})) for kind, sinks in self.other_sinks.items()),
             (self.node_sinks, self.nodes),
             (self.pod_sinks, self.pods),
         )
 
-    def _of(self, obj: Pod | Node | Namespace) -> tuple[list[Any], dict[str, Any]]:
-        return self._kinds()[(Namespace, Node, Pod).index(type(obj))]
+    def _of(self, obj: HasMetadata) -> tuple[list[Any], dict[str, Any]]:
+        return self._kinds()[[*self.other_sinks, Node, Pod].index(type(obj))]
 
     @staticmethod
-    def _identity(obj: Pod | Node | Namespace) -> str:
-        return obj.metadata.uid if isinstance(obj, Pod) else obj.metadata.name
+    def _identity(obj: HasMetadata) -> str:
+        return obj.metadata.uid if isinstance(obj, Pod) else key(obj)
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -296,8 +296,9 @@ def merge_patch(target: Any, patch: Any) -> Any:
 class ScriptedFeed:
     """``ports.kube.Feed`` that a test moves by hand."""
 
-    def __init__(self, resource: str) -> None:
+    def __init__(self, resource: str, optional: bool = False) -> None:
         self.resource = resource
+        self.optional = optional
         self.synced = False
         self.age = 0.0
         self.failures = 0

@@ -7,6 +7,7 @@ How a stream may end, and what follows:
 
 * without an error (its time is over, or we read too slowly): go on from the last resource version at once;
 * 410, as the answer or as an ERROR line: the version is too old, list anew;
+* 404: the API server does not know the resource; where that is allowed, it counts as an empty list and is tried again now and then;
 * anything else: wait, longer each time, then go on from the last version.
 """
 
@@ -25,7 +26,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from moorage.core.objects import ObjectMeta, PartialObject
-from moorage.ports.errors import EdgeError, Expired, Retryable
+from moorage.ports.errors import EdgeError, Expired, NotFound, Retryable
 from moorage.ports.kube import FeedSink, Unreadable
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, Session, refusal
@@ -44,6 +45,8 @@ CATCH_UP_SECONDS = 3
 CATCH_UP_STREAMS = 3
 """After so many such watches in vain the resource is listed anew."""
 BACKOFF = (0.1, 10.0)
+UNKNOWN_SECONDS = 60.0
+"""After so long a resource that the API server did not know is asked for again."""
 SHORT = 1.0
 """A stream that ends sooner than this, with nothing delivered, counts as a failure: going on at once would be a busy loop."""
 
@@ -63,12 +66,16 @@ T = TypeVar("T", bound=Watchable)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Watched(Generic[T]):
-    """What to watch: its plural name, its path (``/api/v1/pods``), its struct, and a field selector if any."""
+    """What to watch: its plural name, its path (``/api/v1/pods``), its struct, and a field selector if any.
+
+    ``optional``: only some profiles need it, and the API server may not know it; then there are no such objects.
+    """
 
     resource: str
     path: str
     kind: type[T]
     field_selector: str = ""
+    optional: bool = False
 
     def url(self, **parameters: str | int) -> str:
         """The path with a query; empty values are left out."""
@@ -167,6 +174,11 @@ class KubeFeed(Generic[T]):
         return self._watched.resource
 
     @property
+    def optional(self) -> bool:
+        """Whether only some profiles need it."""
+        return self._watched.optional
+
+    @property
     def synced(self) -> bool:
         """Whether a whole list has come in."""
         return self._synced
@@ -189,6 +201,9 @@ class KubeFeed(Generic[T]):
                     await self._list()
                 await self._watch()
             except EdgeError as error:
+                if isinstance(error, NotFound) and self._watched.optional:
+                    await self._unknown(error)
+                    continue
                 if isinstance(error, Expired):
                     self._version = ""
                 self._failures += 1
@@ -196,9 +211,24 @@ class KubeFeed(Generic[T]):
                 log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error)
                 await self._clock.sleep(delay)
 
+    async def _unknown(self, error: NotFound) -> None:
+        """The API server does not have the resource, so there are no such objects, until it has."""
+        if not self._synced or self._version:
+            log.info("the API server does not have %s: %s", self.resource, error)
+        self._version = ""
+        self._heard = self._clock.boottime()
+        self._sink.list_started()
+        self._sink.list_ended()
+        self._synced = True
+        for waiter in list(self._waiters):
+            waiter.finish()
+        await self._clock.sleep(UNKNOWN_SECONDS)
+
     async def catch_up(self) -> None:
         """Return once the sink has all that the API server held when this was called."""
         target = await self._current_version()
+        if target is None:
+            return
         if self._synced and _reached(self._version, target):
             return
         waiter = _Waiter(target, asyncio.get_running_loop().create_future())
@@ -214,14 +244,16 @@ class KubeFeed(Generic[T]):
             with contextlib.suppress(ValueError):
                 self._waiters.remove(waiter)
 
-    async def _current_version(self) -> str:
-        """The resource's version now, by a consistent read, however long that takes."""
+    async def _current_version(self) -> str | None:
+        """The resource's version now, by a consistent read, however long that takes; None where the API server does not have it."""
         failures = 0
         while True:
             try:
                 body = await self._session.call(Call("GET", self._watched.url(limit=1)))
                 return self._page(body).metadata.resource_version
             except EdgeError as error:
+                if isinstance(error, NotFound) and self._watched.optional:
+                    return None
                 failures += 1
                 delay = _delay(failures, error)
                 log.warning("the version of %s could not be read, next attempt in %.1f s: %s", self.resource, delay, error)

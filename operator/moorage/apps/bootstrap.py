@@ -36,13 +36,14 @@ from moorage.apps import health
 from moorage.apps.supervising import POLL, Parts, Phase, Supervisor
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
-from moorage.core.objects import Namespace, Node, Pod
+from moorage.core.objects import Node, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.actors import ACTORS, ActorFactory
 from moorage.engine.engine import Engine, Surroundings
 from moorage.handlers.registration import Connection, EmbeddedKopf
 from moorage.ports.errors import Conflict, EdgeError
 from moorage.ports.fencing import Fence
+from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import Elector, Feed, Reads, Writes
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call
@@ -198,7 +199,10 @@ def _feeds(session: KubeSession, clock: Clock, engine: Engine) -> tuple[Feed, ..
     return (
         KubeFeed(session, clock, Watched("pods", "/api/v1/pods", Pod, LIVE_PODS), engine.pods),
         KubeFeed(session, clock, Watched("nodes", "/api/v1/nodes", Node), engine.nodes),
-        KubeFeed(session, clock, Watched("namespaces", "/api/v1/namespaces", Namespace), engine.namespaces),
+        *(
+            KubeFeed(session, clock, Watched(kind.resource, kind.path, kind.struct, optional=kind is not NAMESPACES), others)
+            for kind, others in engine.others.items()
+        ),
     )
 
 
@@ -214,9 +218,9 @@ def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Feed, ...], fence:
 
 async def _home(session: KubeSession, clock: Clock, engine: Engine, namespace: str) -> None:
     """Make the namespace of Lease and revisions where it is missing: the manifests bring it, CRDs alone do not."""
-    while not engine.namespaces.synced:
+    while not engine.others[NAMESPACES].synced:
         await clock.sleep(POLL)
-    if any(known.metadata.name == namespace for known in engine.namespaces.objects.values()):
+    if any(known.metadata.name == namespace for known in engine.others[NAMESPACES].objects.values()):
         return
     try:
         await session.call(Call("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}).encode()))

@@ -38,6 +38,8 @@ FLUSH_SECONDS = 3.0
 CLOSE_SECONDS = 7.0
 """For all that is closed after the lease was given back."""
 POLL = 0.05
+CATCH_UP_SECONDS = 5.0
+"""For feeds that only some profiles need."""
 RETRY_SECONDS = 1.0
 
 
@@ -199,15 +201,36 @@ class Supervisor:
     async def _start_leading(self, synced: asyncio.Task[None]) -> None:
         await self._restored.wait()
         await synced
-        await asyncio.gather(*(feed.catch_up() for feed in self._parts.feeds))
+        await asyncio.gather(self._catch_up_optional(), *(feed.catch_up() for feed in self._required))
         # The leader before us may have stored newer ones since our start.
         await self._restore()
         await self._parts.warm()
 
     async def _first_sync(self) -> None:
-        while not all(feed.synced for feed in self._parts.feeds):
+        while not all(feed.synced for feed in self._required):
             await self._parts.clock.sleep(POLL)
         quiet_collector()
+
+    @property
+    def _required(self) -> list[Feed]:
+        """The feeds without which nothing can be decided."""
+        return [feed for feed in self._parts.feeds if not feed.optional]
+
+    async def _catch_up_optional(self) -> None:
+        """Let the other feeds catch up too, but not wait long for one that fails: it holds back its profiles, not the rest."""
+        tasks = {asyncio.create_task(feed.catch_up()): feed for feed in self._parts.feeds if feed.optional and feed.synced}
+        if not tasks:
+            return
+        enough = asyncio.create_task(self._parts.clock.sleep(CATCH_UP_SECONDS))
+        everybody = asyncio.gather(*tasks)
+        waited_for: set[asyncio.Future[Any]] = {everybody, enough}
+        await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
+        enough.cancel()
+        for task, feed in tasks.items():
+            if not task.done():
+                log.warning("%s did not catch up within %.0f s", feed.resource, CATCH_UP_SECONDS)
+        everybody.cancel()
+        await asyncio.gather(everybody, return_exceptions=True)
 
     async def _restore(self) -> None:
         """Read the stored revisions, however long that takes: without them a bad spec would have no last good one."""

@@ -13,6 +13,7 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle import Scheduler
+from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import Registry
 from moorage.core.object_changes import pod_changes
 from moorage.core.objects import Pod, key
@@ -21,7 +22,7 @@ from moorage.engine.actors import ActorFactory, join
 from moorage.engine.binding import Binder
 from moorage.engine.claims import Claims
 from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
-from moorage.engine.intake import Namespaces, Nodes, Pods
+from moorage.engine.intake import Nodes, Others, Pods
 from moorage.engine.loop import Loop
 from moorage.engine.profiles import ProfileRecord
 from moorage.engine.reconciling import Reconciler
@@ -29,6 +30,7 @@ from moorage.engine.reporting import Reporter
 from moorage.engine.surveying import Surveyor
 from moorage.engine.swapping import Resolver, Swapper, by_profile
 from moorage.ports.errors import Forbidden
+from moorage.ports.kinds import NAMESPACES, STORED, kinds_of
 from moorage.ports.kube import Announcer, Leadership, Reads, Writes
 from moorage.ports.surroundings import Clock, EventSink, Telemetry
 
@@ -90,7 +92,10 @@ class Engine:
         self.pods = Pods(self.scheduler.cache, self.backlog, clock.boottime, self._queued)
         self.loop.unbound = self.pods.look_again
         self.nodes = Nodes(self.scheduler.cache, self.backlog, clock.boottime)
-        self.namespaces = Namespaces()
+        self.others = {kind: Others(kind, self.scheduler.cache, self.backlog, clock.boottime) for kind in STORED}
+        for others in self.others.values():
+            others.listed = self.swapper.review_lacking
+        self.swapper.lacking = self._lacking
 
     # ---- what handlers say -------------------------------------------------------------------------------------------------
 
@@ -150,7 +155,7 @@ class Engine:
         return {
             "pods": lambda: None if self.pods.synced else "pods are not listed yet",
             "nodes": lambda: None if self.nodes.synced else "nodes are not listed yet",
-            "namespaces": lambda: None if self.namespaces.synced else "namespaces are not listed yet",
+            "namespaces": lambda: None if self.others[NAMESPACES].synced else "namespaces are not listed yet",
             "profiles": lambda: None if self._listed.is_set() else "profiles are not listed yet",
         }
 
@@ -175,6 +180,10 @@ class Engine:
             self.reporter.gauges(self.backlog, self.scheduler.cache, self.swapper.records.values())
             due = self.backlog.next_deadline(now)
             await self._around.clock.sleep(TICK if due is None else min(max(due - now, 0.01), TICK))
+
+    def _lacking(self, revision: Revision) -> tuple[str, ...]:
+        """The resources that a revision's plugins read and that are not listed yet."""
+        return tuple(kind.resource for kind in kinds_of(revision) if not self.others[kind].synced)
 
     def _current(self, uid: str) -> Pod | None:
         """The pod's newest state while it waits."""

@@ -15,12 +15,13 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.requests import pod_requests, unreadable_requests
-from moorage.core.objects import Namespace, Node, ObjectMeta, PartialObject, Pod, PodSpec, key
+from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key
 from moorage.core.quantities import QuantityError
+from moorage.ports.kinds import StoredKind
 from moorage.ports.kube import Unreadable
 
 log = logging.getLogger(__name__)
-T = TypeVar("T", Pod, Node, Namespace)
+T = TypeVar("T", bound=HasMetadata)
 
 _ENDED = ("Succeeded", "Failed")
 
@@ -98,7 +99,7 @@ class Sink(Generic[T]):
         """An object is there that only its metadata is known of."""
 
 
-def node_of(obj: Pod | Node | Namespace) -> str:
+def node_of(obj: HasMetadata) -> str:
     """The node that a pod is on, else ""."""
     return obj.spec.node_name if isinstance(obj, Pod) else ""
 
@@ -201,5 +202,38 @@ class Nodes(Sink[Node]):
             self._backlog.wake(ClusterEvent(Resource.NODE, Action.DELETE, old=old), self._now())
 
 
-class Namespaces(Sink[Namespace]):
-    """Namespaces: kept for selectors over their labels."""
+class Others(Sink[HasMetadata]):
+    """Objects of another kind: kept in the store, for whoever decides by them."""
+
+    def __init__(self, kind: StoredKind, cache: Cache, backlog: Backlog, now: Callable[[], float]) -> None:
+        super().__init__()
+        self.kind = kind
+        self.listed: Callable[[], None] = lambda: None
+        """Called when a whole list is in."""
+        self._store = cache.store
+        self._backlog = backlog
+        self._now = now
+
+    def on_put(self, old: HasMetadata | None, new: HasMetadata) -> None:
+        """Keep its newest state."""
+        self._store.put(new)
+        self._wake(Action.ADD if old is None else Action.UPDATE, old, new)
+
+    def on_delete(self, old: HasMetadata | PartialObject) -> None:
+        """Forget it."""
+        self._store.remove(self.kind.struct, key(old))
+        self._wake(Action.DELETE, old, None)
+
+    @staticmethod
+    def identity(metadata: ObjectMeta) -> str:
+        """Its name, as the store has it: an object made anew takes the old one's place."""
+        return f"{metadata.namespace}/{metadata.name}"
+
+    def list_ended(self) -> None:
+        """A whole list is in."""
+        super().list_ended()
+        self.listed()
+
+    def _wake(self, action: Action, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        if self.kind.event is not None:
+            self._backlog.wake(ClusterEvent(self.kind.event, action, old, new), self._now())

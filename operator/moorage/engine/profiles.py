@@ -50,6 +50,8 @@ class ProfileRecord:
     """The refusal that was last told in an event."""
     held_up: str = ""
     """Why a good revision is not swapped in yet."""
+    lacks: tuple[str, ...] = ()
+    """Resources that the revision would decide by and that are not listed yet."""
 
     @property
     def uid(self) -> str:

@@ -23,6 +23,7 @@ from moorage.core.framework.profiles import FieldError
 from moorage.engine.profiles import ProfileRecord
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError, Fenced, NotFound
+from moorage.ports.kinds import StoredKind, kinds_of
 from moorage.ports.kube import Leadership, Replica, Writes
 from moorage.ports.surroundings import Clock
 
@@ -46,6 +47,9 @@ class Situation:
     leadership: Callable[[], Leadership | None] = lambda: None
     replicas: tuple[Replica, ...] = ()
     missing_rights: tuple[str, ...] = ()
+    """Those that every profile needs."""
+    missing_for: Mapping[StoredKind, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    """Those that only profiles need whose plugins read the kind."""
     claimed_by: str = ""
 
 
@@ -294,12 +298,7 @@ def profile_conditions(record: ProfileRecord, situation: Situation, old: Sequenc
     verdicts = [
         _judged(conditions.Type.ACCEPTED, own, "Valid"),
         _judged(conditions.Type.RESOLVED_REFS, references, "Resolved"),
-        conditions.Verdict(
-            conditions.Type.PERMITTED,
-            not situation.missing_rights,
-            "RBACMissing" if situation.missing_rights else "Permitted",
-            "; ".join(situation.missing_rights),
-        ),
+        _permitted(record, situation),
         _active(record),
     ]
     return conditions.merge(old, [*verdicts, conditions.roll_up(verdicts)], record.generation, now)
@@ -309,6 +308,14 @@ def _judged(kind: conditions.Type, errors: Sequence[FieldError], good: str) -> c
     if not errors:
         return conditions.Verdict(kind, True, good, "")
     return conditions.Verdict(kind, False, errors[0].reason, "; ".join(map(str, errors)))
+
+
+def _permitted(record: ProfileRecord, situation: Situation) -> conditions.Verdict:
+    """Whether the service account may do all that this profile needs."""
+    made = record.resolution.made if record.resolution is not None else None
+    read = kinds_of(made) if made is not None else []
+    missing = [*situation.missing_rights, *(right for kind in read for right in situation.missing_for.get(kind, ()))]
+    return conditions.Verdict(conditions.Type.PERMITTED, not missing, "RBACMissing" if missing else "Permitted", "; ".join(missing))
 
 
 def _active(record: ProfileRecord) -> conditions.Verdict:

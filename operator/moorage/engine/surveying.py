@@ -10,6 +10,7 @@ from typing import NamedTuple
 from moorage.engine.reconciling import Reconciler, Situation
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError
+from moorage.ports.kinds import NAMESPACES, StoredKind, kinds_of
 from moorage.ports.kube import REPLICA_PERIOD, Announcer, Reads, Writes
 from moorage.ports.surroundings import Clock
 
@@ -34,7 +35,7 @@ class Right(NamedTuple):
 _NEEDED = (
     # Verbs, API group, resource, whether only in its own namespace.
     ("list watch", "", "nodes", False),
-    ("list watch", "", "namespaces", False),
+    ("list watch", "", NAMESPACES.resource, False),
     ("get list watch", "", "pods", False),
     ("create", "", "pods/binding", False),
     ("patch", "", "pods/status", False),
@@ -50,6 +51,11 @@ _NEEDED = (
 )
 RIGHTS = tuple(Right(verb, group, resource, home) for verbs, group, resource, home in _NEEDED for verb in verbs.split())
 """What every profile needs, whatever its plugins."""
+
+
+def rights_to(kind: StoredKind) -> tuple[Right, ...]:
+    """What it takes to decide by objects of this kind."""
+    return tuple(Right(verb, kind.group, kind.resource, home=False) for verb in ("list", "watch"))
 
 
 class Surveyor:
@@ -97,7 +103,7 @@ class Surveyor:
         await self._try(self._announcer.announce(self._identity, live))
         if swapper.leading:
             await self._try(self._look_at_replicas(reconciler.situation))
-            await self._try(self._look_at_rights(reconciler.situation))
+            await self._try(self._look_at_rights(reconciler.situation, swapper))
             reconciler.poke()
 
     async def _try(self, look: Awaitable[None]) -> None:
@@ -112,11 +118,17 @@ class Surveyor:
         for identity in await self._reads.dead_replicas():
             await self._writes.delete_replica(identity)
 
-    async def _look_at_rights(self, situation: Situation) -> None:
+    async def _look_at_rights(self, situation: Situation, swapper: Swapper) -> None:
         if self._clock.boottime() < self._rights_due:
             return
-        situation.missing_rights = tuple([str(right) for right in RIGHTS if not await self._reads.allowed(*right)])
+        situation.missing_rights = await self._missing(RIGHTS)
+        made = [record.resolution.made for record in swapper.records.values() if record.resolution is not None]
+        read = {kind: rights_to(kind) for revision in made if revision is not None for kind in kinds_of(revision)}
+        situation.missing_for = {kind: await self._missing(rights) for kind, rights in read.items()}
         self._rights_due = self._clock.boottime() + REPLICA_PERIOD
+
+    async def _missing(self, rights: tuple[Right, ...]) -> tuple[str, ...]:
+        return tuple([str(right) for right in rights if not await self._reads.allowed(*right)])
 
     async def _withdraw(self) -> None:
         try:

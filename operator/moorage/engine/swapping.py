@@ -61,6 +61,8 @@ class Swapper:
         """Called when a record changed, so that status follows."""
         self.orphaned: Callable[[str, str], None] = lambda scheduler_name, profile: None
         """Called when a profile is gone and no other one has its schedulerName."""
+        self.lacking: Callable[[Revision], tuple[str, ...]] = lambda revision: ()
+        """The resources that a revision would decide by and that are not listed yet."""
         self._loop = loop
         self._resolver = resolver
         self._writes = writes
@@ -135,6 +137,11 @@ class Swapper:
         if any(record.conflicts or self._claims.contested(record) for record in self.records.values()):
             self._dirty.set()
 
+    def review_lacking(self) -> None:
+        """A list is there: look again at profiles that may have waited for it."""
+        if any(record.lacks for record in self.records.values()):
+            self._dirty.set()
+
     async def settle(self) -> bool:
         """Resolve, store, swap; False when something could not be stored and is to be tried again."""
         for record in list(self.records.values()):
@@ -173,6 +180,8 @@ class Swapper:
             self._refuse(record)
             return True
         record.said = ""
+        if self._lacks(record, resolution):
+            return True
         if self.leading and not await self._store(record, resolution):
             return False
         if self.records.get(record.name) is not record:  # it went while it was stored
@@ -180,6 +189,12 @@ class Swapper:
         if active is None or active.last_good or active.revision.id != resolution.id:
             self.swap(record, resolution)
         return True
+
+    def _lacks(self, record: ProfileRecord, resolution: Resolution) -> bool:
+        """Whether a revision would decide by objects that are not listed yet; then it waits for them, and says so."""
+        record.lacks = self.lacking(resolution.revision)
+        record.held_up = f"{', '.join(record.lacks)} are not listed yet" if record.lacks else ""
+        return bool(record.lacks)
 
     async def _store(self, record: ProfileRecord, resolution: Resolution) -> bool:
         """Keep the revision for restarts; False when that failed for now."""
@@ -291,7 +306,8 @@ class Swapper:
             if isinstance(profile, Mapping) and isinstance(configs, Mapping) and all(isinstance(c, Mapping) for c in configs.values()):
                 resolution = self._resolver(profile, dict(configs))
                 if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
-                    self.swap(record, resolution, last_good=True)
+                    if not self._lacks(record, resolution):
+                        self.swap(record, resolution, last_good=True)
                     return
                 log.error("stored revision %s cannot be used: %s", stored.name, resolution.errors, extra={"profile": record.name})
             else:

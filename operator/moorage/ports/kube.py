@@ -62,6 +62,10 @@ class Feed(Protocol):
         """What is watched, as in ``pods``."""
 
     @property
+    def optional(self) -> bool:
+        """Whether a replica may decide before this is synced: only some profiles need it."""
+
+    @property
     def synced(self) -> bool:
         """Whether a whole list has come in."""
 
