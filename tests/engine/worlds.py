@@ -14,7 +14,7 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle import Placement, Scheduler
-from moorage.core.framework.registry import build_registry
+from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.object_changes import pod_changes
 from moorage.core.objects import Node, PartialObject, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
@@ -25,6 +25,7 @@ from moorage.engine.engine import Engine, Surroundings
 from moorage.engine.failures import Failures
 from moorage.engine.intake import Nodes, Pods
 from moorage.engine.loop import Loop
+from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import Reads, Unreadable
 from moorage.ports.surroundings import Clock
 from tests.fakes.clocks import EagerClock, ManualClock
@@ -123,9 +124,14 @@ class Bench:
         self.reported.append(f"{plugin}: {pod.metadata.name}: {error}")
 
 
-def make_engine(kube: InMemoryKube, events: RecordingEvents, clock: Clock | None = None) -> Engine:
-    """A whole engine that leads; none of its tasks runs."""
+def make_engine(kube: InMemoryKube, events: RecordingEvents, clock: Clock | None = None, *specs: PluginSpec) -> Engine:
+    """A whole engine that leads, with these plugins too; none of its tasks runs. The kinds that only some profiles need are listed."""
     around = Surroundings(clock or EagerClock(), kube, kube, events, CountingTelemetry(), kube, "me")
-    engine = Engine(OperatorConfiguration(), around, RESOLVER, REGISTRY, ACTORS)
+    registry = build_registry(INTREE, specs)
+    engine = Engine(OperatorConfiguration(), around, Resolver(registry, PRESETS), registry, ACTORS)
+    for kind, sink in engine.others.items():
+        if kind is not NAMESPACES:
+            sink.list_started()
+            sink.list_ended()
     engine.lead(lambda: None)
     return engine

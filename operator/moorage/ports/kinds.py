@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from moorage.core.cluster_events import Resource
+from moorage.core.framework.interfaces import ReadingPlugin
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import HasMetadata, Namespace
 from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
@@ -48,5 +49,5 @@ STORED: tuple[StoredKind, ...] = (
 
 def kinds_of(revision: Revision) -> list[StoredKind]:
     """What a revision's plugins read, namespaces left out."""
-    read = {struct for plugin in revision.deciders.values() for struct in getattr(plugin, "kinds", ())}
+    read = {struct for plugin in revision.deciders.values() if isinstance(plugin, ReadingPlugin) for struct in plugin.kinds}
     return [kind for kind in STORED if kind.struct in read]

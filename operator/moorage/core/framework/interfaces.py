@@ -43,7 +43,7 @@ from moorage.core.cluster_events import Wake
 from moorage.core.columns.changes import Versioned
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.objects import Pod
+from moorage.core.objects import HasMetadata, Pod
 from moorage.core.verdicts import Reason, Status
 
 Codes: TypeAlias = npt.NDArray[np.int64]
@@ -85,6 +85,14 @@ class Plugin(Protocol):
     @property
     def wakes(self) -> tuple[Wake, ...]:
         """The cluster events that may free a pod which this plugin refused; a ClassVar, unless hints need the arguments."""
+
+
+@runtime_checkable
+class ReadingPlugin(Plugin, Protocol):
+    """A plugin that decides by objects other than pods, nodes and namespaces."""
+
+    kinds: ClassVar[frozenset[type[HasMetadata]]]
+    """The structs of what it reads in the store: a profile waits until these are listed."""
 
 
 @runtime_checkable

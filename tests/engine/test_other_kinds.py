@@ -1,0 +1,151 @@
+"""Objects that are neither pods nor nodes: kept for decisions, and waited for by those profiles alone that decide by them."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import ClassVar
+
+import pytest
+
+from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import Prepared
+from moorage.core.framework.registry import PluginSpec
+from moorage.core.objects import HasMetadata, ObjectMeta, PartialObject, Pod
+from moorage.core.verdicts import SKIP
+from moorage.core.workload_objects import PodDisruptionBudget, Service, ServiceSpec
+from moorage.engine.intake import Others
+from moorage.ports.kinds import STORED, StoredKind
+from moorage.ports.kube import Unreadable
+from tests.engine.worlds import a_body, make_engine
+from tests.fakes.kube import InMemoryKube
+from tests.fakes.sinks import RecordingEvents
+
+
+class Alarm:
+    """In a backlog's place: keeps the events."""
+
+    def __init__(self) -> None:
+        self.rung: list[ClusterEvent] = []
+
+    def wake(self, event: ClusterEvent, now: float) -> None:
+        """Kept."""
+        self.rung.append(event)
+
+
+def service(name: str = "web", version: int = 1, uid: str = "u1", **selector: str) -> Service:
+    """A service in a state of its own."""
+    return Service(ObjectMeta(name=name, namespace="d", uid=uid, resource_version=str(version)), ServiceSpec(selector=selector))
+
+
+def intake(event: Resource | None = None) -> tuple[Others, Cache, Alarm]:
+    """A sink of services and what it writes to."""
+    cache, alarm = Cache(), Alarm()
+    return Others(StoredKind(Service, "services", "v1", event), cache, alarm, lambda: 0.0), cache, alarm  # type: ignore[arg-type]
+
+
+def test_the_store_follows_the_watch() -> None:
+    """Objects come, change and go; each step moves the kind's clock, and no other's."""
+    sink, cache, _ = intake()
+    clock, other = cache.store.clock(Service), cache.store.clock(PodDisruptionBudget)
+    versions = [clock.version]
+    for put in (service(app="a"), service(version=2, app="b")):
+        sink.put(put)
+        versions.append(clock.version)
+    sink.delete(service(version=3))
+    versions.append(clock.version)
+    assert sorted(set(versions)) == versions
+    assert (dict(cache.store.objects(Service)), other.version) == ({}, 0)
+    sink.put(service(version=4, app="c"))
+    assert cache.store.objects(Service)["d/web"].spec.selector == {"app": "c"}
+
+
+def test_an_object_made_anew_survives_the_end_of_the_old_one() -> None:
+    """A relist shows another object of the same name: what is missing from the list is the old one."""
+    sink, cache, _ = intake()
+    sink.put(service(app="old"))
+    sink.list_started()
+    sink.put(service(version=9, uid="u2", app="new"))
+    sink.list_ended()
+    assert cache.store.objects(Service)["d/web"].metadata.uid == "u2"
+    sink.list_started()
+    sink.list_ended()
+    assert not cache.store.objects(Service)
+
+
+def test_changes_ring_where_the_kind_has_an_event() -> None:
+    """Come, changed, gone; a kind without an event wakes nobody."""
+    for event in (Resource.STORAGE_CLASS, None):
+        sink, _, alarm = intake(event)
+        sink.put(service())
+        sink.put(service(version=2))
+        sink.delete(service(version=3))
+        rung = [(one.resource, one.action, one.old is None, one.new is None) for one in alarm.rung]
+        assert rung == (
+            [(event, Action.ADD, True, False), (event, Action.UPDATE, False, False), (event, Action.DELETE, False, True)] if event else []
+        )
+
+
+def test_an_unreadable_object_keeps_its_last_state() -> None:
+    """Until it goes."""
+    sink, cache, _ = intake()
+    sink.put(service(app="a"))
+    broken = Unreadable(PartialObject(service(version=2).metadata), "", "spec: expected `object`")
+    sink.unreadable(broken, deleted=False)
+    assert cache.store.objects(Service)["d/web"].spec.selector == {"app": "a"}
+    sink.unreadable(broken, deleted=True)
+    assert not cache.store.objects(Service)
+
+
+# ---- who waits for a list ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Reader:
+    """Decides by services."""
+
+    name: ClassVar[str] = "Reader"
+    wakes: ClassVar[tuple[()]] = ()
+    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({Service})
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """No say."""
+        return Prepared(SKIP)
+
+
+SERVICES = next(kind for kind in STORED if kind.struct is Service)
+
+
+@pytest.mark.parametrize("reads", [True, False], ids=["reads them", "does not"])
+def test_only_profiles_that_read_a_kind_wait_for_it(reads: bool) -> None:
+    """One says which list it waits for, and goes live when that is in; another one is live at once."""
+    engine = make_engine(InMemoryKube(), RecordingEvents(), None, PluginSpec("Reader", Reader))
+    sink = engine.others[SERVICES]
+    sink.synced = False
+    plugins = {"multiPoint": {"enabled": [{"name": "Reader"}] if reads else [], "disabled": [{"name": "*"}]}}
+    plugins["queueSort"] = {"enabled": [{"name": "PrioritySort"}]}
+    plugins["bind"] = {"enabled": [{"name": "DefaultBinder"}]}
+    engine.profile_seen("p", a_body("p", plugins=plugins))
+    asyncio.run(engine.swapper.settle())
+    record = engine.swapper.records["p"]
+    assert (record.active is None, record.held_up) == (reads, "services are not listed yet" if reads else "")
+    sink.list_started()
+    sink.list_ended()
+    asyncio.run(engine.swapper.settle())
+    assert record.active is not None
+    assert record.held_up == ""
+
+
+def test_a_right_that_only_some_profiles_need_is_missing_for_those_alone() -> None:
+    """Permitted names verb and resource, on the profile that reads the kind."""
+    engine = make_engine(InMemoryKube(), RecordingEvents(), None, PluginSpec("Reader", Reader))
+    engine.profile_seen("p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": "Reader"}]}}))
+    engine.profile_seen("q", a_body("q", preset="NoScoring", plugins={"multiPoint": {"disabled": [{"name": "PodTopologySpread"}]}}))
+    asyncio.run(engine.swapper.settle())
+    engine.reconciler.situation.missing_for = {SERVICES: ("list services",)}
+    asyncio.run(engine.reconciler.round())
+    kube: InMemoryKube = engine.reconciler._writes  # type: ignore[assignment]
+    said = {name: next(c for c in kube.statuses["SchedulerProfile", name]["conditions"] if c["type"] == "Permitted") for name in ("p", "q")}
+    assert [said[name]["message"] for name in ("p", "q")] == ["list services", ""]
