@@ -67,6 +67,10 @@ VECTORS ?= tests/vectors/cases
 vectors: setup ## compare with kube-scheduler's decisions: make vectors [VECTORS=DIR] [FAMILIES=A,B]
 	@$(PYTHON) -m tests.vectors $(VECTORS) $(if $(FAMILIES),--families $(FAMILIES))
 
+.PHONY: bench
+bench: setup ## time decisions without I/O, for each workload and number of assigned pods
+	@$(PYTHON) -m tests.bench.decisions
+
 .PHONY: demo
 demo: setup assets ## start a control plane, two replicas, nodes and sample profiles; Ctrl-C ends all
 	@$(PYTHON) -m tests.rig.demo
