@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from moorage.core.cluster_events import Resource
-from moorage.core.framework.interfaces import ReadingPlugin
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import HasMetadata, Namespace
 from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
@@ -49,5 +48,4 @@ STORED: tuple[StoredKind, ...] = (
 
 def kinds_of(revision: Revision) -> list[StoredKind]:
     """What a revision's plugins read, namespaces left out."""
-    read = {struct for plugin in revision.deciders.values() if isinstance(plugin, ReadingPlugin) for struct in plugin.kinds}
-    return [kind for kind in STORED if kind.struct in read]
+    return [kind for kind in STORED if kind.struct in revision.kinds]

@@ -27,7 +27,7 @@ Prepare = Callable[[Pod, Snapshot], Prepared]
 class Column:
     """``values[row]`` is the plugin's code or raw score; arbitrary before the first ``refresh`` and on rows without a node."""
 
-    __slots__ = ("_ask", "_depends", "_pod", "_prepare", "_reader", "_versions", "plugin", "preparations", "prepared", "values")
+    __slots__ = ("_ask", "_clocks", "_depends", "_pod", "_prepare", "_reader", "_versions", "plugin", "preparations", "prepared", "values")
 
     def __init__(self, plugin: Plugin, pod: Pod, ask: Ask, prepare: Prepare | None) -> None:
         self.plugin = plugin
@@ -37,6 +37,7 @@ class Column:
         self._ask = ask
         self._prepare = prepare
         self._reader: Reader | None = None
+        self._clocks = plugin.depends if isinstance(plugin, DependingPlugin) else None
         self._depends: tuple[Versioned, ...] = ()
         self._versions: list[int] | None = None
         self.preparations = 0
@@ -53,8 +54,7 @@ class Column:
             self._versions = None  # a plugin that raises is asked again
             if self._prepare is not None:
                 self.prepared = self._prepare(self._pod, snapshot)
-            depends = self.plugin.depends(snapshot) if isinstance(self.plugin, DependingPlugin) else ()
-            self._depends = self.prepared.depends + depends
+            self._depends = self.prepared.depends + (self._clocks(snapshot) if self._clocks is not None else ())
             self._versions = [one.version for one in self._depends]
             self._reader = None
             self.preparations += 1

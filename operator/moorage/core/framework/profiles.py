@@ -13,9 +13,10 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from moorage.core.framework.interfaces import DistinguishingPlugin, Plugin, Point
+from moorage.core.framework.interfaces import DistinguishingPlugin, Plugin, Point, ReadingPlugin
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry
+from moorage.core.objects import HasMetadata
 
 MULTI_POINT = "multiPoint"
 MAX_WEIGHT = 2**31 - 1
@@ -88,6 +89,11 @@ class Revision:
     def distinguishing(self) -> tuple[DistinguishingPlugin, ...]:
         """The plugins to which pods of one namespace and spec may differ."""
         return tuple(plugin for plugin in self.deciders.values() if isinstance(plugin, DistinguishingPlugin))
+
+    @functools.cached_property
+    def kinds(self) -> frozenset[type[HasMetadata]]:
+        """What the plugins read beside pods, nodes and namespaces."""
+        return frozenset(kind for plugin in self.deciders.values() if isinstance(plugin, ReadingPlugin) for kind in plugin.kinds)
 
     def at(self, point: Point) -> Iterator[tuple[str, Any]]:
         """The deciders of an extension point with their names, in order."""
