@@ -105,6 +105,27 @@ def test_an_older_profile_takes_the_name_from_a_younger_one() -> None:
     assert world.placed("shared")
 
 
+def test_leases_of_others_are_read_side_by_side() -> None:
+    """Ten claimed profiles wait for one reading, not for ten in turn."""
+
+    class Slow(InMemoryKube):
+        reading = most = 0
+
+        async def lease_renewed(self, namespace: str, name: str) -> bool:
+            self.reading += 1
+            self.most = max(self.most, self.reading)
+            renewed = await super().lease_renewed(namespace, name)
+            self.reading -= 1
+            return renewed
+
+    kube = Slow()
+    engine = make_engine(kube, RecordingEvents())
+    for i in range(10):
+        engine.profile_seen(f"p{i}", claimed(a_body(f"p{i}"), f"elsewhere/{i}"))
+    asyncio.run(engine.swapper.settle())
+    assert kube.most == 10
+
+
 STEPS = st.tuples(
     st.sampled_from(("change", "change", "delete", "claim", "restart")),
     st.sampled_from("abc"),

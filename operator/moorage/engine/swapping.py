@@ -168,8 +168,10 @@ class Swapper:
         found: dict[str, tuple[FieldError, ...]] = {record.name: () for record in records}
         for record, conflict in name_conflicts(records):
             found[record.name] += (conflict,)
-        for record in records:
-            if (claim := await self._claims.conflict(record)) is not None:
+        # At once: a Lease that is slow to be read holds up nobody else's.
+        claims = await asyncio.gather(*(self._claims.conflict(record) for record in records))
+        for record, claim in zip(records, claims, strict=True):
+            if claim is not None:
                 found[record.name] += (claim,)
         return found
 
