@@ -1,0 +1,65 @@
+"""Sequences: one cluster that changes between decisions, so that what is kept from pod to pod has to be right again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.requests import pod_requests
+from moorage.core.cycle import Diagnosis, Scheduler, decide
+from moorage.core.framework.profiles import Revision
+from moorage.core.objects import Node, Pod, on_node
+from tests.vectors.files import Case
+from tests.vectors.profiles import revision_of
+from tests.vectors.scheduling import cluster
+
+
+def sequence(case: Case) -> dict[str, Any]:
+    """What each scheduling step expects, as ``{"steps": [...]}``; a pod then runs on the first of its best nodes by name."""
+    scheduler = Scheduler(cluster(case.get("objects", {}), None))
+    revision = revision_of(case["profile"])
+    found = []
+    for step in case["steps"]:
+        if step["op"] == "schedule":
+            found.append(_schedule(msgspec.convert(step["pod"], Pod), revision, scheduler))
+        else:
+            _change(scheduler.cache, step)
+    return {"steps": found}
+
+
+def _schedule(pod: Pod, revision: Revision, scheduler: Scheduler) -> dict[str, Any]:
+    outcome = decide(pod, revision, scheduler)
+    snapshot = scheduler.snapshot
+    found: dict[str, Any] = {"nodeOrder": list(snapshot.nodes.order.names)}
+    if isinstance(outcome, Diagnosis):
+        return {**found, "fitError": outcome.message}
+    blueprint = scheduler.runner.blueprint(pod, revision)
+    blueprint.refresh_scores(snapshot)
+    found["total"] = {snapshot.nodes.names[row]: int(blueprint.totals[row]) for row in blueprint.feasible().tolist()}
+    found["best"] = sorted(node for node, total in found["total"].items() if total == max(found["total"].values()))
+    if outcome.node not in found["best"]:
+        raise AssertionError(f"the cycle chose {outcome.node}, which is not among {found['best']}")
+    chosen = found["chosen"] = found["best"][0]
+    scheduler.cache.observe(on_node(pod, chosen), pod_requests(pod))
+    return found
+
+
+def _change(cache: Cache, step: dict[str, Any]) -> None:
+    match step["op"]:
+        case "deletePod":
+            namespace, _, name = step["name"].partition("/")
+            (uid,) = (
+                record.pod.metadata.uid
+                for node in cache.nodes.row_of
+                for record in cache.pods_on(node)
+                if (record.pod.metadata.namespace, record.pod.metadata.name) == (namespace, name)
+            )
+            cache.remove(uid)
+        case "removeNode":
+            cache.remove_node(step["name"])
+        case "addNode" | "updateNode":
+            cache.put_node(msgspec.convert(step["node"], Node))
+        case other:
+            raise ValueError(f"unknown step {other!r}")
