@@ -109,6 +109,24 @@ def test_a_blocked_stream_blocks_nobody() -> None:
     os.close(reading)
 
 
+def test_what_comes_in_within_a_moment_is_written_at_once() -> None:
+    """The writer is not woken for each record."""
+
+    class Counting(io.StringIO):
+        flushes = 0
+
+        def flush(self) -> None:
+            self.flushes += 1
+
+    stream = Counting()
+    output = LogOutput(stream, TextFormatter())
+    for number in range(1000):
+        output.emit(record("x", number=number))
+    output.stop()
+    assert len(stream.getvalue().splitlines()) == 1000
+    assert stream.flushes <= 10
+
+
 def test_a_record_that_cannot_be_formatted_is_named() -> None:
     """A wrong number of arguments costs that record only."""
     stream = io.StringIO()
