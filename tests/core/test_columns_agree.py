@@ -23,10 +23,10 @@ from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.ports import HostPort
 from moorage.core.columns.requests import pod_requests
 from moorage.core.cycle import Diagnosis, Placement, Scheduler, commit, decide, undo
-from moorage.core.framework.blueprint import INFEASIBLE, Blueprint, texts
+from moorage.core.framework.blueprint import INFEASIBLE, Blueprint
 from moorage.core.framework.interfaces import Point
 from moorage.core.objects import ContainerImage, Node, NodeSpec, Pod, Taint
-from moorage.core.verdicts import Code
+from moorage.core.verdicts import Code, texts
 from tests.core.placement_strategies import IMAGES, NODE_NAMES, REVISIONS, node, node_bodies, pod, pod_specs
 from tests.oracle.scheduler import Decision, Profile, Refusal, schedule
 
@@ -137,9 +137,9 @@ def check_scores(blueprint: Blueprint, row_of: dict[str, int], expected: Decisio
     assert {plugin for plugin, part in blueprint.scores.items() if part.column.takes_part} == set(expected.scores)
     rows = np.array([row_of[name] for name in expected.feasible], np.intp)
     for plugin, ranking in expected.scores.items():
-        part = blueprint.scores[plugin]
-        assert part.column.values[rows].tolist() == list(ranking.raw.values())
-        assert part.normalize(rows).tolist() == list(ranking.normalized.values())
+        raw, normalized = blueprint.scores[plugin].rank(rows)
+        assert raw.tolist() == list(ranking.raw.values())
+        assert normalized.tolist() == list(ranking.normalized.values())
     assert blueprint.totals[rows].tolist() == list(expected.total.values())
     assert np.count_nonzero(blueprint.totals != INFEASIBLE) == rows.size
 

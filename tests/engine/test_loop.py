@@ -14,7 +14,7 @@ from moorage.core.backlog.entries import Place
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import Codes, Point, PostFilterResult, Prepared, Reserved, Scores
+from moorage.core.framework.interfaces import Attempt, Codes, Point, PostFilterResult, Prepared, Reserved, Scores
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SUCCESS, Code, Reason, Status
@@ -76,7 +76,7 @@ class Bomb:
         self.reached("explain", state)
         return ((Reason("Bomb", "node(s) ticked", Code.UNSCHEDULABLE), ""),)
 
-    def post_filter(self, pod: Pod, snapshot: Snapshot, refusals: Codes) -> PostFilterResult:
+    def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
         """Nothing to be done."""
         self.reached("post_filter", pod)
         return PostFilterResult(Status(Code.UNSCHEDULABLE))

@@ -6,15 +6,19 @@ import random
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
+from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
-from moorage.core.framework.blueprint import Blueprint, texts
+from moorage.core.framework.blueprint import Blueprint
+from moorage.core.framework.interfaces import Point, Refusal
 from moorage.core.objects import Namespace, Node, NodeMeta, NodeStatus, Pod
-from moorage.core.verdicts import Code, Status
+from moorage.core.verdicts import Code, Status, refused_for
 from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from tests.vectors.files import Case
+from tests.vectors.making_room import post_filter
 from tests.vectors.profiles import revision_of
 
 
@@ -28,12 +32,15 @@ def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
     snapshot = scheduler.snapshot
     found: dict[str, Any] = {"nodeOrder": list(snapshot.nodes.order.names), "preFilter": _prefilter(blueprint)}
     if blueprint.verdict[1].code is Code.SUCCESS:
-        found["filter"] = {name: _filter(blueprint, row) for name, row in snapshot.nodes.row_of.items()}
+        crowded = _crowded(blueprint, snapshot)
+        found["filter"] = {name: _filter(blueprint, row, crowded) for name, row in snapshot.nodes.row_of.items()}
         feasible = sorted(blueprint.feasible().tolist())
         if feasible and blueprint.scores:
             found |= _scores(blueprint, blueprint.refresh_scores(snapshot), {snapshot.nodes.names[row]: row for row in feasible})
     if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
         found["fitError"] = outcome.message
+        if revision.points[Point.POST_FILTER]:
+            found["postFilter"] = post_filter(pod, revision, scheduler, blueprint)
     return _agree(found, outcome)
 
 
@@ -71,6 +78,8 @@ def _observe(cache: Cache, pods: list[Pod]) -> None:
     for pod in pods:
         if pod.spec.node_name:
             cache.observe(pod, pod_requests(pod))
+        elif pod.status.nominated_node_name:
+            cache.nominations.put(pod, pod.status.nominated_node_name, pod_requests(pod))
 
 
 def _scramble_rows(cache: Cache, count: int, rows: random.Random) -> None:
@@ -102,13 +111,22 @@ def _prefilter(blueprint: Blueprint) -> dict[str, Any]:
     return found
 
 
-def _filter(blueprint: Blueprint, row: int) -> dict[str, Any] | None:
+def _crowded(blueprint: Blueprint, snapshot: Snapshot) -> dict[int, Refusal | None]:
+    """What becomes of the nodes that pods are nominated to, whether preFilter left them in or not."""
+    with blueprint.what_if(snapshot) as what_if:
+        rows = list(what_if.guests)
+        return dict.fromkeys(rows) | what_if.ask(np.array(rows, np.intp))
+
+
+def _filter(blueprint: Blueprint, row: int, crowded: dict[int, Refusal | None]) -> dict[str, Any] | None:
     """Who refuses this node first, whether preFilter left it in or not."""
+    if row in crowded:
+        refusal = crowded[row]
+        return _status(list(blueprint.filters)[refusal.place], refused_for(refusal.why)) if refusal else None
     for name, column in blueprint.filters.items():
         if column.takes_part and (code := int(column.values[row])):
             why = column.plugin.explain(column.prepared.state, code)  # type: ignore[attr-defined]  # a filter plugin
-            hopeless = any(reason.code is Code.UNRESOLVABLE for reason, _ in why)
-            return _status(name, Status(Code.UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(texts(why))))
+            return _status(name, refused_for(why))
     return None
 
 
@@ -125,18 +143,18 @@ def _scores(blueprint: Blueprint, status: Status, feasible: dict[str, int]) -> d
     if status.code is not Code.SUCCESS:
         return {"scoreError": _status("", status)}
     rows = blueprint.feasible()
-    scores = {}
+    ranked = {}
     for name, part in blueprint.scores.items():
         if part.column.takes_part:
-            normalized = dict(zip(rows.tolist(), part.normalize(rows).tolist(), strict=True))
-            scores[name] = {
-                "raw": {node: int(part.column.values[row]) for node, row in feasible.items()},
+            raw, normalized = (dict(zip(rows.tolist(), scores.tolist(), strict=True)) for scores in part.rank(rows))
+            ranked[name] = {
+                "raw": {node: raw[row] for node, row in feasible.items()},
                 "normalized": {node: normalized[row] for node, row in feasible.items()},
                 "weight": part.weight,
             }
     total = {node: int(blueprint.totals[row]) for node, row in feasible.items()}
     best = sorted(node for node in total if total[node] == max(total.values()))
-    found: dict[str, Any] = {"scores": scores, "total": total, "best": best}
+    found: dict[str, Any] = {"scores": ranked, "total": total, "best": best}
     if skipped := sorted(name for name, part in blueprint.scores.items() if not part.column.takes_part):
         found["preScoreSkipped"] = skipped
     return found

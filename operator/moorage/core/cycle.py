@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.blueprint import PASSES, Blueprint
-from moorage.core.framework.interfaces import Point, PostFilterResult, Reserved
+from moorage.core.framework.interfaces import Attempt, Point, PostFilterResult, Reserved
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.runner import Observer, Runner, Unobserved
 from moorage.core.framework.sampling import Sampler
@@ -49,6 +48,8 @@ class Diagnosis:
     message: str
     rejectors: frozenset[str] = frozenset()
     nominated_node: str | None = ""
+    victims: tuple[Pod, ...] = ()
+    """Pods that must go so that the pod fits ``nominated_node``, the most important one first."""
 
 
 class Scheduler:
@@ -161,22 +162,24 @@ def _diagnose(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blu
     else:
         code, rejectors = verdict.code, frozenset({plugin})
         prefilter, counts = verdict.message, []
-    result = _post_filter(pod, revision, scheduler, blueprint)
+    result = make_room(pod, revision, scheduler, blueprint)
     message = fit_error(len(snapshot.nodes), counts, prefilter, result.status.message)
-    return Diagnosis(pod, revision, code, message, rejectors, result.nominated_node)
+    return Diagnosis(pod, revision, code, message, rejectors, result.nominated_node, result.victims)
 
 
-def _post_filter(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> PostFilterResult:
-    """The first postFilter plugin that makes room, or all their messages; without any, a nomination is cleared."""
+def make_room(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> PostFilterResult:
+    """What the first postFilter plugin that makes room says, or else all of them; without any, a nomination is cleared."""
+    plugins = list(revision.at(Point.POST_FILTER))
+    if not plugins:
+        return PostFilterResult(SUCCESS, "")
+    snapshot = scheduler.snapshot
+    attempt = Attempt(snapshot, blueprint.refusals(snapshot), lambda: blueprint.what_if(snapshot), scheduler.seed)
     messages: list[str] = []
-    nominated: str | None = ""
-    refusals: Any = None
-    for _, plugin in revision.at(Point.POST_FILTER):
-        if refusals is None:
-            refusals = blueprint.refusals()
-        result: PostFilterResult = plugin.post_filter(pod, scheduler.snapshot, refusals)
-        messages += result.status.reasons
-        nominated = result.nominated_node
+    nominated: str | None = None
+    for _, plugin in plugins:
+        result: PostFilterResult = plugin.post_filter(pod, attempt)
         if result.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
-            break
-    return PostFilterResult(Status(SUCCESS.code, tuple(messages)), nominated)
+            return result
+        messages += result.status.reasons
+        nominated = nominated if result.nominated_node is None else result.nominated_node
+    return PostFilterResult(Status(Code.UNSCHEDULABLE, tuple(messages)), nominated)

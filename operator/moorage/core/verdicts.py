@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 
 class Code(enum.StrEnum):
@@ -47,6 +48,10 @@ class Reason:
     code: Code
 
 
+Why: TypeAlias = tuple[tuple[Reason, str], ...]
+"""Reasons with their details ("" where a text has none), in text order."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Status:
     """An answer with its texts: ``reasons`` empty on success."""
@@ -68,6 +73,21 @@ def refused(*reasons: Reason) -> Status:
     """A refusal for these reasons; unresolvable if any of them is."""
     hopeless = any(reason.code is Code.UNRESOLVABLE for reason in reasons)
     return Status(Code.UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reason.text for reason in reasons))
+
+
+def texts(why: Why) -> Iterator[str]:
+    """The texts of reasons with their details."""
+    return (reason.text.replace("{}", detail) for reason, detail in why)
+
+
+def hopeless(why: Why) -> bool:
+    """Whether removing pods would not help."""
+    return any(reason.code is Code.UNRESOLVABLE for reason, _ in why)
+
+
+def refused_for(why: Why) -> Status:
+    """A refusal for these reasons, with their details."""
+    return Status(Code.UNRESOLVABLE if hopeless(why) else Code.UNSCHEDULABLE, tuple(texts(why)))
 
 
 def failed(message: str) -> Status:

@@ -18,36 +18,22 @@ that is not there (yet): they are kept and charged when it appears. One writer, 
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from moorage.core.columns.matches import AnyPod, Matches
 from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.nominations import Nominations
+from moorage.core.columns.priorities import PriorityTable
+from moorage.core.columns.records import Record, State
 from moorage.core.columns.requests import Requests
 from moorage.core.columns.store import Store
 from moorage.core.objects import Namespace, Node, PartialObject, Pod
 
+__all__ = ["Cache", "CacheError", "Record", "State"]
+
 
 class CacheError(RuntimeError):
     """A move that the state table does not have: a bug in the caller, never a user's fault."""
-
-
-class State(enum.Enum):
-    """Whether the API server has shown the pod on its node."""
-
-    ASSUMED = "assumed"
-    OBSERVED = "observed"
-
-
-@dataclasses.dataclass(slots=True)
-class Record:
-    """A pod on a node: the object, where it is, what it takes there and how we know."""
-
-    pod: Pod | PartialObject
-    node: str
-    requests: Requests
-    state: State
 
 
 class Cache:
@@ -57,6 +43,8 @@ class Cache:
         self.nodes = NodeTable()
         self.store = Store()
         self.matches = Matches(self._pods_in, self.store.objects(Namespace))
+        self.priorities = PriorityTable()
+        self.nominations = Nominations()
         self._records: dict[str, Record] = {}
         self._on_node: dict[str, dict[str, Record]] = {}
         self._in_namespace: dict[str, dict[str, Record]] = {}
@@ -90,14 +78,14 @@ class Cache:
         row = self.nodes.put(node)
         if not known:
             for record in self._on_node.get(name, {}).values():
-                self.nodes.charge(row, record.requests, 1)
-                self.matches.charge(row, record.pod, 1)
+                self._count(row, record, 1)
 
     def remove_node(self, name: str) -> None:
         """Remove a node; its pods stay known until they are removed themselves. Unknown names are ignored."""
         row = self.nodes.row_of.get(name)
         if row is not None:
             self.matches.clear(row)
+            self.priorities.clear(row)
             self.nodes.remove(name)
 
     # ---- pods --------------------------------------------------------------------------------------------------------------
@@ -137,15 +125,30 @@ class Cache:
 
     # ---- what if -----------------------------------------------------------------------------------------------------------
 
-    def lift(self, record: Record) -> None:
-        """Take a pod off its node's row for a moment, for whoever looks at that row alone: ``put_back`` must follow."""
-        del self._on_node[record.node][record.pod.metadata.uid]
-        self._charge_row(record, -1)
+    def borrow(self, node: str) -> dict[str, Record]:
+        """Make the pods on a node changeable by ``move``, for a moment; ``give_back`` must follow with what this returns."""
+        pods = self._on_node.get(node, {})
+        self._on_node[node] = dict(pods)
+        return pods
 
-    def put_back(self, record: Record) -> None:
-        """The reverse of ``lift``; also puts a pod there that is not in the cache: ``lift`` must follow then."""
-        self._on_node.setdefault(record.node, {})[record.pod.metadata.uid] = record
-        self._charge_row(record, 1)
+    def give_back(self, node: str, pods: dict[str, Record]) -> None:
+        """The pods on the node are the ones they were."""
+        self._on_node[node] = pods
+        if not pods:
+            del self._on_node[node]
+
+    def move(self, records: Iterable[Record], sign: int) -> None:
+        """Put pods on the rows of their (borrowed) nodes, or take them off (-1), as whoever looks at these rows alone sees them.
+
+        No log notes it: it must be taken back before anybody catches up.
+        """
+        moved = [record for record in records if record.node in self.nodes.row_of]
+        for record in moved:
+            if sign > 0:
+                self._on_node[record.node][record.pod.metadata.uid] = record
+            else:
+                del self._on_node[record.node][record.pod.metadata.uid]
+        self.nodes.charge_unnoticed([self.nodes.row_of[record.node] for record in moved], [record.requests for record in moved], sign)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
@@ -161,6 +164,7 @@ class Cache:
 
     def _add(self, record: Record) -> None:
         meta = record.pod.metadata
+        self.nominations.remove(meta.uid)
         self._records[meta.uid] = record
         self._on_node.setdefault(record.node, {})[meta.uid] = record
         self._in_namespace.setdefault(meta.namespace, {})[meta.uid] = record
@@ -176,17 +180,15 @@ class Cache:
         self._charge(record, -1)
 
     def _charge(self, record: Record, sign: int) -> None:
-        """Count a pod wherever pods are counted."""
+        """Count a pod wherever pods are counted, if its node is there."""
         row = self.nodes.row_of.get(record.node)
         if row is not None:
-            self.nodes.charge(row, record.requests, sign)
-            self.matches.charge(row, record.pod, sign)
+            self._count(row, record, sign)
 
-    def _charge_row(self, record: Record, sign: int) -> None:
-        """Count a pod on its row alone."""
-        row = self.nodes.row_of.get(record.node)
-        if row is not None:
-            self.nodes.charge(row, record.requests, sign)
+    def _count(self, row: int, record: Record, sign: int) -> None:
+        self.nodes.charge(row, record.requests, sign)
+        self.matches.charge(row, record.pod, sign)
+        self.priorities.charge(row, record.pod, sign)
 
     def _pods_in(self, namespaces: frozenset[str] | None) -> Iterator[tuple[AnyPod, int]]:
         """The pods of these namespaces (None: of all) that are on a node which is there, with its row."""
@@ -204,8 +206,12 @@ def _counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
         mine.labels == its.labels
         and (mine.deletion_timestamp is None) == (its.deletion_timestamp is None)
         and isinstance(one, Pod) == isinstance(other, Pod)
-        and (not isinstance(one, Pod) or not isinstance(other, Pod) or one.spec.affinity == other.spec.affinity)
+        and (not isinstance(one, Pod) or not isinstance(other, Pod) or _asks_alike(one, other))
     )
+
+
+def _asks_alike(one: Pod, other: Pod) -> bool:
+    return one.spec.affinity == other.spec.affinity and one.spec.priority == other.spec.priority
 
 
 def _take_out(groups: dict[str, dict[str, Record]], group: str, uid: str) -> None:

@@ -23,7 +23,7 @@ Labels, host ports and images have tables of their own (``labels``, ``ports``, `
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -133,6 +133,20 @@ class NodeTable:
         if requests.ports:
             self.ports.charge(row, requests.ports, sign)
             self.logs[Aspect.PORTS].add(row)
+
+    def charge_unnoticed(self, rows: Sequence[int], requests: Sequence[Requests], sign: int) -> None:
+        """As ``charge`` for many pods, but no log notes it: whoever calls this takes it back before anybody catches up."""
+        where = np.asarray(rows, np.intp)
+        np.add.at(self._requested[CPU], where, [sign * one.cpu for one in requests])
+        np.add.at(self._requested[MEMORY], where, [sign * one.memory for one in requests])
+        np.add.at(self._requested[PODS], where, sign)
+        np.add.at(self._nonzero[0], where, [sign * one.nonzero_cpu for one in requests])
+        np.add.at(self._nonzero[1], where, [sign * one.nonzero_memory for one in requests])
+        for row, one in zip(rows, requests, strict=True):
+            for resource, amount in one.others:
+                self._requested[self._index(resource), row] += sign * amount
+            if one.ports:
+                self.ports.charge(row, one.ports, sign)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 

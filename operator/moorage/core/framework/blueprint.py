@@ -16,8 +16,10 @@ from moorage.core.columns.changes import Aspect, Changed, Reader
 from moorage.core.columns.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.columns import Column
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, FilterPlugin, NormalizePlugin, Scores
-from moorage.core.verdicts import REFUSALS, SUCCESS, Code, Reason, Status, failed
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, FilterPlugin, NormalizePlugin, Ranking, RankingPlugin, Refusal
+from moorage.core.framework.what_if import WhatIf
+from moorage.core.objects import Pod
+from moorage.core.verdicts import REFUSALS, SUCCESS, Code, Status, Why, failed, hopeless, refused_for, texts
 
 PASSES = -1
 """In ``blame``: no filter refuses this row."""
@@ -25,30 +27,27 @@ OUT_OF_SCOPE = -2
 """In ``blame``: preFilter left this node out."""
 INFEASIBLE = -1
 """In ``totals``: not a candidate."""
-Why = tuple[tuple[Reason, str], ...]
-"""Reasons with their details."""
 
 
 class ScoreColumn:
     """A score plugin in a blueprint. ``normalized`` is meaningful on feasible rows only."""
 
-    __slots__ = ("_normalizer", "column", "normalized", "weight")
+    __slots__ = ("column", "normalized", "normalizes", "weight")
 
     def __init__(self, column: Column, weight: int) -> None:
         self.column = column
         self.weight = weight
         self.normalized: npt.NDArray[np.int64] | None = None
-        self._normalizer = column.plugin if isinstance(column.plugin, NormalizePlugin) else None
+        self.normalizes = isinstance(column.plugin, NormalizePlugin | RankingPlugin)
+        """Whether scores mean something only beside each other."""
 
-    @property
-    def normalizes(self) -> bool:
-        """Whether raw scores mean something only beside each other."""
-        return self._normalizer is not None
-
-    def normalize(self, feasible: npt.NDArray[np.intp]) -> Scores:
-        """The plugin's share of 0..100 for each of these rows."""
+    def rank(self, feasible: npt.NDArray[np.intp]) -> Ranking:
+        """The plugin's raw scores of these rows, and its share of 0..100 for each."""
+        plugin, state = self.column.plugin, self.column.prepared.state
+        if isinstance(plugin, RankingPlugin):
+            return plugin.rank(state, feasible)
         raw = self.column.values[feasible]
-        return raw if self._normalizer is None else self._normalizer.normalize(self.column.prepared.state, raw)
+        return Ranking(raw, plugin.normalize(state, raw) if isinstance(plugin, NormalizePlugin) else raw)
 
 
 class Follower:
@@ -74,9 +73,13 @@ class Follower:
 
 
 class Blueprint:
-    """See the module's docstring. ``verdict`` is what preFilter said of all nodes at once, with the plugin's name."""
+    """See the module's docstring. ``verdict`` is what preFilter said of all nodes at once, with the plugin's name.
 
-    def __init__(self, preparing: dict[str, Column], filters: dict[str, Column], scores: dict[str, ScoreColumn]) -> None:
+    ``pod`` stands for all pods of the template; one that is nominated has a template of its own.
+    """
+
+    def __init__(self, pod: Pod, preparing: dict[str, Column], filters: dict[str, Column], scores: dict[str, ScoreColumn]) -> None:
+        self.pod = pod
         self.preparing = preparing
         self.filters = filters
         self.scores = scores
@@ -85,8 +88,12 @@ class Blueprint:
         self.blame: npt.NDArray[np.int16] = np.zeros(0, np.int16)
         self.passing = 0
         """How many rows no plugin refuses."""
+        self.crowded: dict[int, Refusal] = {}
+        """Rows refused where pods are nominated, with them or without: what counts there instead of the columns."""
         self.totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._names: frozenset[str] | None = None
+        self._nominations = [0, 0]
+        """The nominations' version that ``blame`` has heeded, and that ``totals`` has."""
         self._filter_follower = Follower({**preparing, **filters}.values())
         score_columns = [part.column for part in scores.values()]
         self._score_follower = Follower([*self._filter_follower.columns, *score_columns])
@@ -107,7 +114,8 @@ class Blueprint:
         for _, column in active:
             column.refresh(snapshot)
         changed = self._filter_follower.catch_up(snapshot)
-        if changed is None or self.blame.size < nodes.live.size:
+        version = snapshot.nominations.version
+        if changed is None or self.blame.size < nodes.live.size or self._nominations[0] != version:
             self.blame = np.full(nodes.live.size, OUT_OF_SCOPE, np.int16)
             self.passing = 0
             rows: Rows = nodes.all_rows
@@ -115,16 +123,12 @@ class Blueprint:
             rows = changed
         else:
             return
-        live = nodes.live[rows]
-        blame = np.where(live, np.int16(PASSES), np.int16(OUT_OF_SCOPE))
-        for i, column in reversed(active):
-            blame[(column.values[rows] != 0) & live] = i
-        if self._names is not None:
-            inside = np.zeros(nodes.live.size, bool)
-            inside[[nodes.row_of[name] for name in self._names if name in nodes.row_of]] = True
-            blame[~inside[rows]] = OUT_OF_SCOPE
-        self.passing += int(np.count_nonzero(blame == PASSES)) - int(np.count_nonzero(self.blame[rows] == PASSES))
-        self.blame[rows] = blame
+        before = np.count_nonzero(self.blame[rows] == PASSES)
+        self.blame[rows] = self._blame(snapshot, rows, active)
+        self._nominations[0] = version
+        if self.crowded or len(snapshot.nominations):
+            self._heed_nominations(snapshot, rows)
+        self.passing += int(np.count_nonzero(self.blame[rows] == PASSES) - before)
 
     def refresh_scores(self, snapshot: Snapshot) -> Status:
         """Bring ``totals`` up to date after ``refresh_filters``; ERROR when a plugin failed."""
@@ -138,7 +142,8 @@ class Blueprint:
                 part.column.refresh(snapshot)
         changed = self._score_follower.catch_up(snapshot)
         renormalize = self._normal_follower.catch_up(snapshot)
-        if changed is not None and totals.size >= nodes.live.size and renormalize is not None and not renormalize.size:
+        heeded, self._nominations[1] = self._nominations[1] == self._nominations[0], self._nominations[0]
+        if heeded and changed is not None and totals.size >= nodes.live.size and renormalize is not None and not renormalize.size:
             now, before = self.blame[changed] == PASSES, totals[changed] != INFEASIBLE
             if np.array_equal(now, before):
                 return self._add_up(totals, changed[now], renormalize=False)
@@ -154,7 +159,7 @@ class Blueprint:
         """``totals`` as they would be if only these rows were feasible; call after ``refresh_scores``."""
         totals = np.full_like(self.totals, INFEASIBLE)
         parts = (part for part in self.scores.values() if part.column.takes_part)
-        totals[rows] = sum((part.normalize(rows) * part.weight for part in parts), np.zeros(rows.size, np.int64))
+        totals[rows] = sum((part.rank(rows).normalized * part.weight for part in parts), np.zeros(rows.size, np.int64))
         return totals
 
     def counts(self, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
@@ -168,12 +173,18 @@ class Blueprint:
             counts[_narrowed(self.narrowed_by)] = outside
         yield from counts.items()
 
-    def refusals(self) -> npt.NDArray[np.int64]:
-        """int64[capacity]: 0 not refused, 1 refused (removing pods may help), 2 unresolvable or out of scope."""
+    def refusals(self, snapshot: Snapshot) -> npt.NDArray[np.int64]:
+        """int64[capacity]: 0 not refused, 1 refused (removing pods may help), 2 unresolvable, out of scope or refused at preFilter."""
+        if self.verdict[1].code is not Code.SUCCESS:
+            return np.full(snapshot.nodes.live.size, 2)
         refusals = np.where(self.blame == OUT_OF_SCOPE, 2, 0)
         for why, rows in self._refused():
-            refusals[rows] = 2 if _hopeless(why) else 1
+            refusals[rows] = 2 if hopeless(why) else 1
         return refusals
+
+    def what_if(self, snapshot: Snapshot) -> WhatIf:
+        """Suppose other pods on nodes; after ``refresh_filters``."""
+        return WhatIf(self.pod, self.filters, snapshot)
 
     def rejectors(self) -> frozenset[str]:
         """The plugins that refused a node, or narrowed the choice of nodes."""
@@ -189,15 +200,52 @@ class Blueprint:
             return "", Status(Code.UNRESOLVABLE, (_narrowed(self.narrowed_by),))
         name = list(self.filters)[i]
         column = self.filters[name]
-        why = _explain(column, int(column.values[row]))
-        return name, Status(Code.UNRESOLVABLE if _hopeless(why) else Code.UNSCHEDULABLE, tuple(texts(why)))
+        crowded = self.crowded.get(row)
+        return name, refused_for(crowded.why if crowded else _explain(column, int(column.values[row])))
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
+    def _blame(self, snapshot: Snapshot, rows: Rows, active: list[tuple[int, Column]]) -> npt.NDArray[np.int16]:
+        """``blame`` of these rows, nominations left aside."""
+        nodes = snapshot.nodes
+        live = nodes.live[rows]
+        blame = np.where(live, np.int16(PASSES), np.int16(OUT_OF_SCOPE))
+        for i, column in reversed(active):
+            blame[(column.values[rows] != 0) & live] = i
+        if self._names is not None:
+            inside = np.zeros(nodes.live.size, bool)
+            inside[[nodes.row_of[name] for name in self._names if name in nodes.row_of]] = True
+            blame[~inside[rows]] = OUT_OF_SCOPE
+        return blame
+
+    def _heed_nominations(self, snapshot: Snapshot, rows: Rows) -> None:
+        """Correct ``blame`` of those of these rows that pods are nominated to."""
+        nodes, nominations = snapshot.nodes, snapshot.nominations
+        if isinstance(rows, slice):
+            self.crowded = {}
+            near = [nodes.row_of[node] for node in nominations.nodes if node in nodes.row_of]
+        else:
+            for row in rows.tolist():
+                self.crowded.pop(row, None)
+            near = [row for row in rows.tolist() if nominations.on(nodes.names[row])]
+        near = [row for row in near if self.blame[row] != OUT_OF_SCOPE]
+        if not near:
+            return
+        with self.what_if(snapshot) as what_if:
+            for row, refusal in what_if.ask(np.array([row for row in near if row in what_if.guests], np.intp)).items():
+                self.crowded[row] = refusal
+                self.blame[row] = refusal.place
+
     def _refused(self) -> Iterator[tuple[Why, npt.NDArray[np.intp]]]:
         """Each distinct answer of each refusing plugin with the rows that got it."""
+        blame = self.blame
+        if self.crowded:
+            blame = blame.copy()
+            blame[list(self.crowded)] = PASSES
+            for row, refusal in self.crowded.items():
+                yield refusal.why, np.array([row])
         for i, column in enumerate(self.filters.values()):
-            rows = np.flatnonzero(self.blame == i)
+            rows = np.flatnonzero(blame == i)
             codes, which = np.unique(column.values[rows], return_inverse=True)
             for j, code in enumerate(codes.tolist()):
                 yield _explain(column, code), rows[which == j]
@@ -211,7 +259,7 @@ class Blueprint:
             if not part.normalizes:
                 scores = part.column.values[rows]
             elif renormalize or part.normalized is None:
-                scores = part.normalize(rows)
+                scores = part.rank(rows).normalized
                 part.normalized = np.zeros(totals.size, np.int64)
                 part.normalized[rows] = scores
             else:
@@ -228,15 +276,6 @@ class Blueprint:
 def _explain(column: Column, code: int) -> Why:
     plugin: FilterPlugin = column.plugin  # type: ignore[assignment]  # only filters refuse
     return plugin.explain(column.prepared.state, code)
-
-
-def _hopeless(why: Why) -> bool:
-    return any(reason.code is Code.UNRESOLVABLE for reason, _ in why)
-
-
-def texts(why: Why) -> Iterator[str]:
-    """The texts of reasons with their details."""
-    return (reason.text.replace("{}", detail) for reason, detail in why)
 
 
 def _narrowed(plugins: tuple[str, ...]) -> str:

@@ -27,13 +27,14 @@ Prepare = Callable[[Pod, Snapshot], Prepared]
 class Column:
     """``values[row]`` is the plugin's code or raw score; arbitrary before the first ``refresh`` and on rows without a node."""
 
-    __slots__ = ("_ask", "_clocks", "_depends", "_pod", "_prepare", "_reader", "_versions", "plugin", "preparations", "prepared", "values")
+    __slots__ = ("_ask", "_clocks", "_depends", "_prepare", "_reader", "_versions", "plugin", "pod", "preparations", "prepared", "values")
 
     def __init__(self, plugin: Plugin, pod: Pod, ask: Ask, prepare: Prepare | None) -> None:
         self.plugin = plugin
         self.prepared = Prepared(SUCCESS, pod)
         self.values: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._pod = pod
+        self.pod = pod
+        """The pod that the template is compiled for when it has to be compiled again."""
         self._ask = ask
         self._prepare = prepare
         self._reader: Reader | None = None
@@ -53,7 +54,7 @@ class Column:
         if self._versions is None or (self._depends and self._versions != [one.version for one in self._depends]):
             self._versions = None  # a plugin that raises is asked again
             if self._prepare is not None:
-                self.prepared = self._prepare(self._pod, snapshot)
+                self.prepared = self._prepare(self.pod, snapshot)
             self._depends = self.prepared.depends + (self._clocks(snapshot) if self._clocks is not None else ())
             self._versions = [one.version for one in self._depends]
             self._reader = None

@@ -17,6 +17,7 @@ postFilter                ``post_filter``         when no node fits
 preScore                  ``pre_score``           once per pod template, again when what it depends on changed
 score                     ``score``               for rows that changed since last time
 normalizeScore            ``normalize``           over the feasible rows, when they or their raw scores changed
+score and normalizeScore  ``rank``                instead of both, where a raw score depends on which other rows are feasible
 reserve                   ``reserve``             after assume; gives a value for the actor and how to undo it
 permit … postBind         (actors)                asynchronously, after the decision
 ========================  ======================  =========================================================================
@@ -31,10 +32,11 @@ Sources: kube-scheduler framework interfaces (v1.36); house-style.md points 6-11
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
-from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -42,9 +44,10 @@ import numpy.typing as npt
 from moorage.core.cluster_events import Wake
 from moorage.core.columns.changes import Versioned
 from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.objects import HasMetadata, Pod
-from moorage.core.verdicts import Reason, Status
+from moorage.core.verdicts import Status, Why
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 """int64[len(rows)]: 0 where the node passes, else a code of the plugin's own that its ``explain`` can read."""
@@ -156,24 +159,73 @@ class FilterPlugin(Plugin, Protocol):
     def filter(self, state: Any, snapshot: Snapshot, rows: Rows) -> Codes:
         """A code per row, 0 = passes. ``state`` is pre_filter's, or the pod itself when the plugin has no pre_filter."""
 
-    def explain(self, state: Any, code: int) -> tuple[tuple[Reason, str], ...]:
+    def explain(self, state: Any, code: int) -> Why:
         """The reasons behind a code that ``filter`` gave, each with its detail ("" where its text has none), in text order."""
+
+
+class Refusal(NamedTuple):
+    """One filter plugin's no to one row: what it said (``code``) and from which state, so that text can be made late.
+
+    ``place`` is the plugin's among the profile's filters.
+    """
+
+    place: int
+    plugin: FilterPlugin
+    state: Any
+    code: int
+
+    @property
+    def why(self) -> Why:
+        """The reasons."""
+        return self.plugin.explain(self.state, self.code)
+
+
+class Supposing(Protocol):
+    """Asks nodes as they would be with other pods on them; what was tried is undone when its ``with`` block ends."""
+
+    def remove(self, *records: Record) -> None:
+        """Without these pods."""
+
+    def put_back(self, *records: Record) -> None:
+        """With these pods there (again)."""
+
+    def ask(self, rows: npt.NDArray[np.intp]) -> Mapping[int, Refusal]:
+        """Who refuses these rows first; rows that pass are missing. Pods nominated there are heeded."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attempt:
+    """What became of a pod that no node takes, for whoever may make room.
+
+    ``refusals``: int64[rows] of 0 not refused, 1 unschedulable, 2 unresolvable. ``what_if`` begins to suppose; in its ``with`` block
+    nothing else may be asked. ``seed`` is the tie-break's.
+    """
+
+    snapshot: Snapshot
+    refusals: Codes
+    what_if: Callable[[], contextlib.AbstractContextManager[Supposing]]
+    seed: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What a postFilter plugin proposes. ``nominated_node``: None leaves a nomination alone, "" clears it."""
+    """What a postFilter plugin proposes.
+
+    ``nominated_node``: None leaves a nomination alone, "" clears it. ``victims`` are the pods that must go before the pod fits
+    there, the most important one first.
+    """
 
     status: Status
     nominated_node: str | None = None
+    victims: tuple[Pod, ...] = ()
 
 
 @runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
     """Runs when nothing fits; may make room."""
 
-    def post_filter(self, pod: Pod, snapshot: Snapshot, refusals: Codes) -> PostFilterResult:
-        """``refusals``: int64[rows] of 0 not refused, 1 unschedulable, 2 unresolvable."""
+    def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
+        """SUCCESS with a node that will have room; a refusal leaves it to the next plugin; UNRESOLVABLE and ERROR end it."""
 
 
 @runtime_checkable
@@ -200,6 +252,24 @@ class NormalizePlugin(Plugin, Protocol):
 
     def normalize(self, state: Any, raw: Scores) -> Scores:
         """0..100 for each of the feasible rows' raw scores. int64[feasible] -> int64[feasible]."""
+
+
+class Ranking(NamedTuple):
+    """Raw scores, and what they become: 0..100 each."""
+
+    raw: Scores
+    normalized: Scores
+
+
+@runtime_checkable
+class RankingPlugin(Plugin, Protocol):
+    """A score plugin whose raw scores depend on which nodes are feasible; it has this instead of ``score`` and ``normalize``."""
+
+    def rank(self, state: Any, rows: npt.NDArray[np.intp]) -> Ranking:
+        """Scores of the feasible rows; ``state`` is pre_score's.
+
+        Asked again when other rows are feasible, or ``state`` is made anew; the state must hold, or depend on, all else.
+        """
 
 
 @runtime_checkable
@@ -238,17 +308,17 @@ class ReservePlugin(Plugin, Protocol):
         """SUCCESS with a value and an undo, or a refusal: all reservations of this pod are undone in reverse order."""
 
 
-PROTOCOLS: dict[Point, type[Any]] = {
-    Point.PRE_ENQUEUE: PreEnqueuePlugin,
-    Point.QUEUE_SORT: QueueSortPlugin,
-    Point.PRE_FILTER: PreFilterPlugin,
-    Point.FILTER: FilterPlugin,
-    Point.POST_FILTER: PostFilterPlugin,
-    Point.PRE_SCORE: PreScorePlugin,
-    Point.SCORE: ScorePlugin,
-    Point.RESERVE: ReservePlugin,
+PROTOCOLS: dict[Point, tuple[type[Any], ...]] = {
+    Point.PRE_ENQUEUE: (PreEnqueuePlugin,),
+    Point.QUEUE_SORT: (QueueSortPlugin,),
+    Point.PRE_FILTER: (PreFilterPlugin,),
+    Point.FILTER: (FilterPlugin,),
+    Point.POST_FILTER: (PostFilterPlugin,),
+    Point.PRE_SCORE: (PreScorePlugin,),
+    Point.SCORE: (ScorePlugin, RankingPlugin),
+    Point.RESERVE: (ReservePlugin,),
 }
-"""The protocol of each extension point that a decider can have; the remaining points belong to actors."""
+"""The protocols of each extension point that a decider can have; the remaining points belong to actors."""
 
 
 def default_normalize(raw: Scores, *, reverse: bool = False) -> Scores:

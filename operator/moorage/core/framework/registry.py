@@ -29,7 +29,7 @@ class PluginSpec:
         """Every extension point that the plugin has, decider and actor together."""
         if self.decider is None:
             return self.acts_at
-        mine = (point for point, protocol in PROTOCOLS.items() if all(hasattr(self.decider, name) for name in _methods(protocol)))
+        mine = (point for point, protocols in PROTOCOLS.items() if any(_has(self.decider, protocol) for protocol in protocols))
         return self.acts_at | frozenset(mine)
 
     def make(self, args: Any) -> Plugin | None:
@@ -53,5 +53,6 @@ def build_registry(*lists: Iterable[PluginSpec]) -> Registry:
     return registry
 
 
-def _methods(protocol: type[Any]) -> list[str]:
-    return [name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_")]
+def _has(decider: type[Plugin], protocol: type[Any]) -> bool:
+    methods = [name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_")]
+    return all(hasattr(decider, name) for name in methods)

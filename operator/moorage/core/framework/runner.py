@@ -20,7 +20,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.templates import template_key
 from moorage.core.framework.blueprint import Blueprint, ScoreColumn
 from moorage.core.framework.columns import Column
-from moorage.core.framework.interfaces import FilterPlugin, Plugin, Point, PreFilterPlugin, PreScorePlugin
+from moorage.core.framework.interfaces import FilterPlugin, Plugin, Point, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod
 
@@ -60,6 +60,12 @@ class Template:
     columns: dict[tuple[Point, Plugin], Column] = dataclasses.field(default_factory=dict)
     blueprints: dict[Revision, Blueprint] = dataclasses.field(default_factory=dict)
 
+    def put(self, pod: Pod) -> None:
+        """Let this pod of the template stand for all: what made former ones the same may have changed, and they differ now."""
+        self.pod = pod
+        for column in self.columns.values():
+            column.pod = pod
+
     @property
     def arrays(self) -> int:
         """How many arrays over all nodes it keeps."""
@@ -86,6 +92,7 @@ class Runner:
             template = self._templates[key] = Template(pod)
         else:
             self._templates.move_to_end(key)
+            template.put(pod)
         blueprint = template.blueprints.get(revision)
         if blueprint is not None:
             self.hits += 1
@@ -113,7 +120,9 @@ class Runner:
     def _key(self, pod: Pod, revision: Revision) -> Key:
         """The pod's template key, with what each plugin that tells pods apart says of it, under the plugin's name."""
         said = tuple((plugin.name, plugin.distinguish(pod, self.snapshot)) for plugin in revision.distinguishing)
-        return template_key(pod), tuple(pair for pair in said if pair[1])
+        uid = pod.metadata.uid
+        nominated = ("", uid.encode() if uid in self.snapshot.nominations else b"")  # it need not heed its own nomination
+        return template_key(pod), tuple(pair for pair in (nominated, *said) if pair[1])
 
     def _clear(self, template: Template) -> None:
         """Drop what only retired revisions used."""
@@ -136,7 +145,7 @@ def _compile(template: Template, revision: Revision) -> Blueprint:
     filters = {name: _filter_column(template, plugin) for name, plugin in revision.at(Point.FILTER)}
     preparing = {name: filters.get(name) or _filter_column(template, plugin) for name, plugin in revision.at(Point.PRE_FILTER)}
     scores = {name: ScoreColumn(_score_column(template, plugin), revision.weights[name]) for name, plugin in revision.at(Point.SCORE)}
-    return Blueprint(preparing, filters, scores)
+    return Blueprint(template.pod, preparing, filters, scores)
 
 
 def _filter_column(template: Template, plugin: Any) -> Column:
@@ -144,7 +153,7 @@ def _filter_column(template: Template, plugin: Any) -> Column:
     key = (Point.FILTER, plugin)
     if key not in template.columns:
         prepare = plugin.pre_filter if isinstance(plugin, PreFilterPlugin) else None
-        ask = plugin.filter if isinstance(plugin, FilterPlugin) else _passes
+        ask = plugin.filter if isinstance(plugin, FilterPlugin) else _zeros
         template.columns[key] = Column(plugin, template.pod, ask, prepare)
     return template.columns[key]
 
@@ -153,11 +162,12 @@ def _score_column(template: Template, plugin: Any) -> Column:
     key = (Point.SCORE, plugin)
     if key not in template.columns:
         prepare = plugin.pre_score if isinstance(plugin, PreScorePlugin) else None
-        template.columns[key] = Column(plugin, template.pod, plugin.score, prepare)
+        ask = plugin.score if isinstance(plugin, ScorePlugin) else _zeros
+        template.columns[key] = Column(plugin, template.pod, ask, prepare)
     return template.columns[key]
 
 
-def _passes(_state: Any, snapshot: Snapshot, rows: Rows) -> npt.NDArray[np.int64]:
+def _zeros(_state: Any, snapshot: Snapshot, rows: Rows) -> npt.NDArray[np.int64]:
     return np.zeros(snapshot.nodes.live[rows].size, np.int64)
 
 

@@ -19,8 +19,17 @@ def pick(rows: npt.NDArray[np.intp], tie_break: npt.NDArray[np.uint64], uid: str
     """One of ``rows``; ``tie_break`` holds the hash of each row's node name (uint64[capacity])."""
     if rows.size == 1:
         return int(rows[0])
+    return int(rows[_mixed(rows, tie_break, uid, seed).argmin()])
+
+
+def in_order(rows: npt.NDArray[np.intp], tie_break: npt.NDArray[np.uint64], uid: str, seed: int) -> npt.NDArray[np.intp]:
+    """All of ``rows``, the one that ``pick`` would take first."""
+    return rows[_mixed(rows, tie_break, uid, seed).argsort(kind="stable")]
+
+
+def _mixed(rows: npt.NDArray[np.intp], tie_break: npt.NDArray[np.uint64], uid: str, seed: int) -> npt.NDArray[np.uint64]:
     digest = hashlib.blake2b(uid.encode(), digest_size=8, key=seed.to_bytes(8, "little")).digest()
-    mixed = (tie_break[rows] ^ np.uint64(int.from_bytes(digest, "little"))) * _ODD
+    mixed: npt.NDArray[np.uint64] = (tie_break[rows] ^ np.uint64(int.from_bytes(digest, "little"))) * _ODD
     mixed ^= mixed >> _SHIFT
     mixed *= _ODD
-    return int(rows[mixed.argmin()])
+    return mixed

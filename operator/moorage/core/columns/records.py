@@ -1,0 +1,26 @@
+"""Records: a pod on a node, or nominated to one, as the cache keeps it."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+
+from moorage.core.columns.requests import Requests
+from moorage.core.objects import PartialObject, Pod
+
+
+class State(enum.Enum):
+    """Whether the API server has shown the pod on its node."""
+
+    ASSUMED = "assumed"
+    OBSERVED = "observed"
+
+
+@dataclasses.dataclass(slots=True)
+class Record:
+    """A pod on a node: the object, where it is, what it takes there and how we know."""
+
+    pod: Pod | PartialObject
+    node: str
+    requests: Requests
+    state: State

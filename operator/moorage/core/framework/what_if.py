@@ -1,0 +1,132 @@
+"""What if: would these nodes take the pod, with some pods gone from them or others there?
+
+Preemption asks it, and so does every decision about nodes that pods are nominated to. Pods are tried on their own rows only; a
+plugin whose state spans nodes is told of each and answers with its state adjusted (``AdjustingPlugin``). Many rows are asked side
+by side, each as if it alone had changed. Everything is as it was when the ``with`` block ends; nothing must catch up inside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.records import Record
+from moorage.core.columns.requests import pod_requests
+from moorage.core.columns.snapshot import Snapshot, Trial
+from moorage.core.framework.columns import Column
+from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin, Refusal
+from moorage.core.objects import Pod, priority
+
+IntRows = npt.NDArray[np.intp]
+States = dict[int, Any]
+"""The state of an adjusting plugin, for each row where it differs from the template's."""
+
+
+class WhatIf:
+    """See the module's docstring. ``filters`` are a blueprint's filter columns, prepared; ``pod`` is the one to be placed.
+
+    ``guests`` has, by row, the pods nominated there that this pod must leave room for: other ones, of its priority or a higher one.
+    """
+
+    def __init__(self, pod: Pod, filters: Mapping[str, Column], snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._filters: list[tuple[int, FilterPlugin, Any]] = [
+            (i, column.plugin, column.prepared.state)  # type: ignore[misc]  # filter columns have filter plugins
+            for i, column in enumerate(filters.values())
+            if column.takes_part
+        ]
+        self._adjusted: dict[int, States] = {i: {} for i, plugin, _ in self._filters if isinstance(plugin, AdjustingPlugin)}
+        self._stack = contextlib.ExitStack()
+        self._trial: Trial
+        self.guests = _guests(pod, snapshot)
+
+    def __enter__(self) -> Self:
+        self._trial = self._stack.enter_context(self._snapshot.trial())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        for states in self._adjusted.values():
+            states.clear()
+
+    def remove(self, *records: Record) -> None:
+        """Without these pods."""
+        self._trial.remove(*records)
+        self._adjust(records, -1)
+
+    def put_back(self, *records: Record) -> None:
+        """With these pods there (again)."""
+        self._trial.put_back(*records)
+        self._adjust(records, 1)
+
+    def add(self, pod: Pod, node: str) -> Record:
+        """With this pod there; the record, for ``remove``. Raises QuantityError."""
+        record = self._trial.add(pod, node, pod_requests(pod))
+        self._adjust((record,), 1)
+        return record
+
+    def ask(self, rows: IntRows) -> dict[int, Refusal]:
+        """Who refuses these rows first; a row that is missing in the answer passes.
+
+        Rows with guests must pass with them and without them.
+        """
+        crowded = [row for row in rows.tolist() if row in self.guests] if self.guests else []
+        if not crowded:
+            return self._ask(rows)
+        guests = [record for row in crowded for record in self.guests[row]]
+        self.put_back(*guests)
+        refused = self._ask(np.array(crowded, np.intp))
+        self.remove(*guests)
+        return self._ask(rows) | refused  # what was said first counts
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _ask(self, rows: IntRows) -> dict[int, Refusal]:
+        refused: dict[int, Refusal] = {}
+        for i, plugin, state in self._filters:
+            if not rows.size:
+                break
+            codes, states = self._codes(i, plugin, state, rows)
+            for j in np.flatnonzero(codes).tolist():
+                row = int(rows[j])
+                refused[row] = Refusal(i, plugin, states.get(row, state), int(codes[j]))
+            rows = rows[codes == 0]
+        return refused
+
+    def _codes(self, i: int, plugin: FilterPlugin, state: Any, rows: IntRows) -> tuple[npt.NDArray[np.int64], States]:
+        """The plugin's code for each row: all rows at once, but for those that have a state of their own."""
+        states = {row: own for row, own in self._adjusted.get(i, {}).items() if own is not state}
+        if not states:
+            return plugin.filter(state, self._snapshot, rows), states
+        own = np.array([row in states for row in rows.tolist()], bool)
+        codes = np.zeros(rows.size, np.int64)
+        if not own.all():
+            codes[~own] = plugin.filter(state, self._snapshot, rows[~own])
+        for j in np.flatnonzero(own).tolist():
+            codes[j] = plugin.filter(states[int(rows[j])], self._snapshot, rows[j : j + 1])[0]
+        return codes, states
+
+    def _adjust(self, records: tuple[Record, ...], sign: int) -> None:
+        for i, plugin, state in self._filters:
+            if i in self._adjusted and isinstance(plugin, AdjustingPlugin):
+                states = self._adjusted[i]
+                for record in records:
+                    row = self._snapshot.nodes.row_of.get(record.node)
+                    if row is not None and isinstance(record.pod, Pod):
+                        states[row] = plugin.adjust(states.get(row, state), record.pod, row, sign, self._snapshot)
+
+
+def _guests(pod: Pod, snapshot: Snapshot) -> dict[int, list[Record]]:
+    nominations, mine, uid = snapshot.nominations, priority(pod), pod.metadata.uid
+    found = {}
+    for node in nominations.nodes:
+        row = snapshot.nodes.row_of.get(node)
+        if row is not None:
+            guests = [r for r in nominations.on(node) if isinstance(r.pod, Pod) and priority(r.pod) >= mine and r.pod.metadata.uid != uid]
+            if guests:
+                found[row] = guests
+    return found
