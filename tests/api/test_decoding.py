@@ -10,7 +10,7 @@ from annotated_types import Interval, Len
 from pydantic import BaseModel, ConfigDict, Field
 
 from moorage.api.decoding import DecodeError, Decoder, laid_over, shown
-from moorage.core.framework.arguments import ARGUMENTS, Violation
+from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Args:
 
     def validate(self) -> list[Violation]:
         """A rule between fields."""
-        return [Violation("few[0]", {"long": "x" * 5000}, "must not be bad")] if self.few[0] == "bad" else []
+        return [Violation("few[0]", {"long": "x" * 5000}, "must not be bad", Problem.DUPLICATE)] if self.few[0] == "bad" else []
 
 
 class Model(BaseModel):
@@ -92,6 +92,29 @@ def test_faults_have_path_value_and_text(case: str) -> None:
     """As users write the fields, with a suggestion where a name is close."""
     kind, document, wanted = CASES[case]
     assert faults(kind, document) == wanted
+
+
+PROBLEMS = {
+    "wrong-name": Problem.MALFORMED,
+    "python-name": Problem.REQUIRED,
+    "wrong-choice": Problem.UNSUPPORTED,
+    "range": Problem.INVALID,
+    "fraction": Problem.MALFORMED,
+    "text-for-number": Problem.MALFORMED,
+    "list-for-object": Problem.MALFORMED,
+    "too-few": Problem.INVALID,
+    "own-rule": Problem.DUPLICATE,
+    "pattern": Problem.INVALID,
+}
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_faults_have_a_kind(case: str) -> None:
+    """Whether the document can't be read, or can but must not be so; the dataclass's own rules say it themselves."""
+    kind, document, _ = CASES[case]
+    with pytest.raises(DecodeError) as caught:
+        Decoder(kind).decode(document)
+    assert caught.value.violations[0].problem is PROBLEMS[case]
 
 
 @pytest.mark.parametrize("document", [{"a": {1, 2}}, {"a": "\ud800"}, {"a": float("nan")}, object()])

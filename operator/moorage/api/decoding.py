@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from moorage.api.structural import structural
-from moorage.core.framework.arguments import Validated, Violation
+from moorage.core.framework.arguments import Problem, Validated, Violation
 from moorage.core.framework.profiles import suggest
 
 T = TypeVar("T")
@@ -33,6 +33,7 @@ _MUST_BE = {
     "dataclass_type": "an object",
 }
 _UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
+_OTHERWISE_INVALID = ("string_pattern_mismatch", "string_too_short", "string_too_long", "too_short", "too_long", "value_error")
 _OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
 
@@ -62,7 +63,7 @@ class Decoder(Generic[T]):
             faults = error.errors(include_url=False)
             raise DecodeError(self._violation(fault) for fault in faults) from error
         if found := _own_violations(value):
-            raise DecodeError(Violation(v.path, shown(v.value), v.message) for v in found)
+            raise DecodeError(violation._replace(value=shown(violation.value)) for violation in found)
         return value
 
     def encode(self, value: T) -> Any:
@@ -77,7 +78,8 @@ class Decoder(Generic[T]):
     def _violation(self, fault: Mapping[str, Any]) -> Violation:
         """pydantic's fault in our words."""
         path, parent, node = self._locate(fault["loc"])
-        return Violation(path, None if fault["type"] == "missing" else shown(fault["input"]), _message(fault, parent, node))
+        value = None if fault["type"] == "missing" else shown(fault["input"])
+        return Violation(path, value, _message(fault, parent, node), _problem(fault["type"]))
 
     def _locate(self, location: tuple[str | int, ...]) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
         """The field path of a pydantic location, the schema of what contains it and its own (empty: it is not in the schema)."""
@@ -132,6 +134,15 @@ def shown(value: object) -> object:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     return "[…]" if isinstance(value, (list, tuple)) else f"{type(value).__name__}(…)"
+
+
+def _problem(kind: str) -> Problem:
+    """What a pydantic fault is to Kubernetes."""
+    if kind == "missing":
+        return Problem.REQUIRED
+    if kind == "literal_error":
+        return Problem.UNSUPPORTED
+    return Problem.INVALID if kind in _OUT_OF_RANGE or kind in _OTHERWISE_INVALID else Problem.MALFORMED
 
 
 def _message(fault: Mapping[str, Any], parent: Mapping[str, Any], node: Mapping[str, Any]) -> str:

@@ -239,7 +239,7 @@ def load_config(file_text: str | None, environ: Mapping[str, str], flags: Mappin
         # With the defaults written out, since what is left out would not be judged beside what is given.
         config = reader.decode(laid_over(reader.encode(OperatorConfiguration()), document))
     except DecodeError as error:
-        found = [ConfigError(*violation, _source(violation.path, sources, document)) for violation in error.violations]
+        found = [ConfigError(v.path, v.value, v.message, _source(v.path, sources, document)) for v in error.violations]
         raise ConfigErrors([*errors, *found]) from error
     if errors:
         raise ConfigErrors(errors)

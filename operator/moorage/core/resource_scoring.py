@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Interval, MinLen
 
 from moorage.core.columns.node_table import NodeTable, Rows
 from moorage.core.columns.requests import CPU, MEMORY, Amounts, is_scalar
@@ -26,12 +25,12 @@ ZERO, ONE, TOP = np.array(0), np.array(1), np.array(MAX_NODE_SCORE)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """A resource to score by; weight 0 counts as 1."""
+    """A resource to score by; weight 0 counts as 1. Any name may stand here; which weights may says who uses it."""
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
-    name: Annotated[str, MinLen(1)]
-    weight: Annotated[int, Interval(ge=0, le=100)] = 1
+    name: str
+    weight: int = 1
 
 
 CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))

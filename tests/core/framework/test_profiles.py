@@ -32,6 +32,15 @@ def resolved(**changes: Any) -> Revision:
             {"score": PluginSet(disabled=("Rank",)), "preScore": PluginSet(disabled=("Rank",))}, Point.SCORE, (), id="disabled-here"
         ),
         pytest.param({"score": PluginSet((PluginRef("Stretch"),), ("*",))}, Point.SCORE, ("Stretch",), id="all-but-mine"),
+        pytest.param(
+            {
+                "multiPoint": enabled("Census"),
+                "score": PluginSet((PluginRef("Rank"),), ("Rank",)),
+            },
+            Point.SCORE,
+            ("Census", "Rank"),
+            id="disabled-and-enabled-goes-last",
+        ),
         pytest.param({"multiPoint": PluginSet((PluginRef("Census"),), ("Rank",))}, Point.SCORE, ("Census",), id="multipoint"),
         pytest.param({"multiPoint": PluginSet((PluginRef("Rank", 9),))}, Point.FILTER, ("Block",), id="replaced-in-place"),
         pytest.param(
@@ -79,6 +88,12 @@ def test_weights(changes: dict[str, object], want: dict[str, int]) -> None:
             {"plugins": {"filter": enabled("Rank")}}, "plugins.filter.enabled[0].name", "does not take part at filter", id="wrong-point"
         ),
         pytest.param({"plugins": {"filter": enabled("Block", "Block")}}, "plugins.filter.enabled[1].name", "enabled twice", id="twice"),
+        pytest.param(
+            {"plugins": {"multiPoint": enabled("Census", "Rank", "Rank")}},
+            "plugins.multiPoint.enabled[2].name",
+            "enabled twice",
+            id="multi",
+        ),
         pytest.param(
             {"plugins": {"preScore": PluginSet(disabled=("Rank",))}}, "plugins.preScore", "enable both or neither", id="half-a-plugin"
         ),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.arguments import Validated, Violation
+from moorage.core.framework.arguments import Problem, Validated, Violation
 from moorage.core.framework.interfaces import PreScorePlugin, ScorePlugin
 from moorage.core.objects import Container, NodeStatus, ResourceList, ResourceRequirements
 from moorage.core.plugins.node_resources_balanced import (
@@ -123,7 +123,8 @@ def test_unreadable_requests_are_a_fault() -> None:
 
 VIOLATIONS = {
     "weight": (ResourceSpec("cpu", 2), [Violation("resources[1].weight", 2, "must be 1")]),
-    "twice": (ResourceSpec("memory"), [Violation("resources[1].name", "memory", "must not be named twice")]),
+    "twice": (ResourceSpec("memory"), [Violation("resources[1].name", "memory", "must not be named twice", Problem.DUPLICATE)]),
+    "negative weight": (ResourceSpec("cpu", -1), [Violation("resources[1].weight", -1, "must be 1")]),
     "default weight": (ResourceSpec("cpu", 0), []),
 }
 

@@ -328,6 +328,13 @@ VIOLATIONS: dict[str, tuple[NodeResourcesFitArgs, list[tuple[str, str]]]] = {
         NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("RequestedToCapacityRatio", None, RequestedToCapacityRatio())),
         [(f"{RATIO}.shape", "at least one point must be specified")],
     ),
+    "weights": (
+        NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(resources=(ResourceSpec("cpu", 101), ResourceSpec("memory", -1)))),
+        [
+            ("scoringStrategy.resources[0].weight", "resource weight of cpu not in valid range (0, 100]"),
+            ("scoringStrategy.resources[1].weight", "resource weight of memory not in valid range (0, 100]"),
+        ],
+    ),
     "points out of order": (
         NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("RequestedToCapacityRatio", None, shape_of((0, 1), (50, 1), (50, 2)))),
         [(f"{RATIO}.shape[2].utilization", "values must be sorted in increasing order")],
@@ -340,7 +347,7 @@ def test_violations(case: str) -> None:
     """With their place and kube-scheduler's words."""
     args, want = VIOLATIONS[case]
     found = args.validate()
-    assert [path for path, _, _ in found] == [path for path, _ in want]
+    assert [violation.path for violation in found] == [path for path, _ in want]
     assert all(violation.message.startswith(text) for violation, (_, text) in zip(found, want, strict=True))
 
 

@@ -6,6 +6,7 @@ Types and bounds stand in the annotations; the reader enforces them. Rules that 
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -19,12 +20,25 @@ def camel(name: str) -> str:
 ARGUMENTS: Mapping[str, Any] = {"alias_generator": camel, "extra": "forbid"}
 
 
+class Problem(enum.Enum):
+    """What kind of fault a field has. Values are Kubernetes' own names of them."""
+
+    INVALID = "FieldValueInvalid"
+    REQUIRED = "FieldValueRequired"
+    DUPLICATE = "FieldValueDuplicate"
+    UNSUPPORTED = "FieldValueNotSupported"
+    FORBIDDEN = "FieldValueForbidden"
+    MALFORMED = "FieldValueTypeInvalid"
+    """Not what the field can hold, or no field at all: the document can't even be read."""
+
+
 class Violation(NamedTuple):
     """A rule that arguments break: where (``shape[1].score``, relative to the arguments), with what value, and what is wrong."""
 
     path: str
     value: object
     message: str
+    problem: Problem = Problem.INVALID
 
     def under(self, path: str) -> Violation:
         """The same, as seen from the field ``path`` that these arguments stand in."""

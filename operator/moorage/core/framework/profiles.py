@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from moorage.core.framework.interfaces import DistinguishingPlugin, Plugin, Point, ReadingPlugin
@@ -112,10 +112,10 @@ def resolve(spec: ProfileSpec, registry: Registry, presets: Mapping[str, Preset]
     preset = presets.get(spec.preset)
     if preset is None:
         raise ProfileErrors([FieldError("preset", spec.preset, f"unknown preset{suggest(spec.preset, presets)}")])
-    errors = list(_unknown_names(spec, registry))
+    errors = list(_bad_names(spec, registry))
     if errors:
         raise ProfileErrors(errors)
-    multi = _merge(preset.plugins, spec.plugins.get(MULTI_POINT, PluginSet()))
+    multi = merged(preset.plugins, spec.plugins.get(MULTI_POINT, PluginSet()))
     points = {}
     for point in Point:
         chosen, faults = _expand(point, multi, _point_set(spec, preset, point), registry)
@@ -137,6 +137,30 @@ def resolve(spec: ProfileSpec, registry: Registry, presets: Mapping[str, Preset]
     )
 
 
+def merged(defaults: Iterable[tuple[str, int]], user: PluginSet) -> list[PluginRef]:
+    """The default multiPoint list with the user's laid over it: replaced in place, the rest appended in order."""
+    places = {ref.name: i for i, ref in enumerate(user.enabled)}
+    kept: list[PluginRef] = []
+    used: set[int] = set()
+    if "*" not in user.disabled:
+        for name, weight in defaults:
+            if name not in user.disabled:
+                kept.append(user.enabled[places[name]] if name in places else PluginRef(name, weight))
+                used.add(places.get(name, -1))
+    return kept + [ref for i, ref in enumerate(user.enabled) if i not in used]
+
+
+def in_order(here: Sequence[str], everywhere: Iterable[str], disabled: Collection[str]) -> tuple[str, ...]:
+    """The plugins of one extension point: ``here`` those that are enabled at it, ``everywhere`` those of multiPoint that have it.
+
+    First what stands in both, as ``here`` has it; then the others of multiPoint; then the others of ``here``. One that is also
+    disabled here counts as named here only.
+    """
+    expanded = [] if "*" in disabled else [name for name in everywhere if name not in disabled]
+    overrides = [name for name in here if name in expanded]
+    return (*overrides, *(name for name in expanded if name not in here), *(name for name in here if name not in expanded))
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """``; did you mean "X"?`` for a name close to a known one, else nothing."""
     close = difflib.get_close_matches(name, list(known), n=1)
@@ -146,14 +170,16 @@ def suggest(name: str, known: Iterable[str]) -> str:
 # ---- the steps of resolve ---------------------------------------------------------------------------------------------------
 
 
-def _unknown_names(spec: ProfileSpec, registry: Registry) -> Iterator[FieldError]:
-    """Names that no plugin has. Unlike kube-scheduler, disabling an unknown name is a fault too: it is a misspelling."""
+def _bad_names(spec: ProfileSpec, registry: Registry) -> Iterator[FieldError]:
+    """Names that no plugin has or that come twice. Unlike kube-scheduler, disabling an unknown name is a fault too: a misspelling."""
     for place, plugin_set in spec.plugins.items():
         for i, ref in enumerate(plugin_set.enabled):
             if ref.name not in registry:
                 yield _unknown(f"plugins.{place}.enabled[{i}].name", ref.name, registry)
             elif not 0 <= ref.weight <= MAX_WEIGHT:
                 yield FieldError(f"plugins.{place}.enabled[{i}].weight", ref.weight, f"must be between 0 and {MAX_WEIGHT}")
+            elif any(ref.name == other.name for other in plugin_set.enabled[:i]):
+                yield FieldError(f"plugins.{place}.enabled[{i}].name", ref.name, "is enabled twice here")
         for i, name in enumerate(plugin_set.disabled):
             if name != "*" and name not in registry:
                 yield _unknown(f"plugins.{place}.disabled[{i}].name", name, registry)
@@ -166,45 +192,23 @@ def _unknown(path: str, name: str, registry: Registry) -> FieldError:
     return FieldError(path, name, f"no plugin has this name{suggest(name, registry)}", "UnknownPlugin")
 
 
-def _merge(defaults: tuple[tuple[str, int], ...], user: PluginSet) -> list[PluginRef]:
-    """The preset's multiPoint list with the user's laid over it: replaced in place, the rest appended in order."""
-    mine = {ref.name: ref for ref in user.enabled}
-    merged = []
-    if "*" not in user.disabled:
-        for name, weight in defaults:
-            if name not in user.disabled:
-                merged.append(mine.pop(name) if name in mine else PluginRef(name, weight))
-    return merged + [ref for ref in user.enabled if ref.name in mine]
-
-
 def _point_set(spec: ProfileSpec, preset: Preset, point: Point) -> PluginSet:
     user = spec.plugins.get(point.value, PluginSet())
     return PluginSet(user.enabled, user.disabled + preset.without.get(point, ()))
 
 
 def _expand(point: Point, multi: list[PluginRef], user: PluginSet, registry: Registry) -> tuple[tuple[str, ...], list[FieldError]]:
-    """The plugins of one extension point in order: overrides of multiPoint, then multiPoint's own, then what is only named here."""
+    """The plugins of one extension point in order, and those that have no business there."""
     faults = []
-    explicit: list[str] = []
+    here: list[str] = []
     for i, ref in enumerate(user.enabled):
-        path = f"plugins.{point.value}.enabled[{i}].name"
-        if point not in registry[ref.name].points:
-            faults.append(FieldError(path, ref.name, f"this plugin does not take part at {point.value}"))
-        elif ref.name in explicit:
-            faults.append(FieldError(path, ref.name, "is enabled twice here"))
+        if point in registry[ref.name].points:
+            here.append(ref.name)
         else:
-            explicit.append(ref.name)
-    expanded: list[str] = []
-    if "*" not in user.disabled:
-        for i, ref in enumerate(multi):
-            if ref.name in expanded:
-                faults.append(FieldError(f"plugins.multiPoint.enabled[{i}].name", ref.name, "is enabled twice here"))
-            elif point in registry[ref.name].points and (ref.name in explicit or ref.name not in user.disabled):
-                expanded.append(ref.name)
-    overrides = [name for name in explicit if name in expanded]
-    only_multi = [name for name in expanded if name not in explicit]
-    only_here = [name for name in explicit if name not in expanded]
-    return tuple(overrides + only_multi + only_here), faults
+            path = f"plugins.{point.value}.enabled[{i}].name"
+            faults.append(FieldError(path, ref.name, f"this plugin does not take part at {point.value}"))
+    everywhere = [ref.name for ref in multi if point in registry[ref.name].points]
+    return in_order(here, everywhere, user.disabled), faults
 
 
 def _weights(spec: ProfileSpec, multi: list[PluginRef], scoring: tuple[str, ...]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from moorage.core.cluster_events import Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.requests import OCCUPIED, pod_amounts
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.arguments import ARGUMENTS, Violation
+from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Prepared, Scores
 from moorage.core.objects import Pod
 from moorage.core.quantities import QuantityError
@@ -48,7 +48,7 @@ class NodeResourcesBalancedAllocationArgs:
         names: set[str] = set()
         for i, spec in enumerate(self.resources or ()):
             if spec.name in names:
-                found.append(Violation(f"resources[{i}].name", spec.name, "must not be named twice"))
+                found.append(Violation(f"resources[{i}].name", spec.name, "must not be named twice", Problem.DUPLICATE))
             names.add(spec.name)
             if spec.weight not in (0, 1):
                 found.append(Violation(f"resources[{i}].weight", spec.weight, "must be 1"))

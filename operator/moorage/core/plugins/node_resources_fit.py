@@ -17,7 +17,7 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.requests import OCCUPIED, PODS, RANKED, SPECIFIED, allocatable_amounts, is_extended, pod_amounts
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.arguments import ARGUMENTS, Violation
+from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
 from moorage.core.objects import Node, Pod
 from moorage.core.qualified_names import problems
@@ -26,6 +26,7 @@ from moorage.core.resource_scoring import CPU_AND_MEMORY, ONE, TOP, ZERO, Column
 from moorage.core.verdicts import SUCCESS, Code, Reason, failed
 
 NAME = "NodeResourcesFit"
+MAX_RESOURCE_WEIGHT = 100
 TOO_MANY_PODS = Reason("TooManyPods", "Too many pods", Code.UNSCHEDULABLE)
 INSUFFICIENT = Reason("InsufficientResource", "Insufficient {}", Code.UNSCHEDULABLE)
 TOO_SMALL = Reason("NodeTooSmall", "Insufficient {}", Code.UNRESOLVABLE)
@@ -57,7 +58,7 @@ class RequestedToCapacityRatio:
         """At least one point, from left to right."""
         shape = self.shape or ()
         if not shape:
-            return [Violation("shape", None, "at least one point must be specified")]
+            return [Violation("shape", None, "at least one point must be specified", Problem.REQUIRED)]
         for i, (left, right) in enumerate(itertools.pairwise(shape), start=1):
             if left.utilization >= right.utilization:
                 return [Violation(f"shape[{i}].utilization", right.utilization, "values must be sorted in increasing order")]
@@ -75,13 +76,20 @@ class ScoringStrategy:
     requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
 
     def validate(self) -> list[Violation]:
-        """A shape for the type that has one, and only for it."""
+        """Weights that can be weighed, and a shape for the type that has one, and only for it."""
+        found = [
+            Violation(f"resources[{i}].weight", spec.weight, f"resource weight of {spec.name} not in valid range (0, 100]")
+            for i, spec in enumerate(self.resources or ())
+            if not 0 <= spec.weight <= MAX_RESOURCE_WEIGHT
+        ]
         path, ratio = "requestedToCapacityRatio", self.requested_to_capacity_ratio
-        if self.type != "RequestedToCapacityRatio":
-            return [Violation(path, ratio, "must be nil when type is not RequestedToCapacityRatio")] if ratio is not None else []
-        if ratio is None:
-            return [Violation(path, None, "must be specified when type is RequestedToCapacityRatio")]
-        return [violation.under(path) for violation in ratio.validate()]
+        if self.type == "RequestedToCapacityRatio":
+            if ratio is None:
+                return [*found, Violation(path, None, "must be specified when type is RequestedToCapacityRatio", Problem.REQUIRED)]
+            return found + [violation.under(path) for violation in ratio.validate()]
+        if ratio is not None:
+            found.append(Violation(path, ratio, "must be nil when type is not RequestedToCapacityRatio", Problem.FORBIDDEN))
+        return found
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
