@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 
 import pytest
 
 from moorage.core.columns.cache import Cache, CacheError, State
 from moorage.core.columns.requests import CPU, PODS, pod_requests, unreadable_requests
-from moorage.core.columns.snapshot import Snapshot
 from moorage.core.objects import PartialObject
 from tests.builders import make_node, make_pod
 
@@ -113,19 +111,3 @@ def test_arrays_cannot_be_written_from_outside() -> None:
         cache.put_node(make_node(f"n{i}"))
     with pytest.raises(ValueError, match="read-only"):
         cache.nodes.requested[CPU, 0] = 1
-
-
-@pytest.mark.parametrize("state", [State.ASSUMED, State.OBSERVED])
-def test_a_trial_leaves_no_trace(state: State) -> None:
-    """Whatever a trial removes and adds is as before after it, also when it ends with an error."""
-    cache = cache_with(state)
-    other = make_pod("b", cpu="1")
-    with contextlib.suppress(RuntimeError), Snapshot(cache).trial() as trial:
-        trial.remove(cache.record("uid-a") or pytest.fail("it is there"))
-        trial.add(other, "n1", pod_requests(other))
-        assert used(cache) == (1000, 1)
-        raise RuntimeError
-    assert used(cache) == (500, 1)
-    record = cache.record("uid-a")
-    assert record is not None
-    assert record.state is state

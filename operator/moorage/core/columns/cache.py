@@ -18,7 +18,7 @@ that is not there (yet): they are kept and charged when it appears. One writer, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from moorage.core.columns.matches import AnyPod, Matches
 from moorage.core.columns.node_table import NodeTable
@@ -122,33 +122,6 @@ class Cache:
         if record is not None:
             self._drop(record)
         return record is not None
-
-    # ---- what if -----------------------------------------------------------------------------------------------------------
-
-    def borrow(self, node: str) -> dict[str, Record]:
-        """Make the pods on a node changeable by ``move``, for a moment; ``give_back`` must follow with what this returns."""
-        pods = self._on_node.get(node, {})
-        self._on_node[node] = dict(pods)
-        return pods
-
-    def give_back(self, node: str, pods: dict[str, Record]) -> None:
-        """The pods on the node are the ones they were."""
-        self._on_node[node] = pods
-        if not pods:
-            del self._on_node[node]
-
-    def move(self, records: Iterable[Record], sign: int) -> None:
-        """Put pods on the rows of their (borrowed) nodes, or take them off (-1), as whoever looks at these rows alone sees them.
-
-        No log notes it: it must be taken back before anybody catches up.
-        """
-        moved = [record for record in records if record.node in self.nodes.row_of]
-        for record in moved:
-            if sign > 0:
-                self._on_node[record.node][record.pod.metadata.uid] = record
-            else:
-                del self._on_node[record.node][record.pod.metadata.uid]
-        self.nodes.charge_unnoticed([self.nodes.row_of[record.node] for record in moved], [record.requests for record in moved], sign)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ Labels, host ports and images have tables of their own (``labels``, ``ports``, `
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -134,19 +134,20 @@ class NodeTable:
             self.ports.charge(row, requests.ports, sign)
             self.logs[Aspect.PORTS].add(row)
 
-    def charge_unnoticed(self, rows: Sequence[int], requests: Sequence[Requests], sign: int) -> None:
-        """As ``charge`` for many pods, but no log notes it: whoever calls this takes it back before anybody catches up."""
-        where = np.asarray(rows, np.intp)
-        np.add.at(self._requested[CPU], where, [sign * one.cpu for one in requests])
-        np.add.at(self._requested[MEMORY], where, [sign * one.memory for one in requests])
-        np.add.at(self._requested[PODS], where, sign)
-        np.add.at(self._nonzero[0], where, [sign * one.nonzero_cpu for one in requests])
-        np.add.at(self._nonzero[1], where, [sign * one.nonzero_memory for one in requests])
-        for row, one in zip(rows, requests, strict=True):
-            for resource, amount in one.others:
-                self._requested[self._index(resource), row] += sign * amount
-            if one.ports:
-                self.ports.charge(row, one.ports, sign)
+    def try_out(self, rows: npt.NDArray[np.intp], amounts: npt.NDArray[np.int64], nonzero: npt.NDArray[np.int64]) -> None:
+        """Add to what is requested: int64[resources, n] and int64[2, n] for n pods on these rows (repeated for several on one).
+
+        No log notes it: it must be taken back, by ``reset``, before anybody catches up.
+        """
+        for target, source in ((self._requested, amounts), (self._nonzero, nonzero)):
+            for into, each in zip(target, source, strict=False):
+                if each.any():
+                    np.add.at(into, rows, each)
+
+    def reset(self, requested: npt.NDArray[np.int64], nonzero: npt.NDArray[np.int64]) -> None:
+        """What is requested is what it was: copies of ``requested`` and ``nonzero`` made before."""
+        self._requested[: len(requested)] = requested
+        self._nonzero[:] = nonzero
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 

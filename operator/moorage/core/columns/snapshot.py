@@ -7,56 +7,71 @@ an await must copy what it needs. ``trial`` lets a decision be tried on the real
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from moorage.core.columns.cache import Cache, Record, State
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.cache import Cache, Record
+from moorage.core.columns.herds import Herd
 from moorage.core.columns.matches import Matches
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.nominations import Nominations
+from moorage.core.columns.ports import HostPort
 from moorage.core.columns.priorities import PriorityTable
-from moorage.core.columns.requests import Requests
 from moorage.core.columns.store import Objects
-from moorage.core.objects import Pod
 
 
 class Trial:
     """Pods taken off rows, or put on them, until the trial ends. What is counted over many nodes keeps its counts."""
 
-    def __init__(self, cache: Cache) -> None:
-        self._cache = cache
-        self._borrowed: dict[str, dict[str, Record]] = {}
-        self._gone: dict[str, Record] = {}
-        self._new: dict[str, Record] = {}
+    def __init__(self, nodes: NodeTable) -> None:
+        self._nodes = nodes
+        self._before = nodes.requested.copy(), nodes.nonzero.copy()
+        self._ports: list[tuple[int, tuple[HostPort, ...], int]] = []
+        self._gone: set[str] = set()
+        self._new: dict[str, dict[str, Record]] = {}
 
-    def remove(self, *records: Record) -> None:
-        """Try what would be without these pods."""
-        self._move(records, -1, self._new, self._gone)
+    def remove(self, herd: Herd, which: npt.NDArray[np.intp]) -> None:
+        """Try what would be without these pods of the herd (by place)."""
+        self._charge(herd, which, -1)
+        for i in which.tolist():
+            record = herd.records[i]
+            uid = record.pod.metadata.uid
+            if self._new and self._new.get(record.node, {}).pop(uid, None) is not None:
+                continue
+            self._gone.add(uid)
 
-    def put_back(self, *records: Record) -> None:
-        """Try what would be with these pods there (again)."""
-        self._move(records, 1, self._gone, self._new)
+    def put_back(self, herd: Herd, which: npt.NDArray[np.intp]) -> None:
+        """Try what would be with them there (again)."""
+        self._charge(herd, which, 1)
+        for i in which.tolist():
+            record = herd.records[i]
+            uid = record.pod.metadata.uid
+            if uid in self._gone:
+                self._gone.discard(uid)
+            else:
+                self._new.setdefault(record.node, {})[uid] = record
 
-    def add(self, pod: Pod, node: str, requests: Requests) -> Record:
-        """Try what would be with this pod on ``node``; the record, for ``remove``."""
-        record = Record(pod, node, requests, State.ASSUMED)
-        self.put_back(record)
-        return record
+    def seen(self, node: str, pods: Iterator[Record]) -> Iterator[Record]:
+        """The pods on a node as the trial has them."""
+        yield from (record for record in pods if record.pod.metadata.uid not in self._gone)
+        yield from self._new.get(node, {}).values()
 
     def undo(self) -> None:
         """Take all of it back."""
-        self._cache.move(self._new.values(), -1)
-        self._cache.move(self._gone.values(), 1)
-        for node, pods in self._borrowed.items():
-            self._cache.give_back(node, pods)  # in the order in which they came
+        self._nodes.reset(*self._before)
+        for row, ports, sign in reversed(self._ports):
+            self._nodes.ports.charge(row, ports, -sign)
 
-    def _move(self, records: Sequence[Record], sign: int, off: dict[str, Record], onto: dict[str, Record]) -> None:
-        for record in records:
-            if record.node not in self._borrowed:
-                self._borrowed[record.node] = self._cache.borrow(record.node)
-        self._cache.move(records, sign)
-        for record in records:
-            if off.pop(record.pod.metadata.uid, None) is None:
-                onto[record.pod.metadata.uid] = record
+    def _charge(self, herd: Herd, which: npt.NDArray[np.intp], sign: int) -> None:
+        self._nodes.try_out(herd.rows[which], sign * herd.amounts[:, which], sign * herd.nonzero[:, which])
+        if herd.ports:
+            for i in which.tolist():
+                if i in herd.ports:
+                    row = int(herd.rows[i])
+                    self._nodes.ports.charge(row, herd.ports[i], sign)
+                    self._ports.append((row, herd.ports[i], sign))
 
 
 class Snapshot:
@@ -64,6 +79,7 @@ class Snapshot:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
+        self._trial: Trial | None = None
 
     @property
     def nodes(self) -> NodeTable:
@@ -92,13 +108,17 @@ class Snapshot:
 
     def pods_on(self, node: str) -> Iterator[Record]:
         """The pods on a node, assumed ones included."""
-        return self._cache.pods_on(node)
+        pods = self._cache.pods_on(node)
+        return pods if self._trial is None else self._trial.seen(node, pods)
 
     @contextlib.contextmanager
     def trial(self) -> Iterator[Trial]:
-        """Changes made through the yielded trial are undone at the end, whatever happens in between."""
-        trial = Trial(self._cache)
+        """Changes made through the yielded trial are undone at the end, whatever happens in between; one at a time."""
+        if self._trial is not None:
+            raise RuntimeError("a trial is going on")
+        self._trial = Trial(self._cache.nodes)
         try:
-            yield trial
+            yield self._trial
         finally:
-            trial.undo()
+            self._trial.undo()
+            self._trial = None

@@ -43,8 +43,8 @@ import numpy.typing as npt
 
 from moorage.core.cluster_events import Wake
 from moorage.core.columns.changes import Versioned
+from moorage.core.columns.herds import Herd
 from moorage.core.columns.node_table import Aspect, Rows
-from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.objects import HasMetadata, Pod
 from moorage.core.verdicts import Status, Why
@@ -183,11 +183,11 @@ class Refusal(NamedTuple):
 class Supposing(Protocol):
     """Asks nodes as they would be with other pods on them; what was tried is undone when its ``with`` block ends."""
 
-    def remove(self, *records: Record) -> None:
-        """Without these pods."""
+    def remove(self, herd: Herd, which: npt.NDArray[np.intp]) -> None:
+        """Without these pods of the herd (by place)."""
 
-    def put_back(self, *records: Record) -> None:
-        """With these pods there (again)."""
+    def put_back(self, herd: Herd, which: npt.NDArray[np.intp]) -> None:
+        """With them there (again)."""
 
     def ask(self, rows: npt.NDArray[np.intp]) -> Mapping[int, Refusal]:
         """Who refuses these rows first; rows that pass are missing. Pods nominated there are heeded."""

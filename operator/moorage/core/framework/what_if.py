@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.herds import Herd
 from moorage.core.columns.records import Record
-from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot, Trial
 from moorage.core.framework.columns import Column
 from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin, Refusal
@@ -53,21 +53,15 @@ class WhatIf:
         for states in self._adjusted.values():
             states.clear()
 
-    def remove(self, *records: Record) -> None:
-        """Without these pods."""
-        self._trial.remove(*records)
-        self._adjust(records, -1)
+    def remove(self, herd: Herd, which: IntRows) -> None:
+        """Without these pods of the herd (by place)."""
+        self._trial.remove(herd, which)
+        self._adjust(herd, which, -1)
 
-    def put_back(self, *records: Record) -> None:
-        """With these pods there (again)."""
-        self._trial.put_back(*records)
-        self._adjust(records, 1)
-
-    def add(self, pod: Pod, node: str) -> Record:
-        """With this pod there; the record, for ``remove``. Raises QuantityError."""
-        record = self._trial.add(pod, node, pod_requests(pod))
-        self._adjust((record,), 1)
-        return record
+    def put_back(self, herd: Herd, which: IntRows) -> None:
+        """With them there (again)."""
+        self._trial.put_back(herd, which)
+        self._adjust(herd, which, 1)
 
     def ask(self, rows: IntRows) -> dict[int, Refusal]:
         """Who refuses these rows first; a row that is missing in the answer passes.
@@ -77,10 +71,11 @@ class WhatIf:
         crowded = [row for row in rows.tolist() if row in self.guests] if self.guests else []
         if not crowded:
             return self._ask(rows)
-        guests = [record for row in crowded for record in self.guests[row]]
-        self.put_back(*guests)
+        guests = Herd([record for row in crowded for record in self.guests[row]], self._snapshot.nodes)
+        everyone = np.arange(len(guests.records))
+        self.put_back(guests, everyone)
         refused = self._ask(np.array(crowded, np.intp))
-        self.remove(*guests)
+        self.remove(guests, everyone)
         return self._ask(rows) | refused  # what was said first counts
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
@@ -110,14 +105,14 @@ class WhatIf:
             codes[j] = plugin.filter(states[int(rows[j])], self._snapshot, rows[j : j + 1])[0]
         return codes, states
 
-    def _adjust(self, records: tuple[Record, ...], sign: int) -> None:
+    def _adjust(self, herd: Herd, which: IntRows, sign: int) -> None:
         for i, plugin, state in self._filters:
             if i in self._adjusted and isinstance(plugin, AdjustingPlugin):
                 states = self._adjusted[i]
-                for record in records:
-                    row = self._snapshot.nodes.row_of.get(record.node)
-                    if row is not None and isinstance(record.pod, Pod):
-                        states[row] = plugin.adjust(states.get(row, state), record.pod, row, sign, self._snapshot)
+                for j, row in zip(which.tolist(), herd.rows[which].tolist(), strict=True):
+                    pod = herd.records[j].pod
+                    if isinstance(pod, Pod):
+                        states[row] = plugin.adjust(states.get(row, state), pod, row, sign, self._snapshot)
 
 
 def _guests(pod: Pod, snapshot: Snapshot) -> dict[int, list[Record]]:

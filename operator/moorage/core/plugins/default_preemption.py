@@ -9,9 +9,8 @@ function of (seed, pod, node) decides here. Source: kube-scheduler DefaultPreemp
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from annotated_types import Ge, Interval
 
 from moorage.core.cluster_events import Action, Resource, Wake
+from moorage.core.columns.herds import Herd
 from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.arguments import ARGUMENTS, Violation
@@ -28,6 +28,8 @@ from moorage.core.label_selectors import Selector, SelectorError, compile_select
 from moorage.core.objects import HasMetadata, Pod, priority
 from moorage.core.verdicts import SUCCESS, Code, Reason, Status, fit_error, texts
 from moorage.core.workload_objects import PodDisruptionBudget
+
+IntRows = npt.NDArray[np.intp]
 
 NAME = "DefaultPreemption"
 NEVER = Reason("PreemptionPolicyNever", "preemption: not eligible due to preemptionPolicy=Never.", Code.UNSCHEDULABLE)
@@ -94,19 +96,21 @@ class DefaultPreemption:
         if ineligible := _ineligible(pod, attempt):
             return PostFilterResult(Status(ineligible.code, (ineligible.text,)))
         helpful = np.flatnonzero(attempt.refusals == _UNSCHEDULABLE)
-        rows = in_order(helpful, nodes.tie_break, pod.metadata.uid, attempt.seed)
-        candidates, refused = self._search(pod, attempt, rows)
+        occupied = helpful[attempt.snapshot.priorities.below(priority(pod), nodes.rows)[helpful]]
+        candidates, refused = self._search(pod, attempt, in_order(occupied, nodes.tie_break, pod.metadata.uid, attempt.seed))
         if candidates:
             best = choose(candidates)
             return PostFilterResult(SUCCESS, nodes.names[best.row], best.victims)
-        refused[NOT_TRIED] = len(nodes) - rows.size
+        refused[NO_VICTIMS] += helpful.size - occupied.size
+        refused[NOT_TRIED] = len(nodes) - helpful.size
         text = fit_error(len(nodes), [(reason, count) for reason, count in refused.items() if count])
         return PostFilterResult(Status(NO_HELP.code, (NO_HELP.text.replace("{}", text),)), "")
 
-    def _search(self, pod: Pod, attempt: Attempt, rows: npt.NDArray[np.intp]) -> tuple[list[Candidate], Counter[str]]:
+    def _search(self, pod: Pod, attempt: Attempt, rows: IntRows) -> tuple[list[Candidate], Counter[str]]:
         """Candidates among these rows, in this order, until there are enough and one violates no budget; and the others' reasons."""
         percentage, absolute = self.args.min_candidate_nodes_percentage, self.args.min_candidate_nodes_absolute
-        enough = min(rows.size, max(rows.size * percentage // 100, absolute))
+        helpful = int(np.count_nonzero(attempt.refusals == _UNSCHEDULABLE))
+        enough = min(helpful, max(helpful * percentage // 100, absolute))
         harmless: list[Candidate] = []
         violating: list[Candidate] = []
         refused: Counter[str] = Counter()
@@ -169,61 +173,71 @@ def _preempted(record: Record) -> bool:
 # ---- the dry run -----------------------------------------------------------------------------------------------------------
 
 
-class _Lane:
-    """One row's dry run: pods to put back, in turn, each with whether a budget protects it; and who had to stay away."""
-
-    __slots__ = ("queue", "row", "victims", "violations")
-
-    def __init__(self, row: int, queue: list[tuple[Record, bool]]) -> None:
-        self.row = row
-        self.queue = queue
-        self.victims: list[Record] = []
-        self.violations = 0
-
-
-def dry_run(pod: Pod, attempt: Attempt, rows: npt.NDArray[np.intp]) -> tuple[list[Candidate], Counter[str]]:
+def dry_run(pod: Pod, attempt: Attempt, rows: IntRows) -> tuple[list[Candidate], Counter[str]]:
     """Which of these rows would take the pod without whom; of the other rows how many have which reason."""
     snapshot = attempt.snapshot
-    below = snapshot.priorities.below(priority(pod), snapshot.nodes.rows)[rows]
-    refused: Counter[str] = Counter({NO_VICTIMS: int(rows.size - np.count_nonzero(below))})
-    rows = rows[below]
+    refused: Counter[str] = Counter()
     lower = {row: sorted(_lower(pod, snapshot, snapshot.nodes.names[row]), key=_importance) for row in rows.tolist()}
+    herd = Herd([record for records in lower.values() for record in records], snapshot.nodes)
+    ends = np.cumsum([len(records) for records in lower.values()], dtype=np.intp)
+    lanes = _Lanes(herd, rows, np.concatenate([[0], ends[:-1]]), ends, *_in_turn(herd, _budgets(snapshot)))
     with attempt.what_if() as what_if:
-        what_if.remove(*itertools.chain.from_iterable(lower.values()))
+        what_if.remove(herd, lanes.queue)
         hopeless = what_if.ask(rows)
         for refusal in hopeless.values():
             refused.update(texts(refusal.why))
-        protects = _protection(snapshot)
-        lanes = [_Lane(row, _in_turn(lower[row], protects)) for row in rows.tolist() if row not in hopeless]
-        for turn in range(max((len(lane.queue) for lane in lanes), default=0)):
-            _reprieve(what_if, [lane for lane in lanes if turn < len(lane.queue)], turn)
-    candidates = [Candidate(lane.row, _pods(sorted(lane.victims, key=_importance)), lane.violations) for lane in lanes if lane.victims]
-    refused[NO_VICTIMS] += len(lanes) - len(candidates)
-    return candidates, refused
+        fitting = np.flatnonzero([row not in hopeless for row in rows.tolist()])
+        victims = _reprieve(what_if, lanes, fitting)
+    candidates = [lanes.candidate(i, victims) for i in fitting.tolist()]
+    refused[NO_VICTIMS] += sum(not candidate.victims for candidate in candidates)
+    return [candidate for candidate in candidates if candidate.victims], refused
 
 
-def _reprieve(what_if: Supposing, lanes: Sequence[_Lane], turn: int) -> None:
-    """Put the next pod of each lane back; where the pod does not fit any more, that one is a victim."""
-    what_if.put_back(*(lane.queue[turn][0] for lane in lanes))
-    refused = what_if.ask(np.array([lane.row for lane in lanes], np.intp))
-    failed = [lane for lane in lanes if lane.row in refused]
-    what_if.remove(*(lane.queue[turn][0] for lane in failed))
-    for lane in failed:
-        record, protected = lane.queue[turn]
-        lane.victims.append(record)
-        lane.violations += protected
+class _Lanes(NamedTuple):
+    """The pods that are tried away from several rows, side by side: those of row i are at places starts[i]..ends[i] of the herd."""
+
+    herd: Herd
+    rows: IntRows
+    starts: IntRows
+    ends: IntRows
+    queue: IntRows
+    """Places in the order in which they are put back, within each row's range."""
+    protected: npt.NDArray[np.bool_]
+    """Whether a budget protects the pod at this place. bool[herd]."""
+
+    def candidate(self, i: int, victims: npt.NDArray[np.bool_]) -> Candidate:
+        """Row i without its victims (bool[herd])."""
+        places = np.arange(self.starts[i], self.ends[i])[victims[self.starts[i] : self.ends[i]]]
+        records = [self.herd.records[place] for place in places.tolist()]
+        return Candidate(int(self.rows[i]), _pods(records), int(np.count_nonzero(self.protected[places])))
 
 
-def _lower(pod: Pod, snapshot: Snapshot, node: str) -> Iterable[Record]:
+def _reprieve(what_if: Supposing, lanes: _Lanes, fitting: IntRows) -> npt.NDArray[np.bool_]:
+    """Put the pods of these lanes back, one of each at a time; with whom the pod does not fit any more is a victim. bool[herd]."""
+    victims = np.zeros(lanes.queue.size, bool)
+    turn = 0
+    while (trying := fitting[lanes.starts[fitting] + turn < lanes.ends[fitting]]).size:
+        back = lanes.queue[lanes.starts[trying] + turn]
+        what_if.put_back(lanes.herd, back)
+        refused = what_if.ask(lanes.rows[trying])
+        if refused:
+            failed = back[[row in refused for row in lanes.rows[trying].tolist()]]
+            what_if.remove(lanes.herd, failed)
+            victims[failed] = True
+        turn += 1
+    return victims
+
+
+def _lower(pod: Pod, snapshot: Snapshot, node: str) -> list[Record]:
     """The pods on a node that this one may displace."""
     mine = priority(pod)
-    return (record for record in snapshot.pods_on(node) if isinstance(record.pod, Pod) and (record.pod.spec.priority or 0) < mine)
+    return [record for record in snapshot.pods_on(node) if isinstance(record.pod, Pod) and (record.pod.spec.priority or 0) < mine]
 
 
 def _importance(record: Record) -> tuple[int, str, str]:
     """Lower for the more important: by priority, then by how long it runs. The UID only fixes the order of equals."""
-    (pod,) = _pods((record,))
-    return -priority(pod), _start(pod), pod.metadata.uid
+    pod: Pod = record.pod  # type: ignore[assignment]  # only pods that could be read are displaced
+    return -(pod.spec.priority or 0), pod.status.start_time or _NOT_STARTED, pod.metadata.uid
 
 
 def _pods(records: Iterable[Record]) -> tuple[Pod, ...]:
@@ -242,13 +256,18 @@ class _Budget(NamedTuple):
     already: Mapping[str, str]
     """Names of pods that it counts as gone."""
 
+    def counts(self, pod: Pod) -> bool:
+        """Whether it is charged for this pod of its namespace."""
+        return pod.metadata.name not in self.already and self.selector.matches(pod.metadata.labels)
 
-_Protects = Callable[[Pod], list[_Budget]]
+
+_Budgets = Mapping[str, Sequence[_Budget]]
+"""By namespace."""
 
 
-def _protection(snapshot: Snapshot) -> _Protects:
-    """Tells which budgets count a pod. One that selects everything, nothing, or by a wrong selector counts none."""
-    by_namespace: defaultdict[str, list[_Budget]] = defaultdict(list)
+def _budgets(snapshot: Snapshot) -> _Budgets:
+    """The budgets that count anybody. One that selects everything, nothing, or by a wrong selector counts nobody."""
+    found: defaultdict[str, list[_Budget]] = defaultdict(list)
     for name, budget in snapshot.store.objects(PodDisruptionBudget).items():
         try:
             selector = compile_selector(budget.spec.selector)
@@ -256,25 +275,25 @@ def _protection(snapshot: Snapshot) -> _Protects:
             continue
         if selector.conditions:
             disrupted = budget.status.disrupted_pods or {}
-            by_namespace[budget.metadata.namespace].append(_Budget(name, selector, budget.status.disruptions_allowed, disrupted))
-
-    def protects(pod: Pod) -> list[_Budget]:
-        labels, name = pod.metadata.labels, pod.metadata.name
-        mine = by_namespace.get(pod.metadata.namespace)
-        return [one for one in mine if name not in one.already and one.selector.matches(labels)] if mine and labels else []
-
-    return protects
+            found[budget.metadata.namespace].append(_Budget(name, selector, budget.status.disruptions_allowed, disrupted))
+    return found
 
 
-def _in_turn(records: Sequence[Record], protects: _Protects) -> list[tuple[Record, bool]]:
-    """Who is put back in which order: first those whose going would violate a budget, most important first in either group.
+def _in_turn(herd: Herd, budgets: _Budgets) -> tuple[IntRows, npt.NDArray[np.bool_]]:
+    """Places of the herd in the order in which its pods are put back, and whom budgets protect. (intp[herd], bool[herd]).
 
-    All budgets of a pod are charged for it, in the order of importance, whether they have anything left or not.
+    On each row those come first whose going would violate a budget; the most important ones first in either group, as they stand
+    in the herd. All budgets of a pod are charged for it, in the order of importance, whether they have anything left or not.
     """
-    spent: Counter[str] = Counter()
-    marked = []
-    for record, pod in zip(records, _pods(records), strict=True):
-        budgets = protects(pod)
-        spent.update(budget.name for budget in budgets)
-        marked.append((record, any(spent[budget.name] > budget.allowed for budget in budgets)))
-    return sorted(marked, key=lambda pair: not pair[1])
+    places = np.arange(len(herd.records))
+    protected = np.zeros(places.size, bool)
+    if not budgets:
+        return places, protected
+    spent: Counter[tuple[int, str]] = Counter()
+    for i, (pod, row) in enumerate(zip(_pods(herd.records), herd.rows.tolist(), strict=True)):
+        for budget in budgets.get(pod.metadata.namespace, ()) if pod.metadata.labels else ():
+            if budget.counts(pod):
+                spent[row, budget.name] += 1
+                protected[i] |= spent[row, budget.name] > budget.allowed
+    lane = np.concatenate([[0], np.cumsum(herd.rows[1:] != herd.rows[:-1])]) if places.size else places
+    return np.lexsort((places, ~protected, lane)), protected
