@@ -6,7 +6,7 @@ import dataclasses
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
-from annotated_types import Interval, Len
+from annotated_types import Ge, Gt, Interval, Len
 from pydantic import BaseModel, ConfigDict, Field
 
 from moorage.api.decoding import DecodeError, Decoder, laid_over, shown
@@ -35,6 +35,8 @@ class Args:
     few: Annotated[tuple[str, ...], Len(1, 2)] = ("a",)
     share: float = 0.5
     on: bool = False
+    positive: Annotated[int, Gt(0)] = 1
+    natural: Annotated[int, Ge(0)] = 0
 
     def validate(self) -> list[Violation]:
         """A rule between fields."""
@@ -69,6 +71,8 @@ CASES: dict[str, tuple[type[Any], object, list[tuple[str, object, str]]]] = {
     "wrong-type-of-choice": (Args, {"kind": 3}, [("kind", 3, 'supported values: "Least", "Most"')]),
     "below-list": (Args, {"inner": [{"theName": "a"}, {"theName": 4}]}, [("inner[1].theName", 4, "must be a string")]),
     "range": (Args, {"one": {"theName": "a", "weight": 101}}, [("one.weight", 101, "not in valid range [0, 100]")]),
+    "open-range": (Args, {"positive": 0}, [("positive", 0, "not in valid range (0, inf)")]),
+    "half-open-range": (Args, {"natural": -1}, [("natural", -1, "not in valid range [0, inf)")]),
     "text-for-number": (Args, {"one": {"theName": "a", "weight": "1"}}, [("one.weight", "1", "must be an integer")]),
     "fraction": (Args, {"one": {"theName": "a", "weight": 1.5}}, [("one.weight", 1.5, "must be an integer")]),
     "text-for-boolean": (Args, {"on": "true"}, [("on", "true", "must be true or false")]),

@@ -156,14 +156,25 @@ def _message(fault: Mapping[str, Any], parent: Mapping[str, Any], node: Mapping[
     if kind == "literal_error":
         values = [str(value) for value in node.get("enum", ())]
         return f"supported values: {', '.join(map(_quoted, values))}{suggest(str(fault['input']), values)}"
-    if kind in _OUT_OF_RANGE and "minimum" in node and "maximum" in node:
-        return f"not in valid range [{node['minimum']}, {node['maximum']}]"
+    if kind in _OUT_OF_RANGE and (interval := _interval(node)):
+        return f"not in valid range {interval}"
     if kind == "string_pattern_mismatch":
         return f"should match '{context['pattern']}'"
     if kind == "value_error":
         return str(context["error"])
     text = str(fault["msg"]).removeprefix("Input should ").removeprefix("Tuple should ").removeprefix("String should ")
     return f"should {text}" if text != fault["msg"] else text
+
+
+def _interval(node: Mapping[str, Any]) -> str:
+    """The numbers that a field may hold, ``[0, 100]`` or ``(0, inf)``; empty when it has no lower bound."""
+    if "exclusiveMinimum" in node:
+        low = f"({node['exclusiveMinimum']}"
+    elif "minimum" in node:
+        low = f"[{node['minimum']}"
+    else:
+        return ""
+    return f"{low}, {node['maximum']}]" if "maximum" in node else f"{low}, inf)"
 
 
 def _quoted(text: str) -> str:

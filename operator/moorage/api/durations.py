@@ -21,8 +21,17 @@ def parse(text: object) -> float:
     return sum(float(number) * _NANOSECONDS[unit] for number, unit in _TERM.findall(text)) / 10**9
 
 
+def parse_signed(text: object) -> float:
+    """The same where Go would take a negative duration too, and refuse it later with other words or not at all."""
+    if isinstance(text, str) and text.startswith("-"):
+        return -parse(text[1:])
+    return parse(text)
+
+
 def text_of(seconds: float) -> str:
     """The duration as Go prints it: ``1m30s``, ``200ms``, ``0s``."""
+    if seconds < 0:
+        return f"-{text_of(-seconds)}"
     nanoseconds = round(seconds * 10**9)
     for unit in ("ns", "µs", "ms"):
         if 0 < nanoseconds < 1000 * _NANOSECONDS[unit]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moorage.api.decoding import DecodeError, decoder, laid_over, shown
-from moorage.core.framework.arguments import Violation
+from moorage.core.framework.arguments import Problem, Violation
 from moorage.core.framework.registry import PluginSpec
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -25,7 +25,7 @@ def decode(plugin: PluginSpec, document: Mapping[str, Any], base: Any = None) ->
     faults = list(_wrong_header(plugin, document))
     own = {name: value for name, value in document.items() if name not in ("apiVersion", "kind")}
     if plugin.args is None:
-        faults += [Violation(name, shown(value), f"{plugin.name} takes no arguments") for name, value in own.items()]
+        faults += [Violation(name, shown(value), f"{plugin.name} takes no arguments", Problem.MALFORMED) for name, value in own.items()]
         if faults:
             raise DecodeError(faults)
         return None
@@ -39,8 +39,20 @@ def decode(plugin: PluginSpec, document: Mapping[str, Any], base: Any = None) ->
     return args
 
 
+def encode(args: Any) -> dict[str, Any]:
+    """The document that means these arguments; what is unset, and empty lists at the top, are left out."""
+    document: dict[str, Any] = _without_unset(decoder(type(args)).encode(args))
+    return {name: value for name, value in document.items() if value != []}
+
+
+def _without_unset(document: Any) -> Any:
+    if isinstance(document, Mapping):
+        return {name: _without_unset(value) for name, value in document.items() if value is not None}
+    return [_without_unset(item) for item in document] if isinstance(document, list) else document
+
+
 def _wrong_header(plugin: PluginSpec, document: Mapping[str, Any]) -> Iterator[Violation]:
     for field, wanted in (("apiVersion", API_VERSION), ("kind", f"{plugin.name}Args")):
         value = document.get(field, wanted)
         if value != wanted:
-            yield Violation(field, shown(value), f'must be "{wanted}" or left out')
+            yield Violation(field, shown(value), f'must be "{wanted}" or left out', Problem.MALFORMED)

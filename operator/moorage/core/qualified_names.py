@@ -25,8 +25,12 @@ def problems(text: str) -> list[str]:
     if text.count("/") > 1:
         return [f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
     prefix, slash, name = text.rpartition("/")
-    found = _problems_of("prefix part ", prefix, 253, _SUBDOMAIN, _SUBDOMAIN_RULE) if slash else []
-    return found + _problems_of("name part ", name, 63, _NAME, _NAME_RULE)
+    found = _problems_of("name part ", name, 63, _NAME, _NAME_RULE)
+    if not slash:
+        return found
+    if not prefix:
+        return ["prefix part must be non-empty", *found]
+    return _problems_of("prefix part ", prefix, 253, _SUBDOMAIN, _SUBDOMAIN_RULE) + found
 
 
 def is_qualified(text: str) -> bool:
@@ -35,8 +39,9 @@ def is_qualified(text: str) -> bool:
 
 
 def _problems_of(part: str, text: str, longest: int, form: re.Pattern[str], rule: str) -> list[str]:
+    found = []
     if len(text.encode()) > longest:
-        return [f"{part}must be no more than {longest} bytes"]
-    if not text:
-        return [f"{part}must be non-empty"]
-    return [] if form.fullmatch(text) else [f"{part}{rule}"]
+        found.append(f"{part}must be no more than {longest} bytes")
+    elif not text:
+        found.append(f"{part}must be non-empty")
+    return found if form.fullmatch(text) else [*found, f"{part}{rule}"]

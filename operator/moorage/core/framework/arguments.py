@@ -42,7 +42,7 @@ class Violation(NamedTuple):
 
     def under(self, path: str) -> Violation:
         """The same, as seen from the field ``path`` that these arguments stand in."""
-        return self._replace(path=f"{path}.{self.path}")
+        return self._replace(path=f"{path}.{self.path}" if self.path else path)
 
 
 @runtime_checkable

@@ -1,0 +1,75 @@
+"""The plugins of kube-scheduler 1.36 with its default gates: where they take part and what its default profile makes of them.
+
+This describes the other program: a plugin belongs here whether or not we have it. Source: observed in kube-scheduler 1.36.1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+POINTS = (
+    "preEnqueue",
+    "queueSort",
+    "preFilter",
+    "filter",
+    "postFilter",
+    "preScore",
+    "score",
+    "reserve",
+    "permit",
+    "preBind",
+    "bind",
+    "postBind",
+)
+PLACEMENT_POINTS = ("placementGenerate", "placementScore")
+"""For groups of pods, which need a gate that is off."""
+WEIGHTED = ("score", "placementScore")
+
+REMOVED = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
+"""Plugins that v1 knows of as gone; other names of the past are like any unknown one."""
+
+OURS = {"InterPodAffinity": ("termsMetBy",)}
+"""Arguments that kube-scheduler does not have, by plugin."""
+
+
+class KubePlugin(NamedTuple):
+    """A plugin: the points that it has, the weight of its score in the default profile, whether that profile has it."""
+
+    name: str
+    points: tuple[str, ...]
+    weight: int = 0
+    default: bool = True
+
+
+_FILTERS = ("preFilter", "filter")
+_SCORES = ("preScore", "score")
+
+_PLUGINS = (
+    KubePlugin("SchedulingGates", ("preEnqueue",)),
+    KubePlugin("PrioritySort", ("queueSort",)),
+    KubePlugin("NodeUnschedulable", ("filter",)),
+    KubePlugin("NodeName", ("filter",)),
+    KubePlugin("TaintToleration", ("filter", *_SCORES), 3),
+    KubePlugin("NodeAffinity", (*_FILTERS, *_SCORES), 2),
+    KubePlugin("NodePorts", _FILTERS),
+    KubePlugin("NodeResourcesFit", (*_FILTERS, *_SCORES, "placementScore"), 1),
+    KubePlugin("VolumeRestrictions", _FILTERS),
+    KubePlugin("NodeVolumeLimits", _FILTERS),
+    KubePlugin("VolumeBinding", (*_FILTERS, *_SCORES, "reserve", "preBind")),
+    KubePlugin("VolumeZone", _FILTERS),
+    KubePlugin("PodTopologySpread", (*_FILTERS, *_SCORES), 2),
+    KubePlugin("InterPodAffinity", (*_FILTERS, *_SCORES), 2),
+    KubePlugin("DynamicResources", ("preEnqueue", *_FILTERS, "postFilter", "score", "reserve", "preBind"), 2),
+    KubePlugin("DefaultPreemption", ("preEnqueue", "postFilter")),
+    KubePlugin("NodeResourcesBalancedAllocation", _SCORES, 1),
+    KubePlugin("ImageLocality", ("score",), 1),
+    KubePlugin("DefaultBinder", ("bind",)),
+    KubePlugin("NodeDeclaredFeatures", _FILTERS),
+    KubePlugin("GangScheduling", ("preEnqueue", "permit"), default=False),
+    KubePlugin("TopologyPlacementGenerator", ("placementGenerate",), default=False),
+    KubePlugin("PodGroupPodsCount", ("placementScore",), default=False),
+)
+
+KUBE_PLUGINS = {plugin.name: plugin for plugin in _PLUGINS}
+DEFAULTS = tuple((plugin.name, plugin.weight) for plugin in _PLUGINS if plugin.default)
+"""The default profile's multiPoint list; weight 0 is unset."""

@@ -1,0 +1,108 @@
+"""What kube-scheduler refuses in a configuration that it could decode, arguments of plugins aside: its paths, its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from moorage.api.upstream.configuration import API_VERSION, Extender, KubeSchedulerConfiguration, LeaderElection, Profile
+from moorage.api.upstream.kube_plugins import POINTS, REMOVED
+from moorage.core.columns.requests import is_extended
+from moorage.core.framework.arguments import Problem, Violation
+from moorage.core.qualified_names import problems
+
+_GONE = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
+
+
+def violations(config: KubeSchedulerConfiguration) -> Iterator[Violation]:
+    """Everything, in the order of the fields."""
+    if config.parallelism <= 0:
+        yield Violation("parallelism", config.parallelism, "should be an integer value greater than zero")
+    yield from _of_leader_election(config.leader_election)
+    if config.client_connection.burst < 0:
+        yield Violation("clientConnection.burst", config.client_connection.burst, "must be non-negative")
+    yield from _of_percentage("percentageOfNodesToScore", config.percentage_of_nodes_to_score)
+    if config.pod_initial_backoff_seconds <= 0:
+        yield Violation("podInitialBackoffSeconds", config.pod_initial_backoff_seconds, "must be greater than 0")
+    if config.pod_max_backoff_seconds < config.pod_initial_backoff_seconds:
+        text = "must be greater than or equal to PodInitialBackoffSeconds"
+        yield Violation("podMaxBackoffSeconds", config.pod_max_backoff_seconds, text)
+    yield from _of_profiles(config.profiles)
+    yield from _of_extenders(config.extenders)
+
+
+def _of_percentage(path: str, value: int | None) -> Iterator[Violation]:
+    if value is not None and not 0 <= value <= 100:
+        yield Violation(path, value, "not in valid range [0-100]")
+
+
+def _of_leader_election(election: LeaderElection) -> Iterator[Violation]:
+    """Nothing when there is no election."""
+    if not election.leader_elect:
+        return
+    lease, renew = election.lease_duration, election.renew_deadline
+    for name, value in (("leaseDuration", lease), ("renewDeadline", renew), ("retryPeriod", election.retry_period)):
+        if value <= 0:
+            yield Violation(f"leaderElection.{name}", value, "must be greater than zero")
+    if lease <= renew:
+        yield Violation("leaderElection.leaseDuration", renew, "must be greater than `RenewDeadline`")
+    if election.resource_lock != "leases":
+        yield Violation("leaderElection.resourceLock", election.resource_lock, 'resourceLock value must be "leases"')
+
+
+# ---- profiles ------------------------------------------------------------------------------------------------------------
+
+
+def _of_profiles(profiles: tuple[Profile, ...]) -> Iterator[Violation]:
+    names: dict[str | None, str] = {}
+    for i, profile in enumerate(profiles):
+        path, name = f"profiles[{i}]", profile.scheduler_name or ""
+        yield from _of_profile(path, profile)
+        if name in names:
+            yield Violation(f"{path}.schedulerName", names[name], "another profile has this name", Problem.DUPLICATE)
+        names.setdefault(name, path)
+        if profile.plugins.queue_sort != profiles[0].plugins.queue_sort:
+            yield Violation(f"{path}.plugins.queueSort", "{…}", "must be the same for all profiles")
+    if profiles and len(profiles[0].plugins.queue_sort.enabled) > 1:
+        yield Violation("profiles[0].plugins.queueSort.Enabled", "[…]", "only one queue sort plugin can be enabled")
+
+
+def _of_profile(path: str, profile: Profile) -> Iterator[Violation]:
+    if not profile.scheduler_name:
+        yield Violation(f"{path}.schedulerName", profile.scheduler_name, "Required value", Problem.REQUIRED)
+    yield from _of_percentage(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
+    for point in POINTS:
+        for i, plugin in enumerate(profile.plugins.at(point).enabled):
+            if plugin.name in REMOVED:
+                yield Violation(f"{path}.plugins.{point}.enabled[{i}]", plugin.name, _GONE)
+    for i, entry in enumerate(profile.plugin_config):
+        place = f"{path}.pluginConfig[{i}]"
+        if any(entry.name == other.name for other in profile.plugin_config[:i]):
+            yield Violation(place, entry.name, "stands here twice", Problem.DUPLICATE)
+        elif entry.name in REMOVED:
+            yield Violation(place, entry.name, _GONE)
+
+
+# ---- extenders -----------------------------------------------------------------------------------------------------------
+
+
+def _of_extenders(extenders: tuple[Extender, ...]) -> Iterator[Violation]:
+    managed: set[str] = set()
+    for i, extender in enumerate(extenders):
+        if extender.prioritize_verb and extender.weight <= 0:
+            yield Violation(f"extenders[{i}].weight", extender.weight, "must have a positive weight applied to it")
+        for j, resource in enumerate(extender.managed_resources):
+            path = f"extenders[{i}].managedResources[{j}].name"
+            yield from _of_resource_name(path, resource.name)
+            if resource.name in managed:
+                yield Violation(path, resource.name, "duplicate extender managed resource name")
+            managed.add(resource.name)
+    binders = sum(1 for extender in extenders if extender.bind_verb)
+    if binders > 1:
+        yield Violation("extenders", f"found {binders} extenders implementing bind", "only one extender can implement bind")
+
+
+def _of_resource_name(path: str, name: str) -> Iterator[Violation]:
+    if found := problems(name):
+        yield from (Violation(path, name, problem) for problem in found)
+    elif not is_extended(name):
+        yield Violation(path, name, "is an invalid extended resource name")

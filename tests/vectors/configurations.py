@@ -1,0 +1,35 @@
+"""Configurations: whether kube-scheduler would start with one, and as what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.api.upstream.effective import effective
+from moorage.api.upstream.reading import Refused, read
+from moorage.core.framework.arguments import Problem, Violation
+from tests.vectors.files import Case
+from tests.vectors.profiles import RESOLVER
+
+
+def configuration(case: Case) -> dict[str, Any]:
+    """The verdict with what belongs to it; messages for people are not compared."""
+    registry = RESOLVER.registry
+    try:
+        loaded = read(case["config"], registry)
+    except Refused as refused:
+        if refused.verdict != "invalid":
+            return {"verdict": refused.verdict}
+        errors = [_error(violation) for violation in refused.violations]
+        return {"verdict": "invalid", "errors": sorted(errors, key=_as_go_prints)}
+    return {"verdict": "valid", "effective": effective(loaded, registry)}
+
+
+def _error(violation: Violation) -> dict[str, str]:
+    """kube-scheduler has no words beside the type for some errors, and never a suggestion."""
+    wordless = violation.problem is Problem.DUPLICATE or violation.message == "Required value"
+    detail = "" if wordless else violation.message.partition("; did you mean")[0]
+    return {"field": violation.path, "type": violation.problem.value, "detail": detail}
+
+
+def _as_go_prints(error: dict[str, str]) -> str:
+    return f"map[detail:{error['detail']} field:{error['field']} type:{error['type']}]"
