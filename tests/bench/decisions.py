@@ -55,7 +55,7 @@ KINDS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "nodes": ({}, {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": TWO_ZONES}}}),
     "huge": ({}, {"cpu": "64"}),
     "low": ({}, {"cpu": "900m", "priority": 0}),
-    "high": ({}, {"cpu": "3000m", "priority": 1000}),
+    "high": ({}, {"cpu": "900m", "priority": 1000}),
 }
 
 WORKLOADS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -106,12 +106,12 @@ def assigned(kinds: tuple[str, ...], count: int, nodes: int) -> Iterator[Pod]:
 
 
 def cluster(workload: str, nodes: int, pods: int) -> Cache:
-    """Nodes and assigned pods. Under Preemption, nodes are so small that they are full."""
+    """Nodes and assigned pods. Under Preemption no node has room: those with pods are full, the others too small."""
     kinds = WORKLOADS[workload][0]
     cache = Cache()
-    full = max(pods // nodes, 1) * 0.9
     for i in range(nodes):
-        cache.put_node(make_node(i, f"{int(full * 1000)}m" if workload == "Preemption" else "32"))
+        there = pods // nodes + (i < pods % nodes)
+        cache.put_node(make_node(i, f"{max(100, 900 * there)}m" if workload == "Preemption" else "32"))
     for pod in assigned(kinds, pods, nodes):
         cache.observe(pod, pod_requests(pod))
     return cache
