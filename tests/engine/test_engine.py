@@ -250,6 +250,7 @@ def test_actors_are_made_once_with_the_port_that_they_need() -> None:
 def test_the_profile_of_these_tests_uses_every_step() -> None:
     """Or they would prove less than they say."""
     world = Running()
+    world.kube.relist()
     world.engine.profile_seen("test", a_body("test", plugins=STEPS))
     asyncio.run(world.engine.swapper.settle())
     world.engine.nodes.put(versioned(make_node("n1")))

@@ -81,6 +81,7 @@ def test_profiles_wait_for_the_first_lists() -> None:
 
     async def scenario() -> None:
         world = Running()
+        world.kube.relist()
         running = asyncio.create_task(world.engine.run())
         world.engine.lead(lambda: None)
         world.engine.profile_seen("test", with_ref())

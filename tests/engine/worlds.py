@@ -25,6 +25,7 @@ from moorage.engine.engine import Engine, Surroundings
 from moorage.engine.failures import Failures
 from moorage.engine.intake import Nodes, Pods
 from moorage.engine.loop import Loop
+from moorage.engine.preempting import Eviction, Preemptor
 from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import Reads, Unreadable
 from moorage.ports.surroundings import Clock
@@ -82,6 +83,14 @@ class HeldBinder(Binder):
         self.finish(*self.flying.pop(uid), outcome)
 
 
+class HeldPreemptor(Preemptor):
+    """Evicts nobody: a test ends each eviction by ``loop.evicted`` as it wants."""
+
+    def start(self, eviction: Eviction) -> None:
+        """Only remember it."""
+        self.under_way = eviction
+
+
 @dataclasses.dataclass
 class Bench:
     """Intake, backlog and loop without any task: every step is a call. Profile ``test`` is live with the Default preset."""
@@ -100,7 +109,8 @@ class Bench:
         self.nodes = Nodes(self.cache, self.backlog, self.clock.boottime)
         self.failures = Failures(self.kube, self.events, self.clock, self.pods.objects.get)
         self.binder = HeldBinder(self.kube, self.clock)
-        self.loop = Loop(self.scheduler, self.backlog, self.binder, self.failures)
+        self.preemptor = HeldPreemptor(self.kube, self.events, self.clock)
+        self.loop = Loop(self.scheduler, self.backlog, self.binder, self.preemptor, self.failures)
         self.loop.unbound = self.pods.look_again
         self.loop.connect(self.clock, self.events, self.telemetry, lambda: True)
         resolution = RESOLVER(a_body("test"), {})

@@ -19,6 +19,8 @@ from moorage.ports.kube import FeedSink, PodRef, Replica, Revision
 WRITES = (
     "bind",
     "pod_condition",
+    "pod_nomination",
+    "delete_pod",
     "profile_status",
     "plugin_config_status",
     "create_revision",
@@ -152,6 +154,28 @@ class InMemoryKube:
             self._change(msgspec.structs.replace(stored, status=status))
 
         await self._write("pod_condition", deed, pod, condition, nominated_node)
+
+    async def pod_nomination(self, pod: PodRef, node: str) -> None:
+        """Set the nominated node."""
+
+        def deed() -> None:
+            stored = self._pod(pod, "PATCH status")
+            self._change(msgspec.structs.replace(stored, status=msgspec.structs.replace(stored.status, nominated_node_name=node)))
+
+        await self._write("pod_nomination", deed, pod, node)
+
+    async def delete_pod(self, pod: PodRef) -> None:
+        """A pod on a node begins to terminate (a test takes it away), another one is gone at once."""
+
+        def deed() -> None:
+            stored = self._pod(pod, "DELETE")
+            if stored.spec.node_name:
+                when = "2026-01-01T00:00:00Z"
+                self._change(msgspec.structs.replace(stored, metadata=msgspec.structs.replace(stored.metadata, deletion_timestamp=when)))
+            else:
+                self.delete(stored)
+
+        await self._write("delete_pod", deed, pod)
 
     async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge."""

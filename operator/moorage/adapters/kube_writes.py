@@ -67,6 +67,18 @@ class KubeWrites:
         status: dict[str, Any] = {"conditions": [condition]}
         if nominated_node is not None:
             status["nominatedNodeName"] = nominated_node or None
+        await self._pod_status(pod, status)
+
+    async def pod_nomination(self, pod: PodRef, node: str) -> None:
+        """Patch the nominated node ("" takes it away)."""
+        await self._pod_status(pod, {"nominatedNodeName": node or None})
+
+    async def delete_pod(self, pod: PodRef) -> None:
+        """DELETE the pod with this UID and no other."""
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+        await self._send("DELETE", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", _encode(options))
+
+    async def _pod_status(self, pod: PodRef, status: Mapping[str, Any]) -> None:
         patch = {"metadata": {"uid": pod.uid}, "status": status}
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
         try:

@@ -24,6 +24,7 @@ from moorage.engine.claims import Claims
 from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
 from moorage.engine.intake import Nodes, Others, Pods
 from moorage.engine.loop import Loop
+from moorage.engine.preempting import Preemptor
 from moorage.engine.profiles import ProfileRecord
 from moorage.engine.reconciling import Reconciler
 from moorage.engine.reporting import Reporter
@@ -78,7 +79,8 @@ class Engine:
         self.backlog = Backlog(PrioritySort().sort_key, pod_changes, around.telemetry.incoming, _plugin_failed, flush_after)
         binder = Binder(join(registry, actors, around.writes), around.reads, clock, config.bind_concurrency)
         self.failures = Failures(around.writes, around.events, clock, self._current)
-        self.loop = Loop(self.scheduler, self.backlog, binder, self.failures)
+        preemptor = Preemptor(around.writes, around.events, clock)
+        self.loop = Loop(self.scheduler, self.backlog, binder, preemptor, self.failures)
         self.loop.connect(clock, around.events, around.telemetry, lambda: around.writes.open)
         lease = config.leader_election
         claims = Claims(around.reads, f"{lease.resource_namespace}/{lease.resource_name}")
@@ -145,10 +147,12 @@ class Engine:
                 group.create_task(self.failures.run(), name=f"conditions-{i}")
 
     async def settle(self, seconds: float) -> None:
-        """Stop popping; wait, at most so long, for the bindings in flight."""
+        """Stop popping; wait, at most so long, for the bindings and evictions in flight."""
         self.loop.deciding = False
-        if left := await self.loop.binder.settle(seconds):
-            log.warning("%d bindings were not answered within %.1f s", left, seconds)
+        settling = {"bindings": self.loop.binder.settle(seconds), "evictions": self.loop.preemptor.settle(seconds)}
+        for what, left in zip(settling, await asyncio.gather(*settling.values()), strict=True):
+            if left:
+                log.warning("%d %s were not answered within %.1f s", left, what, seconds)
 
     def checks(self) -> Mapping[str, Callable[[], str | None]]:
         """What readiness asks: name -> a problem, or None."""

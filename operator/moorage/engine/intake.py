@@ -15,7 +15,7 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.requests import pod_requests, unreadable_requests
-from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key
+from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key, on_node
 from moorage.core.quantities import QuantityError
 from moorage.ports.kinds import StoredKind
 from moorage.ports.kube import Unreadable
@@ -125,10 +125,15 @@ class Pods(Sink[Pod]):
             self._waiting(old, new)
 
     def on_delete(self, old: Pod | PartialObject) -> None:
-        """Free what it took."""
+        """Free what it took, or was to take."""
         uid = old.metadata.uid
         record = self._cache.record(uid)
         self._backlog.remove(uid)
+        promised = self._cache.nominations.get(uid)
+        if record is None and promised is not None and isinstance(promised.pod, Pod):
+            self._cache.nominations.remove(uid)
+            gone = on_node(promised.pod, promised.node)
+            self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=gone), self._now())
         if record is not None:
             self._cache.remove(uid)
             pod = record.pod if isinstance(record.pod, Pod) else Pod(record.pod.metadata, PodSpec(node_name=record.node))
@@ -139,6 +144,7 @@ class Pods(Sink[Pod]):
         uid, node = obj.partial.metadata.uid, obj.node_name
         self.objects.pop(uid, None)
         self._backlog.remove(uid)
+        self._cache.nominations.remove(uid)
         if node:
             known = self._cache.record(uid)
             self._cache.observe_unreadable(obj.partial, node, known.requests if known and known.node == node else unreadable_requests())
@@ -159,7 +165,12 @@ class Pods(Sink[Pod]):
     def _waiting(self, old: Pod | None, new: Pod) -> None:
         now, uid = self._now(), new.metadata.uid
         record = self._cache.record(uid)
-        pod_requests(new)  # raises where the queue and the cycle would
+        requests = pod_requests(new)  # raises where the queue and the cycle would
+        node = new.status.nominated_node_name
+        if (old is None or old.status.nominated_node_name != node) and (record is None or record.state is State.OBSERVED):
+            self._cache.nominations.remove(uid)  # else the promise is newer than this state, or it is kept by now
+            if node:
+                self._cache.nominations.put(new, node, requests)
         if self._backlog.get(uid) is not None:  # in flight too: if its binding fails, it is tried in its newest state
             self._backlog.update(new, now)
         elif record is None or record.state is State.OBSERVED:  # else it is bound, and the watch is behind

@@ -14,12 +14,15 @@ from moorage.core import cycle
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.columns.requests import pod_requests
 from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.framework.profiles import Revision
-from moorage.core.objects import key, on_node
+from moorage.core.objects import Pod, key, on_node, priority
 from moorage.core.verdicts import REFUSALS, Code
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
+from moorage.engine.preempting import Eviction, Preemptor
+from moorage.ports.errors import EdgeError
 from moorage.ports.surroundings import Clock, Event, EventSink, Telemetry
 
 log = logging.getLogger(__name__)
@@ -32,11 +35,12 @@ SLICE = 0.004
 class Loop:
     """See the module's docstring. ``live`` maps a schedulerName to the revision that decides; swapping writes it."""
 
-    def __init__(self, scheduler: Scheduler, backlog: Backlog, binder: Binder, failures: Failures) -> None:
+    def __init__(self, scheduler: Scheduler, backlog: Backlog, binder: Binder, preemptor: Preemptor, failures: Failures) -> None:
         self.live: dict[str, Revision] = {}
         self.scheduler = scheduler
         self.backlog = backlog
         self.binder = binder
+        self.preemptor = preemptor
         self.failures = failures
         self.deciding = False
         """Whether this replica leads and may decide; set once it may, cleared for good when it stops."""
@@ -44,6 +48,7 @@ class Loop:
         """Called with the UID of each pod that still waits after its binding failed."""
         self._work = asyncio.Event()
         binder.finish = self.finish
+        preemptor.finish = self.evicted
 
     def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry, may_write: Callable[[], bool]) -> None:
         """Give the loop its surroundings; it decides only while ``may_write`` says so, or binding would be in vain."""
@@ -91,6 +96,8 @@ class Loop:
         if isinstance(outcome, Placement):
             entry.started = started
             self.binder.start(entry, outcome)
+        elif outcome.victims:
+            self._preempt(entry, outcome, now - started)
         else:
             self._refuse(entry, outcome, now - started)
         if decisions.isEnabledFor(logging.INFO):
@@ -125,14 +132,41 @@ class Loop:
                 self.unbound(pod.metadata.uid)
         self.poke()
 
+    def evicted(self, eviction: Eviction, error: EdgeError | None) -> None:
+        """The victims of a pod were told to go, so it waits for their room; or could not be, so it is tried again."""
+        entry, diagnosis = eviction.entry, eviction.diagnosis
+        self.backlog.requeue(entry, frozenset() if error else diagnosis.rejectors, self._clock.boottime())
+        if error is not None:
+            self.failures.report(Verdict(diagnosis.pod, SCHEDULER_ERROR, f"preemption: {error}"))
+        self.poke()
+
+    def _preempt(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
+        """Have room made for a pod, which stays in flight meanwhile. Pods of lower priority lose that node from now on."""
+        rank = priority(diagnosis.pod)
+        nominations = self.scheduler.cache.nominations
+        there = [record.pod for record in nominations.on(diagnosis.nominated_node or "")]
+        outranked = tuple(pod for pod in there if isinstance(pod, Pod) and priority(pod) < rank)
+        for pod in outranked:
+            nominations.remove(pod.metadata.uid)
+        self._tell(diagnosis, seconds)
+        self.preemptor.start(Eviction(entry, diagnosis, outranked))
+
     def _refuse(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
         """Back to the queue, and say why."""
+        rejectors = diagnosis.rejectors if diagnosis.code in REFUSALS else frozenset()
+        self.backlog.requeue(entry, rejectors, self._clock.boottime(), diagnosis.code is Code.PENDING)
+        self._tell(diagnosis, seconds)
+
+    def _tell(self, diagnosis: Diagnosis, seconds: float) -> None:
+        """Say why, and keep the promise of a node, or break it; the pod's status follows."""
         refused = diagnosis.code in REFUSALS
-        pod, profile = diagnosis.pod, diagnosis.revision.scheduler_name
-        pending = diagnosis.code is Code.PENDING
-        self.backlog.requeue(entry, diagnosis.rejectors if refused else frozenset(), self._clock.boottime(), pending)
+        pod, profile, node = diagnosis.pod, diagnosis.revision.scheduler_name, diagnosis.nominated_node
+        if node:
+            self.scheduler.cache.nominations.put(pod, node, pod_requests(pod))
+        elif node is not None:
+            self.scheduler.cache.nominations.remove(pod.metadata.uid)
         self._telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
-        self.failures.report(Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message, diagnosis.nominated_node))
+        self.failures.report(Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message, node))
 
     def _skip(self, entry: Entry) -> None:
         """A pod that is being deleted is not placed any more; the watch takes it out."""

@@ -36,7 +36,7 @@ _NEEDED = (
     # Verbs, API group, resource, whether only in its own namespace.
     ("list watch", "", "nodes", False),
     ("list watch", "", NAMESPACES.resource, False),
-    ("get list watch", "", "pods", False),
+    ("delete get list watch", "", "pods", False),
     ("create", "", "pods/binding", False),
     ("patch", "", "pods/status", False),
     ("create patch", "events.k8s.io", "events", False),

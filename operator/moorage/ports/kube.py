@@ -116,6 +116,12 @@ class Writes(Protocol):
     async def pod_condition(self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None) -> None:
         """Patch one condition (and, unless None, nominatedNodeName) into the pod's status."""
 
+    async def pod_nomination(self, pod: PodRef, node: str) -> None:
+        """Patch nominatedNodeName into the pod's status; "" takes it away."""
+
+    async def delete_pod(self, pod: PodRef) -> None:
+        """Delete it with its usual grace. Conflict: another pod has this name; NotFound: it is gone."""
+
     async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge-patch a SchedulerProfile's status (None removes a field)."""
 

@@ -136,8 +136,8 @@ class Cache:
         self._add(new)
 
     def _add(self, record: Record) -> None:
+        self.nominations.remove(record.pod.metadata.uid)
         meta = record.pod.metadata
-        self.nominations.remove(meta.uid)
         self._records[meta.uid] = record
         self._on_node.setdefault(record.node, {})[meta.uid] = record
         self._in_namespace.setdefault(meta.namespace, {})[meta.uid] = record

@@ -31,6 +31,10 @@ class Nominations:
         """Whether this pod is."""
         return uid in self._records
 
+    def get(self, uid: str) -> Record | None:
+        """The pod with its node, None when it is not nominated."""
+        return self._records.get(uid)
+
     @property
     def nodes(self) -> Collection[str]:
         """The nodes that pods are nominated to, whether they are there or not."""
