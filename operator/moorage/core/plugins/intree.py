@@ -11,6 +11,7 @@ from moorage.core.framework.interfaces import Point
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.plugins import (
+    default_preemption,
     image_locality,
     node_affinity,
     node_names,
@@ -34,6 +35,7 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(node_affinity.NAME, node_affinity.NodeAffinity, node_affinity.NodeAffinityArgs, weight=2),
     PluginSpec(node_ports.NAME, node_ports.NodePorts),
     PluginSpec(node_resources_fit.NAME, node_resources_fit.NodeResourcesFit, node_resources_fit.NodeResourcesFitArgs),
+    PluginSpec(default_preemption.NAME, default_preemption.DefaultPreemption, default_preemption.DefaultPreemptionArgs),
     PluginSpec(
         node_resources_balanced.NAME,
         node_resources_balanced.NodeResourcesBalancedAllocation,
