@@ -6,7 +6,7 @@ knows that it is out of date. One writer, one thread; plugins read through ``sna
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -14,16 +14,25 @@ from moorage.core.columns.changes import Clock
 from moorage.core.objects import HasMetadata, key
 
 T = TypeVar("T", bound=HasMetadata)
+Index = TypeVar("Index")
+Follower = Callable[[Any, Any], None]
+"""Told of an object's former and its new state, None where there is none."""
 
 
 class Objects(Protocol):
     """The store's reading half."""
+
+    def __hash__(self) -> int:
+        """By identity: what follows from a store at a version of a clock may be remembered under these."""
 
     def objects(self, kind: type[T]) -> Mapping[str, T]:
         """All objects of a kind by ``namespace/name`` (or name), in the order in which they came."""
 
     def clock(self, kind: type[HasMetadata]) -> Clock:
         """Moves when an object of the kind comes, changes or goes."""
+
+    def index(self, make: Callable[[Store], Index]) -> Index:
+        """What ``make`` (a class, say) keeps of objects beside them, always the same one; made when first asked for."""
 
 
 class Store:
@@ -33,6 +42,8 @@ class Store:
         self._objects: dict[type[Any], dict[str, Any]] = {}
         self._views: dict[type[Any], Mapping[str, Any]] = {}
         self._clocks: dict[type[Any], Clock] = {}
+        self._followers: dict[type[Any], list[Follower]] = {}
+        self._indexes: dict[Callable[[Store], Any], Any] = {}
 
     def objects(self, kind: type[T]) -> Mapping[str, T]:
         """All objects of a kind by ``namespace/name`` (or name), in the order in which they came."""
@@ -48,15 +59,36 @@ class Store:
             clock = self._clocks[kind] = Clock()
         return clock
 
+    def index(self, make: Callable[[Store], Index]) -> Index:
+        """What ``make`` keeps of objects beside them, always the same one; made when first asked for."""
+        if make not in self._indexes:
+            self._indexes[make] = make(self)
+        index: Index = self._indexes[make]
+        return index
+
+    def follow(self, kind: type[T], follower: Callable[[T | None, T | None], None]) -> None:
+        """Tell ``follower`` of each object of a kind, now and whenever one comes, changes or goes."""
+        self._followers.setdefault(kind, []).append(follower)
+        for obj in self.objects(kind).values():
+            follower(None, obj)
+
     def put(self, obj: HasMetadata) -> None:
         """Add an object, or replace its former state."""
-        self._of(type(obj))[key(obj)] = obj
-        self.clock(type(obj)).tick()
+        kind, objects, name = type(obj), self._of(type(obj)), key(obj)
+        old = objects.get(name)
+        objects[name] = obj
+        self._changed(kind, old, obj)
 
     def remove(self, kind: type[HasMetadata], name: str) -> None:
         """Take an object out; unknown names are ignored."""
-        if self._of(kind).pop(name, None) is not None:
-            self.clock(kind).tick()
+        old = self._of(kind).pop(name, None)
+        if old is not None:
+            self._changed(kind, old, None)
+
+    def _changed(self, kind: type[HasMetadata], old: HasMetadata | None, new: HasMetadata | None) -> None:
+        self.clock(kind).tick()
+        for follower in self._followers.get(kind, ()):
+            follower(old, new)
 
     def _of(self, kind: type[Any]) -> dict[str, Any]:
         return self._objects.setdefault(kind, {})

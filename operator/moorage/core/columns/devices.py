@@ -1,0 +1,190 @@
+"""The ledger of devices: who has which, and what each node can reach.
+
+Kept up to date with slices and claims, and with the allocations that were decided but are not yet in the claims' status: those
+count from ``assume`` until ``release``, or until the API server shows the claim allocated. One of these per store, made when first
+asked for: ``store.index(DeviceLedger)``.
+
+Nodes that offer the same, in whatever state, have the same *shape*: whether claims can be allocated is asked once for each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from moorage.core.claim_objects import AllocatedDevice, DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.columns.changes import Clock
+from moorage.core.columns.store import Store
+from moorage.core.devices.capacity import total
+from moorage.core.devices.extended_resources import is_extended_claim, owner_of
+from moorage.core.devices.pools import DeviceId, Offer, Pool, PoolId, gather, pool_of
+from moorage.core.objects import Labels, Node, Pod
+
+
+@dataclasses.dataclass(slots=True)
+class _Seen:
+    """What a node was found to reach, with which labels; and its shape, None when that has to be found again."""
+
+    labels: Labels | None
+    pools: tuple[Pool, ...]
+    shape: int | None = None
+
+
+class DeviceLedger:
+    """See the module's docstring. ``clock`` moves when a device comes, goes, changes, is taken or given back."""
+
+    def __init__(self, store: Store) -> None:
+        self.clock = Clock()
+        self._classes = store.objects(DeviceClass)
+        self._taken: dict[DeviceId, int] = {}
+        self._consumed: dict[DeviceId, dict[str, int]] = {}
+        self._shares: dict[DeviceId, int] = {}
+        self._assumed: dict[str, ResourceClaim] = {}
+        self._for_pods: dict[str, ResourceClaim] = {}
+        self._pools: dict[PoolId, dict[str, ResourceSlice]] = {}
+        self._of_node: dict[str, dict[PoolId, int]] = {}
+        self._for_many: dict[PoolId, int] = {}
+        self._seen: dict[str, _Seen] = {}
+        self._reached_by: dict[PoolId, set[str]] = {}
+        self._shapes: dict[tuple[object, ...], int] = {}
+        store.follow(ResourceSlice, self._put_slice)
+        store.follow(ResourceClaim, self._put_claim)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------------
+
+    def offer(self, node: Node) -> Offer:
+        """What there is for a node. Raises AllocationError when a slice can't be used."""
+        return Offer(self._look(node).pools, self._classes, self._taken, self._consumed)
+
+    def shape(self, node: Node) -> int:
+        """The same for nodes that offer the same, names aside. Raises AllocationError."""
+        seen = self._look(node)
+        if seen.shape is None:
+            shape = tuple(self._shape_of(pool) for pool in seen.pools)
+            seen.shape = self._shapes.setdefault(shape, len(self._shapes))
+        return seen.shape
+
+    def in_use(self, device: DeviceId) -> bool:
+        """Whether somebody has it, or a share of it."""
+        return device in self._taken or device in self._shares
+
+    def is_assumed(self, claim: ResourceClaim) -> bool:
+        """Whether an allocation of the claim is decided but not written yet."""
+        return _identity(claim) in self._assumed
+
+    def extended_claim(self, pod: Pod) -> ResourceClaim | None:
+        """The claim that was made for the extended resources of a pod."""
+        return self._for_pods.get(pod.metadata.uid)
+
+    # ---- assuming ----------------------------------------------------------------------------------------------------------
+
+    def assume(self, claim: ResourceClaim) -> None:
+        """Take the claim to be allocated as its status says."""
+        self.release(claim)
+        self._assumed[_identity(claim)] = claim
+        self._charge(claim, 1)
+
+    def release(self, claim: ResourceClaim) -> None:
+        """Take an assumption back; nothing if there is none (any more)."""
+        assumed = self._assumed.pop(_identity(claim), None)
+        if assumed is not None:
+            self._charge(assumed, -1)
+
+    # ---- claims ------------------------------------------------------------------------------------------------------------
+
+    def _put_claim(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        for claim, sign in ((old, -1), (new, 1)):
+            if claim is not None:
+                self._charge(claim, sign)
+                if is_extended_claim(claim):
+                    if sign > 0:
+                        self._for_pods[owner_of(claim)] = claim
+                    else:
+                        self._for_pods.pop(owner_of(claim), None)
+        if new is None and old is not None:
+            self.release(old)
+        elif new is not None and new.status.allocation is not None:
+            self.release(new)
+
+    def _charge(self, claim: ResourceClaim, sign: int) -> None:
+        """Count a claim's devices, or no longer. Who only looks on has none."""
+        allocation = claim.status.allocation
+        for result in (allocation.devices.results if allocation is not None else None) or ():
+            if not result.admin_access:
+                self._count(DeviceId(result.driver, result.pool, result.device), result, sign)
+                self._forget_shapes(PoolId(result.driver, result.pool))
+        self.clock.tick()
+
+    def _count(self, device: DeviceId, result: AllocatedDevice, sign: int) -> None:
+        counts = self._taken if result.share_id is None else self._shares
+        counts[device] = counts.get(device, 0) + sign
+        if result.share_id is not None and result.consumed_capacity:
+            amounts = total(result.consumed_capacity, {})
+            before = self._consumed.get(device, {})
+            self._consumed[device] = {name: before.get(name, 0) + sign * amounts.get(name, 0) for name in before | amounts}
+        if not counts[device]:
+            del counts[device]
+            if result.share_id is not None:
+                self._consumed.pop(device, None)
+
+    # ---- slices ------------------------------------------------------------------------------------------------------------
+
+    def _put_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        for piece, sign in ((old, -1), (new, 1)):
+            if piece is None:
+                continue
+            pool, node = pool_of(piece), piece.spec.node_name
+            pieces = self._pools.setdefault(pool, {})
+            if sign > 0:
+                pieces[piece.metadata.name] = piece
+            else:
+                del pieces[piece.metadata.name]
+            alone = node is not None and node != "" and not piece.spec.shared_counters
+            pools = self._of_node.setdefault(node or "", {}) if alone else self._for_many
+            pools[pool] = pools.get(pool, 0) + sign
+            if not pools[pool]:
+                del pools[pool]
+            if not pieces:
+                del self._pools[pool]
+            self._forget(pool, node if alone else None)
+        self.clock.tick()
+
+    def _forget(self, pool: PoolId, node: str | None) -> None:
+        """What was seen of a pool is out of date, and nodes that did not see it may do now: this one, or (None) any."""
+        if node is None:
+            self._seen.clear()
+            self._reached_by.clear()
+            return
+        self._seen.pop(node, None)
+        for name in self._reached_by.pop(pool, ()):
+            self._seen.pop(name, None)
+
+    def _forget_shapes(self, pool: PoolId) -> None:
+        for name in self._reached_by.get(pool, ()):
+            if (seen := self._seen.get(name)) is not None:
+                seen.shape = None
+
+    # ---- nodes -------------------------------------------------------------------------------------------------------------
+
+    def _look(self, node: Node) -> _Seen:
+        name, labels = node.metadata.name, node.metadata.labels
+        seen = self._seen.get(name)
+        if seen is None or (seen.labels is not labels and seen.labels != labels):
+            near = self._of_node.get(name, {}) | self._for_many
+            pieces = {pool: [self._pools[pool][piece] for piece in sorted(self._pools[pool])] for pool in near}
+            seen = self._seen[name] = _Seen(labels, gather(pieces, node))
+            for pool in near:
+                self._reached_by.setdefault(pool, set()).add(name)
+        return seen
+
+    def _shape_of(self, pool: Pool) -> tuple[object, ...]:
+        """All of a pool that the search looks at, names left out."""
+        devices = tuple(
+            (one.look, one.id in self._taken, tuple(sorted(self._consumed[one.id].items())) if one.id in self._consumed else None)
+            for one in pool.devices
+        )
+        others = tuple((tuple(amounts.items()), one in self._taken) for one, amounts in pool.elsewhere.items())
+        return pool.id.driver, pool.state, devices, tuple(sorted(pool.counters.items())), others
+
+
+def _identity(claim: ResourceClaim) -> str:
+    """A claim's uid. What stands for extended resources is one for each pod, also before it is created."""
+    return f"extended resources of {owner_of(claim)}" if is_extended_claim(claim) else claim.metadata.uid

@@ -1,0 +1,247 @@
+"""The search for devices: the first way to give every claim all that it wants.
+
+Claims, requests and devices are gone through in order, and whatever leads nowhere is taken back: an exhaustive search whose first
+answer counts. Each request is a generator of the ways to fulfil it, so that the search is a stack of generators.
+Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.36). Not kept of it: counters that stay charged
+after a device was refused for another reason, pools of two drivers that share a name, and three devices with distinct attributes of
+which only neighbours are compared (docs/adr/0004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from moorage.core.claim_objects import DeviceAttribute, DeviceConstraint, ResourceClaim
+from moorage.core.devices.capacity import consumed, fits, total
+from moorage.core.devices.pools import AllocationError, Candidate, Counted, DeviceId, Offer, Pool, PoolId, State
+from moorage.core.devices.requests import MOST_DEVICES, Wish, wishes_of
+from moorage.core.objects import ResourceList, key
+from moorage.core.predicates import untolerated
+
+Undo = Callable[[], None]
+
+
+class Given(NamedTuple):
+    """A device that is given to a request; ``consumes`` is what it takes of a device that is shared, None for one that is not."""
+
+    wish: Wish
+    candidate: Candidate
+    consumes: ResourceList | None
+
+
+class Answer(NamedTuple):
+    """What one claim gets: devices in the order of its requests, and the alternative chosen of each request."""
+
+    given: tuple[Given, ...]
+    chosen: tuple[Wish, ...]
+
+
+class TriedTooLong(Exception):
+    """The search was given up."""
+
+
+class Place(NamedTuple):
+    """A request in the order of the search: its claim, and its alternatives."""
+
+    claim: int
+    alternatives: tuple[Wish, ...]
+
+
+def search(claims: Sequence[ResourceClaim], offer: Offer, tries: int = 0) -> tuple[Answer, ...] | None:
+    """What each claim gets, None when there is no way to fulfil them all.
+
+    ``tries``: how many devices are looked at before TriedTooLong is raised, 0 for as many as it takes. Raises AllocationError.
+    """
+    wanted = [wishes_of(claim, offer) for claim in claims]
+    places = [Place(i, alternatives) for i, wishes in enumerate(wanted) for alternatives in wishes.requests]
+    attempt = _Attempt(claims, [wishes.constraints for wishes in wanted], offer, tries)
+    stack: list[Iterator[Wish]] = []
+    chosen: list[Wish] = []
+    while len(chosen) < len(places):
+        if len(stack) == len(chosen):
+            stack.append(attempt.ways(places[len(stack)]))
+        wish = next(stack[-1], None)
+        if wish is not None:
+            chosen.append(wish)
+            continue
+        stack.pop()
+        if not stack:
+            return None
+        chosen.pop()
+    by_claim: list[list[Wish]] = [[] for _ in claims]
+    for place, wish in zip(places, chosen, strict=True):
+        by_claim[place.claim].append(wish)
+    return tuple(Answer(tuple(given), tuple(mine)) for given, mine in zip(attempt.given, by_claim, strict=True))
+
+
+class _Attempt:
+    """What is given so far."""
+
+    def __init__(
+        self, claims: Sequence[ResourceClaim], constraints: Sequence[Sequence[DeviceConstraint]], offer: Offer, tries: int
+    ) -> None:
+        self.given: list[list[Given]] = [[] for _ in claims]
+        self._claims = claims
+        self._constraints = constraints
+        self._offer = offer
+        self._tries = tries
+        self._pools = {pool.id: pool for pool in offer.pools}
+        self._candidates = [one for pool in offer.pools if pool.state is State.USABLE for one in pool.devices]
+        self._holders: dict[DeviceId, list[int]] = {}
+        self._consumed: dict[DeviceId, dict[str, int]] = {}
+        self._counters: dict[PoolId, dict[Counted, int]] = {}
+
+    def ways(self, place: Place) -> Iterator[Wish]:
+        """Each way to fulfil a request; when the next one is asked for, the one before is taken back."""
+        for wish in place.alternatives:
+            if len(self.given[place.claim]) + wish.count > MOST_DEVICES:
+                continue
+            one_by_one = self._combinations if wish.all_of is None else self._everything
+            for _ in one_by_one(place.claim, wish):
+                yield wish
+
+    def _everything(self, claim: int, wish: Wish) -> Iterator[None]:
+        """All of the devices, if there is one and nobody has any of them."""
+        undos: list[Undo] = []
+        for candidate in wish.all_of or ():
+            undo = self._give(claim, wish, candidate)
+            if undo is None:
+                break
+            undos.append(undo)
+        if undos and len(undos) == wish.count:
+            yield
+        for undo in reversed(undos):
+            undo()
+
+    def _combinations(self, claim: int, wish: Wish) -> Iterator[None]:
+        """Every set of as many devices, in order; the same devices in another order are no other way."""
+        taken: list[tuple[int, Undo]] = []
+        at = 0
+        while True:
+            if len(taken) == wish.count:
+                yield
+            else:
+                for i in range(at, len(self._candidates)):
+                    undo = self._give(claim, wish, self._candidates[i])
+                    if undo is not None:
+                        taken.append((i, undo))
+                        break
+                else:
+                    i = -1
+                if i >= 0:
+                    at = i + 1
+                    continue
+            if not taken:
+                return
+            last, undo = taken.pop()
+            undo()
+            at = last + 1
+
+    # ---- one device --------------------------------------------------------------------------------------------------------
+
+    def _give(self, claim: int, wish: Wish, candidate: Candidate) -> Undo | None:
+        """Give a device to a request; how to take it back, None when it can't be given. Raises AllocationError."""
+        self._tries -= 1
+        if self._tries == 0:
+            raise TriedTooLong
+        id_, device = candidate.id, candidate.device
+        if self._in_use(claim, wish, id_) or (wish.all_of is None and not wish.selects(candidate)):
+            return None
+        shared = bool(device.allow_multiple_allocations)
+        used = total(self._consumed.get(id_, {}), self._offer.consumed.get(id_, {}))
+        if not fits(device, wish.asked.capacity, used) or not self._has_counters(candidate, shared):
+            return None
+        if any(untolerated(device.taints or (), wish.tolerations)):
+            return None
+        if not self._satisfies(claim, wish, candidate):
+            if wish.all_of is not None:
+                where = f"claim {key(self._claims[claim])}, request {wish.own_name}"
+                raise AllocationError(f"{where}: cannot add device {id_} because a claim constraint would not be satisfied")
+            return None
+        return self._note(claim, Given(wish, candidate, consumed(device, wish.asked.capacity) if shared else None))
+
+    def _in_use(self, claim: int, wish: Wish, device: DeviceId) -> bool:
+        """Who only looks on shares a device with anybody but its own claim."""
+        holders = self._holders.get(device, ())
+        return claim in holders if wish.admin else bool(holders) or device in self._offer.taken
+
+    def _has_counters(self, candidate: Candidate, shared: bool) -> bool:
+        """Whether the pool's counters allow for one more device; one that is in use already, and shared, is paid for."""
+        if not candidate.takes or (shared and (candidate.id in self._offer.consumed or candidate.id in self._consumed)):
+            return True
+        pool = self._pools[_pool_of(candidate)]
+        left = self._left(pool)
+        return all(amount >= candidate.takes.get(counted, 0) for counted, amount in left.items())
+
+    def _left(self, pool: Pool) -> Mapping[Counted, int]:
+        """What is left of a pool's counters."""
+        left = self._counters.get(pool.id)
+        if left is None:
+            left = self._counters[pool.id] = dict(pool.counters)
+            takes = {one.id: one.takes for one in pool.devices} | dict(pool.elsewhere)
+            for device, amounts in takes.items():
+                if device in self._offer.taken:
+                    _subtract(left, amounts)
+        return left
+
+    def _satisfies(self, claim: int, wish: Wish, candidate: Candidate) -> bool:
+        """Whether the claim's constraints allow for the device beside those that it got so far."""
+        for constraint in self._constraints[claim]:
+            if not wish.named_in(constraint.requests):
+                continue
+            name = constraint.match_attribute or constraint.distinct_attribute or ""
+            value = attribute_of(candidate, name)
+            if value is None:
+                return False
+            others = [attribute_of(one.candidate, name) for one in self.given[claim] if one.wish.named_in(constraint.requests)]
+            if constraint.match_attribute is not None:
+                if others and others[0] != value:
+                    return False
+            elif value in others:
+                return False
+        return True
+
+    def _note(self, claim: int, given: Given) -> Undo:
+        """Write down that a device is given."""
+        id_, takes = given.candidate.id, given.candidate.takes
+        mine = self.given[claim]
+        mine.append(given)
+        before = self._consumed.get(id_)
+        first = given.consumes is None or (before is None and id_ not in self._offer.consumed)
+        pays = takes if first else {}
+        left = self._counters.get(_pool_of(given.candidate), {})
+        if given.consumes is None:
+            self._holders.setdefault(id_, []).append(claim)
+        else:
+            self._consumed[id_] = total(given.consumes, before or {})
+        _subtract(left, pays)
+
+        def undo() -> None:
+            mine.pop()
+            if given.consumes is None:
+                self._holders[id_].pop()
+            elif before is None:
+                del self._consumed[id_]
+            else:
+                self._consumed[id_] = before
+            _subtract(left, pays, -1)
+
+        return undo
+
+
+def _pool_of(candidate: Candidate) -> PoolId:
+    return PoolId(candidate.id.driver, candidate.id.pool)
+
+
+def _subtract(left: dict[Counted, int], amounts: Mapping[Counted, int], sign: int = 1) -> None:
+    for counted, amount in amounts.items():
+        left[counted] = left.get(counted, 0) - sign * amount
+
+
+def attribute_of(candidate: Candidate, name: str) -> DeviceAttribute | None:
+    """A device's attribute by its full name; its driver may leave out its own domain."""
+    attributes = candidate.device.attributes or {}
+    found = attributes.get(name)
+    domain, slash, own = name.partition("/")
+    return attributes.get(own) if found is None and slash and domain == candidate.id.driver else found

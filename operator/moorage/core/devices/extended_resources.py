@@ -1,0 +1,137 @@
+"""Extended resources that stand for devices: a pod asks for them as for cpu, and gets devices of the class that they belong to.
+
+Source: kube-scheduler ``extendeddynamicresources`` and dynamic-resource-allocation/deviceclass/extendedresourcecache (v1.36).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from moorage.core.claim_objects import (
+    ClaimMeta,
+    DeviceClaim,
+    DeviceClass,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
+from moorage.core.objects import Container, ContainerExtendedResourceRequest, OwnerReference, Pod
+from moorage.core.quantities import NANO, nanos
+
+ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+PREFIX = "deviceclass.resource.kubernetes.io/"
+"""Before a class's name: a resource that stands for the class whether that names one or not."""
+TO_BE_CREATED = "<extended-resources>"
+"""The name of a claim that is not there yet; no real one can have it."""
+
+
+def classes_by_resource(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
+    """The class that each resource stands for. Of two with the same resource the younger counts, then the first by name."""
+    found: dict[str, DeviceClass] = {}
+    by_name = sorted(classes, key=lambda one: one.metadata.name, reverse=True)
+    for one in sorted(by_name, key=lambda one: one.metadata.creation_timestamp or ""):
+        if one.spec.extended_resource_name is not None:
+            found[one.spec.extended_resource_name] = one
+    return found | {PREFIX + one.metadata.name: one for one in by_name}
+
+
+def is_extended_claim(claim: ResourceClaim) -> bool:
+    """Whether the scheduler made this claim for a pod's extended resources."""
+    return (claim.metadata.annotations or {}).get(ANNOTATION) == "true" and owner_of(claim) != ""
+
+
+def owner_of(claim: ResourceClaim) -> str:
+    """The uid of the object that controls the claim, "" for none."""
+    return next((owner.uid for owner in claim.metadata.owner_references or () if owner.controller), "")
+
+
+def claim_to_create(pod: Pod, requests: tuple[DeviceRequest, ...] = ()) -> ResourceClaim:
+    """The claim for a pod's extended resources, as it will be created once the pod has a node."""
+    owner = OwnerReference(api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid, controller=True)
+    meta = ClaimMeta(
+        TO_BE_CREATED,
+        pod.metadata.namespace,
+        f"{pod.metadata.uid}-extended-resources",
+        owner_references=(owner,),
+        annotations={ANNOTATION: "true"},
+    )
+    return ResourceClaim(meta, ResourceClaimSpec(DeviceClaim(requests=requests or None)))
+
+
+class Requested(NamedTuple):
+    """The requests that stand for a pod's extended resources, and which of them serves which container."""
+
+    requests: tuple[DeviceRequest, ...] = ()
+    mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+
+
+def requests_for(pod: Pod, resources: Iterable[str], classes: Mapping[str, DeviceClass]) -> Requested:
+    """Requests for these resources of a pod, by name.
+
+    App containers and sidecars get devices of their own. Init containers use those of long-lived ones after them first; what they
+    need beyond is one more request, as large as the neediest asks for.
+    """
+    requests: list[DeviceRequest] = []
+    mappings: list[ContainerExtendedResourceRequest] = []
+    for resource in sorted(resources):
+        one = _requests_for(pod, resource, classes[resource].metadata.name)
+        requests += one.requests
+        mappings += one.mappings
+    return Requested(tuple(sorted(requests, key=lambda request: request.name)), tuple(mappings))
+
+
+def _requests_for(pod: Pod, resource: str, class_: str) -> Requested:
+    inits = pod.spec.init_containers or ()
+    containers = inits + (pod.spec.containers or ())
+    brief = [i for i, container in enumerate(inits) if container.restart_policy != "Always"]
+    lasting: list[DeviceRequest | None] = [None] * len(containers)
+    mappings: list[ContainerExtendedResourceRequest] = []
+    for i, container in enumerate(containers):
+        if i not in brief:
+            lasting[i], found = _request(i, container, resource, class_, ())
+            mappings += found
+    extra: list[DeviceRequest] = []
+    shared: list[ContainerExtendedResourceRequest] = []
+    for i in brief:
+        request, found = _request(i, containers[i], resource, class_, [one for one in lasting[i:] if one is not None])
+        extra += [request] if request is not None else []
+        shared += found
+    if not extra:
+        return Requested(tuple(one for one in lasting if one is not None), (*mappings, *shared))
+    most = max(extra, key=_count)  # the first of equals
+    replaced = {request.name for request in extra}
+    shared = [
+        ContainerExtendedResourceRequest(
+            one.container_name, one.resource_name, most.name if one.request_name in replaced else one.request_name
+        )
+        for one in shared
+    ]
+    return Requested((most, *(one for one in lasting if one is not None)), (*mappings, *shared))
+
+
+def _request(
+    i: int, container: Container, resource: str, class_: str, reusable: Sequence[DeviceRequest]
+) -> tuple[DeviceRequest | None, list[ContainerExtendedResourceRequest]]:
+    """What the i-th container needs beyond what it can use of others, and all that it uses."""
+    asked = (container.resources.requests if container.resources is not None else None) or {}
+    count, rest = divmod(nanos(asked.get(resource, 0)), NANO)
+    if not count or rest:
+        return None, []
+    uses: list[str] = []
+    for request in reusable:
+        if count <= 0:
+            break
+        uses.append(request.name)
+        count -= _count(request)
+    own = None
+    if count > 0:
+        exactly = ExactDeviceRequest(device_class_name=class_, allocation_mode="ExactCount", count=count)
+        own = DeviceRequest(f"container-{i}-request-{sorted(asked).index(resource)}", exactly)
+        uses.append(own.name)
+    return own, [ContainerExtendedResourceRequest(container.name, resource, name) for name in uses]
+
+
+def _count(request: DeviceRequest) -> int:
+    return request.exactly.count if request.exactly is not None else 0

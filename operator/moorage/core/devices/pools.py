@@ -1,0 +1,252 @@
+"""Pools of devices, as far as a node can reach them.
+
+A driver publishes a pool as slices of one generation; older ones are out of date. Until all slices of a generation are there the
+pool is being updated, and nothing is taken from it.
+Source: Kubernetes dynamic-resource-allocation/structured, ``GatherPools`` (v1.36).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from moorage.core.claim_objects import CounterConsumption, Device, DeviceAttribute, DeviceClass, Reach, ResourceSlice
+from moorage.core.expressions import DeviceFacts, ExpressionError, quantity, semver
+from moorage.core.label_selectors import SelectorError
+from moorage.core.objects import Node, NodeSelector
+from moorage.core.predicates import NodeTerms, compile_node_selector, matches_any
+from moorage.core.quantities import nanos
+
+
+class AllocationError(ValueError):
+    """Claims, classes or slices that nothing can be decided by: a fault, whatever the node. The message is for people."""
+
+
+class PoolId(NamedTuple):
+    """What tells pools apart, and what they are ordered by."""
+
+    driver: str
+    name: str
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+
+class DeviceId(NamedTuple):
+    """What tells devices apart."""
+
+    driver: str
+    pool: str
+    device: str
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+
+class Counted(NamedTuple):
+    """A counter: its set and its name."""
+
+    set: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A device in a slice that a node can reach. ``here``: the node can reach the device itself."""
+
+    id: DeviceId
+    device: Device
+    slice: ResourceSlice
+    facts: DeviceFacts
+    here: bool
+    takes: Mapping[Counted, int]
+    """Of its pool's counters, in nano-units."""
+    look: tuple[object, ...]
+    """Equal for devices that the search can't tell apart."""
+
+
+class State(enum.Enum):
+    """Whether devices can be taken from a pool."""
+
+    USABLE = "usable"
+    INCOMPLETE = "being updated"
+    INVALID = "invalid"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """A pool as one node sees it; ``counters`` are what it has, ``elsewhere`` what its other devices take of them, in nano-units."""
+
+    id: PoolId
+    state: State
+    devices: tuple[Candidate, ...] = ()
+    counters: Mapping[Counted, int] = dataclasses.field(default_factory=dict)
+    elsewhere: Mapping[DeviceId, Mapping[Counted, int]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def binds_late(self) -> bool:
+        """Whether a device is usable only once something has been done for it: such pools come last."""
+        return any(one.device.binding_conditions is not None for one in self.devices)
+
+
+class Offer(NamedTuple):
+    """What there is for a node: the pools that it reaches, and what is taken from them already.
+
+    ``taken``: devices that somebody has. ``consumed``: what is taken of devices that are shared, by capacity in nano-units.
+    """
+
+    pools: Sequence[Pool]
+    classes: Mapping[str, DeviceClass]
+    taken: Container[DeviceId]
+    consumed: Mapping[DeviceId, Mapping[str, int]]
+
+
+def pool_of(piece: ResourceSlice) -> PoolId:
+    """The pool that a slice is a part of."""
+    return PoolId(piece.spec.driver, piece.spec.pool.name)
+
+
+def gather(pools: Mapping[PoolId, Sequence[ResourceSlice]], node: Node) -> tuple[Pool, ...]:
+    """The pools that a node can reach, in the order in which devices are taken from them.
+
+    ``pools`` has all slices of each, by name. Raises AllocationError for a node selector that can't be read.
+    """
+    found = [pool for name in sorted(pools) if (pool := _gather(name, pools[name], node)) is not None]
+    return tuple(sorted(found, key=lambda pool: pool.binds_late))
+
+
+def reaches(reach: Reach, node: Node, piece: ResourceSlice) -> bool:
+    """Whether a node can use what says this of itself, a slice or a device in it. Raises AllocationError."""
+    if reach.node_name:
+        return reach.node_name == node.metadata.name
+    if reach.all_nodes or reach.node_selector is None:
+        return bool(reach.all_nodes)
+    try:
+        return matches_any(_terms(reach.node_selector), node)
+    except SelectorError as error:
+        name = piece.metadata.name
+        raise AllocationError(f"gather pool information: failed to perform node selection for slice {name}: {error}") from error
+
+
+@functools.lru_cache(maxsize=1024)
+def _terms(selector: NodeSelector) -> NodeTerms:
+    return compile_node_selector(selector)
+
+
+def _gather(name: PoolId, pieces: Sequence[ResourceSlice], node: Node) -> Pool | None:
+    reached = [piece for piece in pieces if _relevant(piece, node)]
+    if not reached:
+        return None
+    generation = max(piece.spec.pool.generation for piece in reached)
+    current = [piece for piece in reached if piece.spec.pool.generation == generation]
+    wanted = current[0].spec.pool.resource_slice_count
+    everywhere = current
+    if len(current) != wanted:
+        if any(piece.spec.pool.generation > generation for piece in pieces):
+            return None  # the driver is about to replace what this node sees
+        everywhere = [piece for piece in pieces if piece.spec.pool.generation == generation]
+        if len(everywhere) != wanted:
+            return Pool(name, State.INCOMPLETE)
+    return _build(name, current, everywhere, node)
+
+
+def _relevant(piece: ResourceSlice, node: Node) -> bool:
+    """Slices with counters are needed wherever the pool is used; one that says nothing about nodes is from another time than ours."""
+    spec = piece.spec
+    if spec.shared_counters:
+        return True
+    if spec.node_name or spec.all_nodes or spec.node_selector is not None or not spec.per_device_node_selection:
+        return reaches(spec, node, piece)
+    return any(reaches(device, node, piece) for device in spec.devices or ())
+
+
+def _build(name: PoolId, current: Sequence[ResourceSlice], everywhere: Sequence[ResourceSlice], node: Node) -> Pool:
+    devices = tuple(candidate for piece in current if not piece.spec.shared_counters for candidate in _candidates(piece, node))
+    sets = [counters for piece in current for counters in piece.spec.shared_counters or ()]
+    counters = {Counted(one.name, key): nanos(c.value) for one in sets for key, c in (one.counters or {}).items()}
+    names = [one.id.device for one in devices]
+    mine = {piece.metadata.name for piece in current}
+    elsewhere = {
+        DeviceId(*name, device.name): _takes(device.consumes_counters)
+        for piece in everywhere
+        if piece.metadata.name not in mine
+        for device in piece.spec.devices or ()
+    }
+    takes = [one.takes for one in devices] + list(elsewhere.values())
+    sound = (
+        len(set(names)) == len(names)
+        and len({one.name for one in sets}) == len(sets)
+        and all(counted in counters for taken in takes for counted in taken)
+    )
+    if not sound:
+        return Pool(name, State.INVALID)
+    return Pool(name, State.USABLE, devices, counters, {device: taken for device, taken in elsewhere.items() if taken})
+
+
+def _candidates(piece: ResourceSlice, node: Node) -> Iterator[Candidate]:
+    spec = piece.spec
+    for device in spec.devices or ():
+        here = not spec.per_device_node_selection or reaches(device, node, piece)
+        facts, takes = facts_of(spec.driver, device), _takes(device.consumes_counters)
+        policies = msgspec.msgpack.encode(device.capacity) if device.capacity else b""
+        look = facts, here, policies, tuple(takes.items()), device.taints or ()
+        yield Candidate(DeviceId(spec.driver, spec.pool.name, device.name), device, piece, facts, here, takes, look)
+
+
+def _takes(consumptions: Iterable[CounterConsumption] | None) -> dict[Counted, int]:
+    taken: dict[Counted, int] = {}
+    for one in consumptions or ():
+        for name, counter in (one.counters or {}).items():
+            counted = Counted(one.counter_set, name)
+            taken[counted] = taken.get(counted, 0) + nanos(counter.value)
+    return taken
+
+
+# ---- what expressions see of a device ------------------------------------------------------------------------------------------
+
+_Content = tuple[str, bool, dict[str, DeviceAttribute], dict[str, str | int]]
+
+
+def facts_of(driver: str, device: Device) -> DeviceFacts:
+    """The same value for all devices that look the same to expressions."""
+    capacity = {name: one.value for name, one in (device.capacity or {}).items()}
+    content: _Content = driver, bool(device.allow_multiple_allocations), device.attributes or {}, capacity
+    return _facts(msgspec.msgpack.encode(content))
+
+
+@functools.lru_cache(maxsize=16384)
+def _facts(content: bytes) -> DeviceFacts:
+    driver, shared, attributes, capacity = msgspec.msgpack.decode(content, type=_Content)
+    known: dict[str, dict[str, object]] = {}
+    amounts: dict[str, dict[str, object]] = {}
+    fault = ""
+    for name, attribute in attributes.items():
+        try:
+            _under(known, name, driver, _value(attribute))
+        except ExpressionError as error:
+            fault = f"attribute {name}: {error}"
+    for name, amount in capacity.items():
+        _under(amounts, name, driver, quantity(amount))
+    return DeviceFacts(driver, shared, known, amounts, fault)
+
+
+def _under(domains: dict[str, dict[str, object]], name: str, driver: str, value: object) -> None:
+    """Names without a domain are in the driver's."""
+    domain, slash, own = name.partition("/")
+    if not slash:
+        domain, own = driver, name
+    domains.setdefault(domain, {})[own] = value
+
+
+def _value(attribute: DeviceAttribute) -> object:
+    for value in (attribute.integer, attribute.boolean, attribute.string):
+        if value is not None:
+            return value
+    if attribute.version is None:
+        raise ExpressionError("unsupported attribute value")
+    return semver(attribute.version)

@@ -1,0 +1,267 @@
+"""CEL expressions on devices: the one door to the CEL library.
+
+Everything else sees ``holds(text, facts)``: true, false or ``ExpressionError``. An expression is compiled once, a device that looks
+the same as another is the same ``DeviceFacts``, and what an expression says of it is remembered: that is a function of the two.
+
+The library can be given functions but no types of our own, so quantities and versions are maps with one entry that no attribute can
+be: ``{"quantity": nano-units}`` and ``{"semver": normal form}``, numbers as text since CEL's end at 64 bits. Two of them are equal
+as values when they are equal as maps. ``device`` is declared as a map as well: what Kubernetes refuses while compiling, such as a
+misspelt field, is an error here when it is evaluated. Both end the attempt.
+
+Kubernetes' libraries for URLs, IP addresses and ``find``/``findAll`` are not here: an expression that calls them does not compile.
+Source: Kubernetes dynamic-resource-allocation/cel and apiserver/pkg/cel/library (v1.36).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
+
+from moorage.core.quantities import NANO, QuantityError, nanos
+
+_Value = Any
+"""What the library takes and gives: bool, int, float, str, list, dict."""
+
+QUANTITY, SEMVER = "quantity", "semver"
+_REMEMBERED = 1024
+"""Answers kept for one device; more texts than that are not a cluster's few classes and templates."""
+
+
+class ExpressionError(ValueError):
+    """An expression that does not compile, or that says nothing about a device. The message is for people."""
+
+
+def quantity(amount: str | int) -> dict[str, str]:
+    """A quantity as expressions see it. Raises QuantityError."""
+    return {QUANTITY: str(nanos(amount))}
+
+
+def semver(version: str) -> dict[str, str]:
+    """A version as expressions see it: build metadata does not count. Raises ExpressionError."""
+    parts = _SEMVER.fullmatch(version)
+    if parts is None:
+        raise ExpressionError(f"{version!r} is not a semantic version; write one such as 1.2.3 or 1.2.3-rc.1")
+    return {SEMVER: version.partition("+")[0]}
+
+
+# ---- devices ---------------------------------------------------------------------------------------------------------------
+
+
+class DeviceFacts:
+    """What expressions can ask of a device: ``attributes`` and ``capacity`` by domain and name.
+
+    ``fault``: why nothing can be said of it.
+    """
+
+    __slots__ = ("_answers", "_device", "_fault")
+
+    def __init__(self, driver: str, shared: bool, attributes: Mapping[str, Any], capacity: Mapping[str, Any], fault: str = "") -> None:
+        self._fault = fault
+        self._device: dict[str, Any] = {
+            "driver": driver,
+            "allowMultipleAllocations": shared,
+            "attributes": attributes,
+            "capacity": capacity,
+        }
+        self._answers: dict[str, bool | str] = {}
+
+    def ask(self, text: str) -> bool | str:
+        """What the expression says; a text is an error."""
+        answer = self._answers.get(text)
+        if answer is None:
+            if len(self._answers) >= _REMEMBERED:
+                self._answers.clear()
+            answer = self._answers[text] = self._evaluate(text)
+        return answer
+
+    def _evaluate(self, text: str) -> bool | str:
+        compiled = _compiled(text)
+        if isinstance(compiled, str):
+            return f"CEL compile error: {compiled}"
+        if self._fault:
+            return f"CEL runtime error: {self._fault}"
+        device = self._device
+        while True:
+            try:
+                result = compiled.eval(data={"device": device})
+            except RuntimeError as error:  # the iteration budget
+                return f"CEL runtime error: {_plain(error)}"
+            if result.type() != cel.Type.ERROR:
+                break
+            missing = _MISSING_KEY.search(result.value())
+            key = missing["key"] if missing else None
+            if key is None or key in device["attributes"]:
+                return f"CEL runtime error: {f'no such key: {key}' if key else _plain(result.value())}"
+            # A domain that the device knows nothing of is an empty one, Kubernetes says. It costs a second try, and only then.
+            device = {**device, **{part: {**device[part], key: device[part].get(key, {})} for part in ("attributes", "capacity")}}
+        if result.type() != cel.Type.BOOL:
+            return f"CEL runtime error: CEL result of type {result.type().name()} could not be converted to bool"
+        return bool(result.value())
+
+
+def holds(text: str, facts: DeviceFacts) -> bool:
+    """Whether the expression is true of the device. Raises ExpressionError."""
+    answer = facts.ask(text)
+    if isinstance(answer, str):
+        raise ExpressionError(answer)
+    return answer
+
+
+# ---- inside: the library -----------------------------------------------------------------------------------------------------
+
+_MISSING_KEY = re.compile(r'Key not found in map : "(?P<key>.*)"', re.DOTALL)
+_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+"""What the library puts around its messages."""
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(text: str) -> cel.Expression | str:
+    """The expression ready to be asked, or why it is none."""
+    try:
+        compiled = _environment().compile(text)
+    except RuntimeError as error:
+        return f"compilation failed: {_plain(error)}"
+    kind = compiled.return_type()
+    if kind not in (cel.Type.BOOL, cel.Type.DYN):
+        return f"must evaluate to bool or the unknown type, not {kind.name()}"
+    return compiled
+
+
+def _plain(message: object) -> str:
+    return _STATUS.sub("", str(message))
+
+
+@functools.lru_cache(maxsize=1)
+def _environment() -> cel.Env:
+    return cel.NewEnv(
+        variables={"device": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)},
+        functions=[cel.FunctionDecl(name, overloads) for name, overloads in _functions().items()],
+        extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional(), ext_strings.ExtStrings()],
+    )
+
+
+# ---- inside: Kubernetes' functions ---------------------------------------------------------------------------------------------
+
+_SEMVER = re.compile(
+    r"(?P<major>0|[1-9]\d*)\.(?P<minor>0|[1-9]\d*)\.(?P<patch>0|[1-9]\d*)"
+    r"(-(?P<pre>(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*))?"
+    r"(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?",
+    re.ASCII,
+)
+_MAP, _BOOL, _INT, _TEXT, _LIST = (
+    cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
+    cel.Type.BOOL,
+    cel.Type.INT,
+    cel.Type.STRING,
+    cel.Type.LIST,
+)
+
+
+class _Function(NamedTuple):
+    """One way to call a function."""
+
+    name: str
+    result: cel.Type
+    parameters: Sequence[cel.Type]
+    body: Callable[..., _Value]
+    member: bool = True
+
+
+def _functions() -> dict[str, list[cel.Overload]]:
+    """What the environment has beside CEL itself, by name."""
+    found: dict[str, list[cel.Overload]] = {}
+    for i, one in enumerate(_FUNCTIONS):
+        overload = cel.Overload(f"k8s_{i}", return_type=one.result, parameters=list(one.parameters), is_member=one.member, impl=one.body)
+        found.setdefault(one.name, []).append(overload)
+    return found
+
+
+def _amount(value: Mapping[str, Any]) -> int:
+    """A quantity's nano-units."""
+    if value.keys() != {QUANTITY}:
+        raise ValueError("no such overload: this is not a quantity")
+    return int(value[QUANTITY])
+
+
+def _version(value: Mapping[str, Any]) -> re.Match[str]:
+    parts = _SEMVER.fullmatch(value[SEMVER]) if value.keys() == {SEMVER} else None
+    if parts is None:
+        raise ValueError("no such overload: this is not a semantic version")
+    return parts
+
+
+def _precedence(value: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What versions are ordered by: a release is after its pre-releases, whose numbers are before their words."""
+    parts = _version(value)
+    before = parts["pre"]
+    words = tuple((0, int(word), "") if word.isdigit() else (1, 0, word) for word in before.split(".")) if before else ()
+    return int(parts["major"]), int(parts["minor"]), int(parts["patch"]), not before, words
+
+
+def _compare(left: Mapping[str, Any], right: Mapping[str, Any]) -> int:
+    """-1, 0 or 1, of two quantities or two versions."""
+    measure: Callable[[Mapping[str, Any]], Any] = _amount if QUANTITY in left else _precedence
+    one, other = measure(left), measure(right)
+    return int(one > other) - int(one < other)
+
+
+def _is(read: Callable[[str], object]) -> Callable[[str], bool]:
+    def readable(text: str) -> bool:
+        try:
+            read(text)
+        except (QuantityError, ExpressionError):
+            return False
+        return True
+
+    return readable
+
+
+def _whole(value: Mapping[str, Any]) -> int:
+    amount, rest = divmod(_amount(value), NANO)
+    if rest or not -(2**63) <= amount < 2**63:
+        raise ValueError("cannot convert value to integer")
+    return amount
+
+
+def _plus(sign: int, scale: int = NANO) -> Callable[[Mapping[str, Any], Any], dict[str, str]]:
+    """Addition to a quantity, or (``sign`` -1) subtraction from it, of another quantity or of a whole number."""
+
+    def total(left: Mapping[str, Any], right: Any) -> dict[str, str]:
+        other = right * scale if isinstance(right, int) else _amount(right)
+        return {QUANTITY: str(_amount(left) + sign * other)}
+
+    return total
+
+
+def _includes(left: Sequence[Any], right: Iterable[Any]) -> bool:
+    return all(one in left for one in right)
+
+
+_FUNCTIONS = (
+    _Function("quantity", _MAP, (_TEXT,), quantity, member=False),
+    _Function("isQuantity", _BOOL, (_TEXT,), _is(quantity), member=False),
+    _Function("semver", _MAP, (_TEXT,), semver, member=False),
+    _Function("isSemver", _BOOL, (_TEXT,), _is(semver), member=False),
+    _Function("compareTo", _INT, (_MAP, _MAP), _compare),
+    _Function("isLessThan", _BOOL, (_MAP, _MAP), lambda left, right: _compare(left, right) < 0),
+    _Function("isGreaterThan", _BOOL, (_MAP, _MAP), lambda left, right: _compare(left, right) > 0),
+    _Function("sign", _INT, (_MAP,), lambda value: int(_amount(value) > 0) - int(_amount(value) < 0)),
+    _Function("isInteger", _BOOL, (_MAP,), lambda value: not _amount(value) % NANO),
+    _Function("asInteger", _INT, (_MAP,), _whole),
+    _Function("asApproximateFloat", cel.Type.DOUBLE, (_MAP,), lambda value: _amount(value) / NANO),
+    _Function("add", _MAP, (_MAP, _MAP), _plus(1)),
+    _Function("add", _MAP, (_MAP, _INT), _plus(1)),
+    _Function("sub", _MAP, (_MAP, _MAP), _plus(-1)),
+    _Function("sub", _MAP, (_MAP, _INT), _plus(-1)),
+    _Function("major", _INT, (_MAP,), lambda value: int(_version(value)["major"])),
+    _Function("minor", _INT, (_MAP,), lambda value: int(_version(value)["minor"])),
+    _Function("patch", _INT, (_MAP,), lambda value: int(_version(value)["patch"])),
+    _Function("sets.contains", _BOOL, (_LIST, _LIST), _includes, member=False),
+    _Function("sets.equivalent", _BOOL, (_LIST, _LIST), lambda a, b: _includes(a, b) and _includes(b, a), member=False),
+    _Function("sets.intersects", _BOOL, (_LIST, _LIST), lambda a, b: any(one in b for one in a), member=False),
+)
