@@ -1,4 +1,4 @@
-"""The command line: `moorage run | demo | check | crds | version`.
+"""The command line: `moorage run | demo | check | convert | crds | version`.
 
 Exit status: 0 it is so, 1 it is not (or the operator failed), 2 wrong use. Everything heavy is imported inside the commands, so that
 `moorage --help` answers at once.
@@ -114,7 +114,7 @@ def run(
 
     given = {flag.field: flags[_variable(flag)] for flag in FLAGS if flags[_variable(flag)] is not None}
     try:
-        loaded = load_config(None if config is None else _read(config), os.environ, given)
+        loaded = load_config(None if config is None else _read(config, "--config"), os.environ, given)
     except ConfigErrors as errors:
         _fail(*map(str, errors.errors))
     if write_config_to is not None:
@@ -133,6 +133,34 @@ def check(files: Annotated[list[Path], typer.Argument(help="YAML files, or folde
     report = checking.check(files)
     for line in report.lines:
         print(line)
+    raise SystemExit(report.status)
+
+
+@app.command()
+def convert(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(help="KubeSchedulerConfigurations (v1, v1beta3, v1beta2), legacy Policies, ConfigMaps with them; - is stdin."),
+    ] = None,
+    *,
+    key: Annotated[str | None, typer.Option("--key", help="The only key to look at in ConfigMaps, as in policy.cfg.")] = None,
+    algorithm_provider: Annotated[
+        str | None, typer.Option("--algorithm-provider", help="DefaultProvider or ClusterAutoscalerProvider, as it was up to 1.22.")
+    ] = None,
+    plugin_configs: Annotated[
+        bool, typer.Option("--plugin-configs", help="Put all arguments into PluginConfigs, not only those that profiles share.")
+    ] = False,
+) -> None:
+    """Turn the configuration of kube-scheduler into SchedulerProfiles; warnings go to stderr."""
+    if not files and algorithm_provider is None:
+        _fail("convert: name files, - for stdin, or an --algorithm-provider")
+    from moorage.apps import converting
+
+    sources = [("stdin", sys.stdin.read()) if name == "-" else (name, _read(Path(name), "convert")) for name in files or ()]
+    report = converting.convert(sources, key=key, provider=algorithm_provider, share_all=plugin_configs)
+    print(report.output, end="")
+    for line in report.lines:
+        print(f"moorage: {line}", file=sys.stderr)
     raise SystemExit(report.status)
 
 
@@ -161,11 +189,11 @@ def version() -> None:
     print(f"moorage {moorage.__version__}")
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, what: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        _fail(f"--config {path}: {error}")
+        _fail(f"{what} {path}: {error}")
 
 
 def _write(path: Path, text: str) -> None:

@@ -59,6 +59,7 @@ class PluginSet(_Part):
 class Plugins(_Part):
     """By extension point."""
 
+    multi_point: PluginSet = PluginSet()
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
     pre_filter: PluginSet = PluginSet()
@@ -71,7 +72,6 @@ class Plugins(_Part):
     pre_bind: PluginSet = PluginSet()
     bind: PluginSet = PluginSet()
     post_bind: PluginSet = PluginSet()
-    multi_point: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
 
@@ -177,12 +177,11 @@ class KubeSchedulerConfiguration(_Part):
     delay_cache_until_active: bool = False
 
     def defaulted(self) -> KubeSchedulerConfiguration:
-        """With what depends on other fields filled in. A profile without a name gets the default one only when it stands alone."""
+        """With a profile if there is none. One without a name gets the default one only when it stands alone."""
         profiles = self.profiles or (Profile(),)
         if len(profiles) == 1 and profiles[0].scheduler_name is None:
             profiles = (profiles[0].model_copy(update={"scheduler_name": DEFAULT_SCHEDULER}),)
-        contention = self.enable_profiling if self.enable_contention_profiling is None else self.enable_contention_profiling
-        return self.model_copy(update={"profiles": profiles, "enable_contention_profiling": contention})
+        return self.model_copy(update={"profiles": profiles})
 
 
 def without_nulls(document: Any) -> Any:

@@ -25,6 +25,8 @@ def effective(loaded: Loaded, registry: Registry) -> dict[str, Any]:
     document["profiles"] = [
         _profile(profile, made, ignored_resources(config), registry) for profile, made in zip(loaded.profiles, loaded.built, strict=True)
     ]
+    if config.enable_contention_profiling is None:
+        document["enableContentionProfiling"] = config.enable_profiling
     for field in ("extenders", "delayCacheUntilActive"):
         if not document[field]:
             del document[field]
