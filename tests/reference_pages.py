@@ -174,10 +174,11 @@ def type_in_words(schema: Mapping[str, Any]) -> str:
     """``[string, …]``, ``integer 0..100``, or the values that there are."""
     if "enum" in schema:
         return " | ".join(schema["enum"])
-    if schema["type"] == "array":
+    if schema.get("type") == "array":
         return f"[{type_in_words(schema['items'])}, …]"
-    bounds = f" {schema['minimum']}..{schema['maximum']}" if "minimum" in schema else ""
-    return f"{schema['type']}{bounds}"
+    least = schema["exclusiveMinimum"] + 1 if "exclusiveMinimum" in schema else schema.get("minimum")
+    bounds = f" {least}..{schema.get('maximum', '')}" if least is not None else ""
+    return f"{schema.get('type', 'anything')}{bounds}"
 
 
 def changes(old: Any, new: Any, prefix: str = "") -> Iterator[tuple[str, str]]:

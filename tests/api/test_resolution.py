@@ -71,9 +71,9 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "spec.plugins.score.enabled[0].name: 'NodeName': this plugin does not take part at score",
     ),
     "plugin-to-come": (
-        enabled("multiPoint", "PodTopologySpread"),
+        enabled("multiPoint", "GangScheduling"),
         "NotYetSupported",
-        "spec.plugins.multiPoint.enabled[0].name: 'PodTopologySpread': this plugin of kube-scheduler is not supported yet",
+        "spec.plugins.multiPoint.enabled[0].name: 'GangScheduling': this plugin of kube-scheduler is not supported yet",
     ),
     "args-of-plugin-to-come": (
         with_args({}, "VolumeBinding"),
@@ -338,10 +338,10 @@ def test_a_bad_spec_still_has_name_and_references() -> None:
         (FIT, {"ignoredResources": ["a b"]}, "InvalidPluginArgs", "spec.args.ignoredResources[0]: 'a b': name part must consist of"),
         ("NodeResourceFit", {}, "UnknownPlugin", 'did you mean "NodeResourcesFit"?'),
         (
-            "PodTopologySpread",
+            "GangScheduling",
             {},
             "NotYetSupported",
-            "spec.plugin: 'PodTopologySpread': this plugin of kube-scheduler is not supported yet",
+            "spec.plugin: 'GangScheduling': this plugin of kube-scheduler is not supported yet",
         ),
         ("", {}, "InvalidSpec", "spec.plugin: '': should have at least 1 character"),
         (FIT, [], "InvalidSpec", "spec.args: '[…]': must be an object"),

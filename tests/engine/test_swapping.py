@@ -70,7 +70,7 @@ def test_objects_that_change_together_are_one_swap() -> None:
             revision = live(world)
             assert revision is not None
             assert revision.deciders["NodeResourcesFit"].args.ignored_resources == (GPU,)  # type: ignore[attr-defined]
-            assert revision.weights["NodeResourcesFit"] == 10
+            assert revision.weights["NodeResourcesFit"] == 20
             assert world.notes("Rejected") == []
 
     asyncio.run(scenario())

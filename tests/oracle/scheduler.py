@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from moorage.core.objects import Node, Pod
-from tests.oracle import affinity, images, ports, resources, taints
+from tests.oracle import affinity, images, interpod, ports, resources, spread, taints
+from tests.oracle.cluster import Cluster
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,16 +53,17 @@ class Decision:
     failed: str = ""
 
 
-def schedule(pod: Pod, nodes: list[Node], pods: list[tuple[Pod, str]], profile: Profile) -> Decision:
-    """``nodes`` in the order in which they came; ``pods`` with the name of the node that each is on."""
+def schedule(pod: Pod, nodes: list[Node], pods: list[tuple[Pod, str]], profile: Profile, others: Sequence[Any] = ()) -> Decision:
+    """``nodes`` in the order in which they came; ``pods`` with the name of the node that each is on; ``others``: other objects."""
     decision = Decision()
+    cluster = Cluster(nodes, pods, others)
     names = affinity.named(pod) if "NodeAffinity" in profile.filters else None
     if names == set():
         decision.message = f"0/{len(nodes)} nodes are available: pod affinity terms conflict."
         return decision
     for node in nodes:
         name = node.metadata.name
-        said = refusals_of(pod, node, [other for other, where in pods if where == name], profile)
+        said = refusals_of(pod, node, cluster, profile)
         decision.refusals[name] = said
         if names is not None and name not in names:
             decision.blame[name] = ""
@@ -70,7 +72,7 @@ def schedule(pod: Pod, nodes: list[Node], pods: list[tuple[Pod, str]], profile: 
         else:
             decision.feasible.append(name)
     if decision.feasible:
-        _rank(decision, pod, nodes, pods, profile)
+        _rank(decision, pod, cluster, profile)
     else:
         decision.message = _fit_error(decision, len(nodes))
     return decision
@@ -79,10 +81,30 @@ def schedule(pod: Pod, nodes: list[Node], pods: list[tuple[Pod, str]], profile: 
 # ---- filter ------------------------------------------------------------------------------------------------------------------
 
 
-def refusals_of(pod: Pod, node: Node, there: list[Pod], profile: Profile) -> dict[str, Refusal]:
+def refusals_of(pod: Pod, node: Node, cluster: Cluster, profile: Profile) -> dict[str, Refusal]:
     """What each filter plugin that refuses the node says, in the profile's order."""
-    said = {plugin: _refusal(plugin, pod, node, there, profile.args) for plugin in profile.filters}
+    said = {
+        plugin: _refusal_beyond(plugin, pod, node, cluster, profile.args)
+        if plugin in _BEYOND
+        else _refusal(plugin, pod, node, cluster.pods_on(node), profile.args)
+        for plugin in profile.filters
+    }
     return {plugin: refusal for plugin, refusal in said.items() if refusal is not None}
+
+
+_BEYOND = {"InterPodAffinity", "PodTopologySpread"}
+"""Plugins that look beyond the node."""
+
+
+def _refusal_beyond(plugin: str, pod: Pod, node: Node, cluster: Cluster, args: Mapping[str, Any]) -> Refusal | None:
+    match plugin:
+        case "InterPodAffinity":
+            text = interpod.refusal(pod, node, cluster, args[plugin])
+            return Refusal((text,), text == interpod.BESIDE) if text else None
+        case "PodTopologySpread":
+            text = spread.refusal(pod, node, cluster, args[plugin])
+            return Refusal((text,), text == spread.MISSING) if text else None
+    raise NotImplementedError(plugin)
 
 
 def _refusal(plugin: str, pod: Pod, node: Node, there: list[Pod], args: Mapping[str, Any]) -> Refusal | None:
@@ -118,16 +140,17 @@ def _fit_error(decision: Decision, nodes: int) -> str:
 # ---- score -------------------------------------------------------------------------------------------------------------------
 
 
-def _rank(decision: Decision, pod: Pod, nodes: list[Node], pods: list[tuple[Pod, str]], profile: Profile) -> None:
-    candidates = [node for node in nodes if node.metadata.name in decision.feasible]
+def _rank(decision: Decision, pod: Pod, cluster: Cluster, profile: Profile) -> None:
+    candidates = [node for node in cluster.nodes if node.metadata.name in decision.feasible]
     for plugin in profile.weights:
+        if plugin in _BEYOND:
+            together = interpod if plugin == "InterPodAffinity" else spread
+            found = together.scores(pod, candidates, cluster, profile.args[plugin])
+            if found is not None:
+                decision.scores[plugin] = Ranking(*(dict(zip(decision.feasible, scores, strict=True)) for scores in found))
+            continue
         try:
-            raw = {
-                node.metadata.name: _score(
-                    plugin, pod, node, nodes, [other for other, where in pods if where == node.metadata.name], profile
-                )
-                for node in candidates
-            }
+            raw = {node.metadata.name: _score(plugin, pod, node, cluster, profile) for node in candidates}
         except affinity.Unreadable:
             decision.failed = plugin
             return
@@ -139,9 +162,10 @@ def _rank(decision: Decision, pod: Pod, nodes: list[Node], pods: list[tuple[Pod,
     decision.best = sorted(name for name, total in decision.total.items() if total == top)
 
 
-def _score(plugin: str, pod: Pod, node: Node, nodes: list[Node], there: list[Pod], profile: Profile) -> int | None:
+def _score(plugin: str, pod: Pod, node: Node, cluster: Cluster, profile: Profile) -> int | None:
     """None when the plugin has no say about the pod."""
     args: Any = profile.args.get(plugin)
+    there = cluster.pods_on(node)
     match plugin:
         case "TaintToleration":
             return taints.unwelcome(pod, node)
@@ -152,7 +176,7 @@ def _score(plugin: str, pod: Pod, node: Node, nodes: list[Node], there: list[Pod
         case "NodeResourcesBalancedAllocation":
             return resources.balanced_score(pod, node, there, [one.name for one in args.resources])
         case "ImageLocality":
-            return images.score(pod, node, nodes)
+            return images.score(pod, node, list(cluster.nodes))
     raise NotImplementedError(plugin)
 
 

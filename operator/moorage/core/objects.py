@@ -30,6 +30,7 @@ class Struct(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_default
 class OwnerReference(Struct, frozen=True):
     """An owner of an object (metav1.OwnerReference)."""
 
+    api_version: str = ""
     kind: str = ""
     name: str = ""
     uid: str = ""
@@ -174,6 +175,12 @@ class ContainerPort(Struct, frozen=True):
     host_ip: str = msgspec.field(default="", name="hostIP")
 
 
+class RestartRule(Struct, frozen=True):
+    """What happens when a container ends in some way (ContainerRestartRule). Of when, nothing is read."""
+
+    action: str = ""
+
+
 class Container(Struct, frozen=True):
     """An app container or, with restartPolicy, an init container."""
 
@@ -182,6 +189,7 @@ class Container(Struct, frozen=True):
     resources: ResourceRequirements | None = None
     ports: tuple[ContainerPort, ...] | None = None
     restart_policy: str | None = None
+    restart_policy_rules: tuple[RestartRule, ...] | None = None
 
 
 class Toleration(Struct, frozen=True):

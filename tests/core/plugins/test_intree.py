@@ -11,6 +11,7 @@ from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, R
 from moorage.core.framework.registry import build_registry
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
+from moorage.core.plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadArgs
 from moorage.core.verdicts import Reason
 
 REGISTRY = build_registry(INTREE)
@@ -27,30 +28,56 @@ def test_default_order_and_weights() -> None:
     assert {point: names for point, names in default.points.items() if names} == {
         Point.PRE_ENQUEUE: ("SchedulingGates",),
         Point.QUEUE_SORT: ("PrioritySort",),
-        Point.PRE_FILTER: ("NodeAffinity", "NodePorts", "NodeResourcesFit"),
-        Point.FILTER: ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"),
-        Point.PRE_SCORE: ("TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation"),
-        Point.SCORE: ("TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality"),
+        Point.PRE_FILTER: ("NodeAffinity", "NodePorts", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity"),
+        Point.FILTER: (
+            "NodeUnschedulable",
+            "NodeName",
+            "TaintToleration",
+            "NodeAffinity",
+            "NodePorts",
+            "NodeResourcesFit",
+            "PodTopologySpread",
+            "InterPodAffinity",
+        ),
+        Point.POST_FILTER: ("DefaultPreemption",),
+        Point.PRE_SCORE: (
+            "TaintToleration",
+            "NodeAffinity",
+            "NodeResourcesFit",
+            "PodTopologySpread",
+            "InterPodAffinity",
+            "NodeResourcesBalancedAllocation",
+        ),
+        Point.SCORE: (
+            "TaintToleration",
+            "NodeAffinity",
+            "NodeResourcesFit",
+            "PodTopologySpread",
+            "InterPodAffinity",
+            "NodeResourcesBalancedAllocation",
+            "ImageLocality",
+        ),
         Point.BIND: ("DefaultBinder",),
     }
     assert default.weights == {
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
     }
 
 
+LED = {"TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 20, "PodTopologySpread": 2, "InterPodAffinity": 2}
+
+
 @pytest.mark.parametrize(
     ("preset", "strategy", "weights"),
     [
-        ("BinPack", "MostAllocated", {"TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 10}),
-        (
-            "Spread",
-            "LeastAllocated",
-            {"TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 10, "NodeResourcesBalancedAllocation": 1},
-        ),
+        ("BinPack", "MostAllocated", LED),
+        ("Spread", "LeastAllocated", {**LED, "NodeResourcesBalancedAllocation": 1}),
         ("NoScoring", "LeastAllocated", {}),
     ],
 )
@@ -63,6 +90,14 @@ def test_other_presets(preset: str, strategy: str, weights: dict[str, int]) -> N
     assert isinstance(fit, NodeResourcesFit)
     assert fit.args.scoring_strategy is not None
     assert fit.args.scoring_strategy.type == strategy
+
+
+@pytest.mark.parametrize(("preset", "defaulting"), [("Default", "System"), ("Spread", "System"), ("BinPack", "List")])
+def test_default_topology_constraints(preset: str, defaulting: str) -> None:
+    """They pull pods apart, which BinPack does not want."""
+    spread = revision(preset).deciders["PodTopologySpread"]
+    assert isinstance(spread, PodTopologySpread)
+    assert spread.args == PodTopologySpreadArgs(None, "List" if defaulting == "List" else "System")
 
 
 @pytest.mark.parametrize("preset", ["BinPack", "Spread"])

@@ -25,6 +25,10 @@ class LabelColumn:
         self.values: list[str] = [""]
         self._code_of: dict[str, int] = {}
 
+    def code(self, value: str) -> int:
+        """The code of a value; ABSENT when no row ever had it."""
+        return self._code_of.get(value, ABSENT)
+
     def put(self, row: int, value: str | None) -> None:
         """Write a row's value, None for absent."""
         if row >= self.codes.size:

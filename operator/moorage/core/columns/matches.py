@@ -99,15 +99,26 @@ class Index(Generic[T]):
         self._by_value: dict[tuple[str, str], dict[T, None]] = {}
         self._others: dict[T, None] = {}
 
+    def __len__(self) -> int:
+        """How many label values, and selectors without one, are known."""
+        return len(self._by_value) + len(self._others)
+
     def add(self, item: T, selector: Selector) -> None:
         """Enter an item under its selector."""
-        for place in self._places(selector):
-            place[item] = None
+        for pair in _insisted(selector):
+            self._by_value.setdefault(pair, {})[item] = None
+        if _stands_apart(selector):
+            self._others[item] = None
 
     def remove(self, item: T, selector: Selector) -> None:
         """Take an item out again."""
-        for place in self._places(selector):
+        for pair in _insisted(selector):
+            place = self._by_value[pair]
             del place[item]
+            if not place:
+                del self._by_value[pair]
+        if _stands_apart(selector):
+            del self._others[item]
 
     def candidates(self, labels: Labels | None) -> Iterator[T]:
         """The items whose selectors may match, each once, in the order of the labels' names."""
@@ -115,14 +126,18 @@ class Index(Generic[T]):
             yield from self._by_value.get(pair, ())
         yield from self._others
 
-    def _places(self, selector: Selector) -> Iterable[dict[T, None]]:
-        """Where a selector stands; one that selects nothing stands nowhere."""
-        if selector.conditions is None:
-            return ()
-        for condition in selector.conditions:
-            if condition.operator == "In":
-                return [self._by_value.setdefault((condition.key, value), {}) for value in sorted(condition.values)]
-        return (self._others,)
+
+def _insisted(selector: Selector) -> list[tuple[str, str]]:
+    """The label values of which an object must have one, by the selector's first condition that is so plain; without any, none."""
+    for condition in selector.conditions or ():
+        if condition.operator == "In":
+            return [(condition.key, value) for value in sorted(condition.values)]
+    return []
+
+
+def _stands_apart(selector: Selector) -> bool:
+    """Whether it must be asked about every object: it may select some, and insists on no value."""
+    return selector.conditions is not None and not any(condition.operator == "In" for condition in selector.conditions)
 
 
 class Matches:
@@ -158,6 +173,11 @@ class Matches:
                 dropped.version += 1
         self._matching.move_to_end(query)
         return counter
+
+    @property
+    def carrying(self) -> bool:
+        """Whether any pod on a node carries a term."""
+        return bool(self._carrying)
 
     def carried_against(self, pod: Pod) -> Iterator[tuple[Carried, Counter]]:
         """The terms that pods on nodes carry and that speak of this pod, with the number of carriers per row (each listing counts)."""
@@ -214,10 +234,3 @@ def carried_by(pod: Pod) -> Iterator[Carried]:
     yield from (Carried(Kind.AFFINITY, term) for term in terms.affinity)
     yield from (Carried(Kind.ANTI_AFFINITY, term) for term in terms.anti_affinity)
     yield from (Carried(Kind.PREFERRED, term) for term in terms.preferred)
-
-
-def per_domain(counts: Counts, codes: npt.NDArray[np.int32], domains: int) -> Counts:
-    """Sum over the rows of each topology domain. ``codes`` is a label column's; index 0 (no label) is always 0. -> int64[domains]."""
-    sums = np.bincount(codes, weights=counts, minlength=domains).astype(np.int64)
-    sums[0] = 0
-    return sums

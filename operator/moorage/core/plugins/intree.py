@@ -13,12 +13,14 @@ from moorage.core.framework.registry import PluginSpec
 from moorage.core.plugins import (
     default_preemption,
     image_locality,
+    inter_pod_affinity,
     node_affinity,
     node_names,
     node_ports,
     node_resources_balanced,
     node_resources_fit,
     node_unschedulable,
+    pod_topology_spread,
     priority_sort,
     scheduling_gates,
     taint_toleration,
@@ -35,6 +37,8 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(node_affinity.NAME, node_affinity.NodeAffinity, node_affinity.NodeAffinityArgs, weight=2),
     PluginSpec(node_ports.NAME, node_ports.NodePorts),
     PluginSpec(node_resources_fit.NAME, node_resources_fit.NodeResourcesFit, node_resources_fit.NodeResourcesFitArgs),
+    PluginSpec(pod_topology_spread.NAME, pod_topology_spread.PodTopologySpread, pod_topology_spread.PodTopologySpreadArgs, weight=2),
+    PluginSpec(inter_pod_affinity.NAME, inter_pod_affinity.InterPodAffinity, inter_pod_affinity.InterPodAffinityArgs, weight=2),
     PluginSpec(default_preemption.NAME, default_preemption.DefaultPreemption, default_preemption.DefaultPreemptionArgs),
     PluginSpec(
         node_resources_balanced.NAME,
@@ -46,8 +50,8 @@ INTREE: tuple[PluginSpec, ...] = (
 )
 
 _ALL = tuple((spec.name, spec.weight) for spec in INTREE)
-_LEADING = 10
-"""A weight that outdoes all others of a preset together, TaintToleration's 3 and NodeAffinity's 2 included."""
+_LEADING = 20
+"""A weight that outdoes all others of a preset together."""
 
 
 def _led_by_resources(*without: str) -> tuple[tuple[str, int], ...]:
@@ -55,6 +59,7 @@ def _led_by_resources(*without: str) -> tuple[tuple[str, int], ...]:
     return tuple((name, _LEADING if name == node_resources_fit.NAME else weight) for name, weight in _ALL if name not in without)
 
 
+_ONLY_OWN_CONSTRAINTS = pod_topology_spread.PodTopologySpreadArgs(defaulting_type="List")
 _MOST_ALLOCATED = node_resources_fit.NodeResourcesFitArgs(scoring_strategy=node_resources_fit.ScoringStrategy("MostAllocated"))
 
 PRESETS: Mapping[str, Preset] = {
@@ -62,11 +67,12 @@ PRESETS: Mapping[str, Preset] = {
     for preset in (
         # As kube-scheduler without a configuration.
         Preset("Default", _ALL),
-        # Fill nodes up, so that others empty. What draws pods elsewhere is left out: evenness, and images that are there already.
+        # Fill nodes up, so that others empty. What draws pods elsewhere is left out: evenness, images that are there already, and
+        # default topology constraints; those that a pod has itself, hard or soft, are its owner's wish and stay.
         Preset(
             "BinPack",
             _led_by_resources(node_resources_balanced.NAME, image_locality.NAME),
-            {node_resources_fit.NAME: _MOST_ALLOCATED},
+            {node_resources_fit.NAME: _MOST_ALLOCATED, pod_topology_spread.NAME: _ONLY_OWN_CONSTRAINTS},
         ),
         # Load nodes alike. ImageLocality is left out: it draws pods of one image together.
         Preset("Spread", _led_by_resources(image_locality.NAME)),

@@ -1,0 +1,90 @@
+"""The default selector of a pod: who its companions are, by the Services in front of it and the controller behind it.
+
+Asked for at each decision of a pod without constraints of its own, so Services are found by an index, and selectors are compiled
+once by content. Source: Kubernetes ``DefaultSelector`` of kube-scheduler's plugin helpers (v1.36).
+"""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+
+from moorage.core.columns.matches import Index
+from moorage.core.columns.store import Objects
+from moorage.core.label_selectors import EVERYTHING, Selector, SelectorError, compile_selector, equality
+from moorage.core.objects import Labels, LabelSelector, OwnerReference, Pod
+from moorage.core.workload_objects import ReplicaSet, ReplicationController, Service, StatefulSet
+
+NOBODY = b""
+"""The content of a pod's default selector when it has none."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[tuple[tuple[str, str], ...], LabelSelector | None]).decode
+
+
+def default_selector(pod: Pod, store: Objects) -> bytes:
+    """The content of the pod's default selector (equal bytes, equal selectors), for ``compiled``; NOBODY: it has none."""
+    labels = _of_services(pod, store)
+    selector = None
+    for owner in pod.metadata.owner_references or ():
+        if owner.controller:
+            more, selector = _of_owner(pod.metadata.namespace, owner, store)
+            labels = {**labels, **more} if more else labels
+            break
+    if not labels and selector is None:
+        return NOBODY
+    content = _encode((sorted(labels.items()), selector))
+    return content if compiled(content).conditions else NOBODY
+
+
+@functools.lru_cache(maxsize=4096)
+def compiled(content: bytes) -> Selector:
+    """The selector; what its controller's selector says is left out when that cannot be read."""
+    pairs, selector = _decode(content)
+    try:
+        more = compile_selector(selector)
+    except SelectorError:
+        more = EVERYTHING
+    return Selector(equality(dict(pairs)) + (more.conditions or ()))
+
+
+def _of_services(pod: Pod, store: Objects) -> Labels:
+    """The selectors of all Services that select the pod, merged; they do not contradict each other."""
+    if not store.objects(Service):
+        return {}
+    index = _services(store, store.clock(Service).version).get(pod.metadata.namespace)
+    merged: Labels = {}
+    if index is not None:
+        labels = pod.metadata.labels
+        for selector in index.candidates(labels):
+            if selector.matches(labels):
+                merged |= {one.key: value for one in selector.conditions or () for value in one.values}
+    return merged
+
+
+@functools.lru_cache(maxsize=2)
+def _services(store: Objects, version: int) -> dict[str, Index[Selector]]:
+    """The Services' selectors by namespace, remembered until a Service changes (``version``)."""
+    found: dict[str, Index[Selector]] = {}
+    for service in store.objects(Service).values():
+        if service.spec.selector:
+            selector = Selector(equality(dict(sorted(service.spec.selector.items()))))
+            found.setdefault(service.metadata.namespace, Index()).add(selector, selector)
+    return found
+
+
+def _of_owner(namespace: str, owner: OwnerReference, store: Objects) -> tuple[Labels | None, LabelSelector | None]:
+    """What the controller adds: labels (a ReplicationController), or a selector (a ReplicaSet, a StatefulSet)."""
+    name = f"{namespace}/{owner.name}"
+    match owner.api_version, owner.kind:
+        case "v1", "ReplicationController":
+            controller = store.objects(ReplicationController).get(name)
+            return (controller.spec.selector if controller is not None else None), None
+        case "apps/v1", "ReplicaSet":
+            replicas = store.objects(ReplicaSet).get(name)
+            return None, (replicas.spec.selector if replicas is not None else None)
+        case "apps/v1", "StatefulSet":
+            stateful = store.objects(StatefulSet).get(name)
+            return None, (stateful.spec.selector if stateful is not None else None)
+    return None, None

@@ -1,0 +1,28 @@
+"""A cluster as plain objects: what the naive twins look at."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from moorage.core.objects import Node, Pod
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """``nodes`` in the order in which they came; ``pods`` with the name of the node that each is on; all ``others``."""
+
+    nodes: Sequence[Node]
+    pods: Sequence[tuple[Pod, str]]
+    others: Sequence[Any] = ()
+
+    def pods_on(self, node: Node) -> list[Pod]:
+        """The pods on a node."""
+        return [pod for pod, where in self.pods if where == node.metadata.name]
+
+    def of_kind(self, kind: type[T]) -> list[T]:
+        """The other objects of a kind."""
+        return [one for one in self.others if isinstance(one, kind)]
