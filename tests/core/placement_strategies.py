@@ -150,6 +150,7 @@ pod_specs = st.fixed_dictionaries(
         "tolerations": mostly([], lists(tolerations, 2)),
         "affinity": st.none() | (st.builds(lambda terms: {"nodeAffinity": terms}, node_affinities)),
         "nodeSelector": mostly(None, label_maps),
+        "priority": mostly(None, st.sampled_from([-3, 0, 5])),
     }
 )
 

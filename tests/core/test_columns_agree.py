@@ -28,6 +28,7 @@ from moorage.core.framework.interfaces import Point
 from moorage.core.objects import ContainerImage, Node, NodeSpec, Pod, Taint
 from moorage.core.verdicts import Code, texts
 from tests.core.placement_strategies import IMAGES, NODE_NAMES, REVISIONS, node, node_bodies, pod, pod_specs
+from tests.oracle.cluster import Cluster
 from tests.oracle.scheduler import Decision, Profile, Refusal, schedule
 
 PROFILES = {
@@ -51,6 +52,7 @@ class World:
     scheduler: Scheduler = dataclasses.field(default_factory=lambda: Scheduler(Cache()))
     nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
     pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
+    nominated: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
     decisions: int = 0
 
     @property
@@ -71,6 +73,7 @@ class World:
     def observe(self, new: Pod) -> None:
         """A pod is seen on its node."""
         self.pods[new.metadata.uid] = new, new.spec.node_name
+        self.nominated.pop(new.metadata.uid, None)
         self.cache.observe(new, pod_requests(new))
 
     def remove(self, uid: str) -> None:
@@ -78,13 +81,24 @@ class World:
         self.pods.pop(uid, None)
         self.cache.remove(uid)
 
-    def decide(self, spec: dict[str, Any], profile: str, node_name: str = "") -> Placement | Diagnosis:
+    def nominate(self, waiting: Pod, where: str) -> None:
+        """A pod that waits is promised a node, or (at "") is not any more; one that is on a node already is left alone."""
+        uid = waiting.metadata.uid
+        if uid not in self.pods and where:
+            self.nominated[uid] = waiting, where
+            self.cache.nominations.put(waiting, where, pod_requests(waiting))
+        elif uid not in self.pods:
+            self.nominated.pop(uid, None)
+            self.cache.nominations.remove(uid)
+
+    def decide(self, spec: dict[str, Any], profile: str, node_name: str = "", name: str = "") -> Placement | Diagnosis:
         """One decision, compared in every detail."""
         self.decisions += 1
-        wanted, revision = pod(f"new-{self.decisions}", spec, node_name), REVISIONS[profile]
+        wanted, revision = pod(name or f"new-{self.decisions}", spec, node_name), REVISIONS[profile]
         outcome = decide(wanted, revision, self.scheduler)
         if self.nodes:
-            expected = schedule(wanted, list(self.nodes.values()), list(self.pods.values()), PROFILES[profile])
+            cluster = Cluster(list(self.nodes.values()), list(self.pods.values()), (), list(self.nominated.values()))
+            expected = schedule(wanted, cluster, PROFILES[profile])
             check(self.scheduler, outcome, expected, self.scheduler.runner.blueprint(wanted, revision))
         return outcome
 
@@ -95,20 +109,19 @@ class World:
 def check(scheduler: Scheduler, outcome: Placement | Diagnosis, expected: Decision, blueprint: Blueprint) -> None:
     """Columns, blame, candidates, scores and outcome."""
     row_of = scheduler.cache.nodes.row_of
-    if not expected.refusals:
+    if not expected.feasible:
         assert isinstance(outcome, Diagnosis)
-        assert outcome.message == expected.message
+        check_diagnosis(outcome, expected)
+    if not expected.refusals:
         return
     for name, row in row_of.items():
         assert said(blueprint, row) == expected.refusals[name]
         refusal = blueprint.refusal(row)
-        assert (refusal[0] if refusal is not None else None) == expected.blame.get(name)
+        assert (refusal and (refusal[0], refusal[1].reasons)) == (expected.blame.get(name) and blame_of(expected, name))
     assert {name for name in row_of if row_of[name] in blueprint.feasible()} == set(expected.feasible)
     assert blueprint.passing == len(expected.feasible)
-    if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
-        assert outcome.message == expected.message
+    if not expected.feasible:
         return
-    assert expected.feasible
     if len(expected.feasible) == 1:
         assert isinstance(outcome, Placement)
         assert [outcome.node] == expected.feasible
@@ -120,6 +133,23 @@ def check(scheduler: Scheduler, outcome: Placement | Diagnosis, expected: Decisi
         assert outcome.node in expected.best
         assert outcome.score == expected.total[outcome.node]
         check_scores(blueprint, row_of, expected)
+
+
+def blame_of(expected: Decision, name: str) -> tuple[str, tuple[str, ...]]:
+    """Who refuses a node and for what."""
+    plugin, refusal = expected.blame[name]
+    return plugin, refusal.reasons
+
+
+def check_diagnosis(outcome: Diagnosis, expected: Decision) -> None:
+    """What a pod that fits nowhere is told, and who has to go for it."""
+    assert outcome.message == expected.message
+    preemption = expected.preemption
+    if preemption is None or not preemption.best:
+        assert not outcome.victims
+        return
+    assert outcome.nominated_node in preemption.best
+    assert [one.metadata.uid for one in outcome.victims] == preemption.victims[outcome.nominated_node or ""]
 
 
 def said(blueprint: Blueprint, row: int) -> dict[str, Refusal]:
@@ -235,6 +265,7 @@ class Events(RuleBasedStateMachine):
         """A pod is placed, if it has no place yet."""
         new = pod(name, self.specs[spec])
         if new.metadata.uid not in self.world.pods:
+            self.world.nominated.pop(new.metadata.uid, None)
             self.world.pods[new.metadata.uid] = new, where
             self.world.cache.assume(new, where, pod_requests(new))
 
@@ -257,6 +288,14 @@ class Events(RuleBasedStateMachine):
                 self.world.pods[placement.pod.metadata.uid] = placement.pod, placement.node
             else:
                 undo(placement, self.world.cache)
+
+    @rule(name=st.sampled_from(POD_NAMES), spec=specs, where=st.sampled_from([*SOMEWHERE, ""]), profile=profiles)
+    def nominate(self, name: str, spec: int, where: str, profile: str) -> None:
+        """A waiting pod is promised a node that may not be there, or loses it; then it is judged itself."""
+        waiting = pod(name, self.specs[spec])
+        self.world.nominate(waiting, where)
+        if waiting.metadata.uid not in self.world.pods:
+            self.world.decide(self.specs[spec], profile, name=name)
 
     @rule(spec=specs)
     def place_by_all(self, spec: int) -> None:

@@ -13,11 +13,15 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """``nodes`` in the order in which they came; ``pods`` with the name of the node that each is on; all ``others``."""
+    """``nodes`` in the order in which they came; ``pods`` with the name of the node that each is on; all ``others``.
+
+    ``nominated``: pods that wait, with the node that each is promised.
+    """
 
     nodes: Sequence[Node]
     pods: Sequence[tuple[Pod, str]]
     others: Sequence[Any] = ()
+    nominated: Sequence[tuple[Pod, str]] = ()
 
     def pods_on(self, node: Node) -> list[Pod]:
         """The pods on a node."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from moorage.core.objects import Node, Pod
+from moorage.core.workload_objects import PodDisruptionBudget
 from tests.oracle import affinity, images, interpod, ports, resources, spread, taints
 from tests.oracle.cluster import Cluster
+from tests.oracle.preemption import Preemption, preempt, priority
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,46 +41,71 @@ class Ranking(NamedTuple):
 class Decision:
     """What the naive scheduler finds.
 
-    ``refusals`` has, for each node, what each filter plugin says, also those that are not asked any more after the first; ``blame``
-    the first refusing plugin of each node, "" when preFilter left it out. ``failed``: the plugin whose preference can't be read.
+    ``refusals`` has, for each node, what each filter plugin says of it as it is, also those that are not asked any more after the
+    first; ``blame`` the first refusing plugin of each node, with the pods nominated there or without, and its refusal; "" when
+    preFilter left it out. ``failed``: the plugin whose preference can't be read. ``message``: what a pod that fits nowhere is told.
     """
 
     refusals: dict[str, dict[str, Refusal]] = dataclasses.field(default_factory=dict)
-    blame: dict[str, str] = dataclasses.field(default_factory=dict)
+    blame: dict[str, tuple[str, Refusal]] = dataclasses.field(default_factory=dict)
     feasible: list[str] = dataclasses.field(default_factory=list)
     scores: dict[str, Ranking] = dataclasses.field(default_factory=dict)
     total: dict[str, int] = dataclasses.field(default_factory=dict)
     best: list[str] = dataclasses.field(default_factory=list)
     message: str = ""
     failed: str = ""
+    preemption: Preemption | None = None
 
 
-def schedule(pod: Pod, nodes: list[Node], pods: list[tuple[Pod, str]], profile: Profile, others: Sequence[Any] = ()) -> Decision:
-    """``nodes`` in the order in which they came; ``pods`` with the name of the node that each is on; ``others``: other objects."""
+def schedule(pod: Pod, cluster: Cluster, profile: Profile) -> Decision:
+    """All that is decided about a pod."""
     decision = Decision()
-    cluster = Cluster(nodes, pods, others)
     names = affinity.named(pod) if "NodeAffinity" in profile.filters else None
-    if names == set():
-        decision.message = f"0/{len(nodes)} nodes are available: pod affinity terms conflict."
-        return decision
-    for node in nodes:
+    for node in cluster.nodes if names != set() else ():
         name = node.metadata.name
-        said = refusals_of(pod, node, cluster, profile)
-        decision.refusals[name] = said
+        decision.refusals[name] = refusals_of(pod, node, cluster, profile)
+        first = first_refusal(pod, node, cluster, profile)
         if names is not None and name not in names:
-            decision.blame[name] = ""
-        elif said:
-            decision.blame[name] = next(iter(said))
+            decision.blame[name] = "", Refusal(("node(s) didn't satisfy plugin(s) [NodeAffinity]",), True)
+        elif first is not None:
+            decision.blame[name] = first
         else:
             decision.feasible.append(name)
     if decision.feasible:
         _rank(decision, pod, cluster, profile)
-    else:
-        decision.message = _fit_error(decision, len(nodes))
+        return decision
+    said = _fit_error(decision) if names != set() else "pod affinity terms conflict"
+    decision.message = f"0/{len(cluster.nodes)} nodes are available: {said}."
+    if "DefaultPreemption" in profile.args:
+        decision.preemption = _preempt(decision, pod, cluster, profile)
+        decision.message = f"{decision.message} {decision.preemption.message}".rstrip()
     return decision
 
 
+def _preempt(decision: Decision, pod: Pod, cluster: Cluster, profile: Profile) -> Preemption:
+    def ask(name: str, gone: frozenset[str]) -> tuple[str, ...] | None:
+        left = [(one, where) for one, where in cluster.pods if one.metadata.uid not in gone]
+        node = next(node for node in cluster.nodes if node.metadata.name == name)
+        found = first_refusal(pod, node, dataclasses.replace(cluster, pods=left), profile)
+        return found[1].reasons if found is not None else None
+
+    hopeful = {name: not refusal.hopeless for name, (_, refusal) in decision.blame.items()}
+    refused = {node.metadata.name: hopeful.get(node.metadata.name, False) for node in cluster.nodes}
+    return preempt(pod, cluster.pods, cluster.of_kind(PodDisruptionBudget), refused, ask)
+
+
 # ---- filter ------------------------------------------------------------------------------------------------------------------
+
+
+def first_refusal(pod: Pod, node: Node, cluster: Cluster, profile: Profile) -> tuple[str, Refusal] | None:
+    """Who refuses the node first: as it will be with the pods nominated to it that go first, and as it is."""
+    name, uid = node.metadata.name, pod.metadata.uid
+    guests = [(one, to) for one, to in cluster.nominated if to == name and priority(one) >= priority(pod) and one.metadata.uid != uid]
+    for there in ([*cluster.pods, *guests], cluster.pods) if guests else (cluster.pods,):
+        said = refusals_of(pod, node, dataclasses.replace(cluster, pods=there), profile)
+        if said:
+            return next(iter(said.items()))
+    return None
 
 
 def refusals_of(pod: Pod, node: Node, cluster: Cluster, profile: Profile) -> dict[str, Refusal]:
@@ -129,12 +156,11 @@ def _refusal(plugin: str, pod: Pod, node: Node, there: list[Pod], args: Mapping[
     raise NotImplementedError(plugin)
 
 
-def _fit_error(decision: Decision, nodes: int) -> str:
+def _fit_error(decision: Decision) -> str:
     counts: Counter[str] = Counter()
-    for name, plugin in decision.blame.items():
-        counts.update(decision.refusals[name][plugin].reasons if plugin else ["node(s) didn't satisfy plugin(s) [NodeAffinity]"])
-    parts = sorted(f"{count} {text}" for text, count in counts.items())
-    return f"0/{nodes} nodes are available: {', '.join(parts)}."
+    for _, refusal in decision.blame.values():
+        counts.update(refusal.reasons)
+    return ", ".join(sorted(f"{count} {text}" for text, count in counts.items()))
 
 
 # ---- score -------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,111 @@
+"""Preemption, naively: take all lower pods off a node, put them back one by one, see whether the pod still fits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from moorage.core.objects import Pod
+from moorage.core.workload_objects import PodDisruptionBudget
+from tests.oracle import selectors
+
+Ask = Callable[[str, frozenset[str]], Sequence[str] | None]
+"""(node, UIDs of pods that are gone) -> why the pod does not fit there, None when it does."""
+
+
+@dataclasses.dataclass
+class Preemption:
+    """Victims (UIDs, by node) and how many of them are protected; the nodes any of which is best; what is said if there are none."""
+
+    victims: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    violations: dict[str, int] = dataclasses.field(default_factory=dict)
+    best: set[str] = dataclasses.field(default_factory=set)
+    message: str = ""
+
+
+def preempt(
+    pod: Pod, pods: Sequence[tuple[Pod, str]], budgets: Sequence[PodDisruptionBudget], refused: dict[str, bool], ask: Ask
+) -> Preemption:
+    """``refused``: every node, and whether removing pods may help there."""
+    found = Preemption()
+    node = pod.status.nominated_node_name
+    going = [one for one, where in pods if where == node and priority(one) < priority(pod) and _preempted(one)]
+    if pod.spec.preemption_policy == "Never":
+        found.message = "preemption: not eligible due to preemptionPolicy=Never."
+    elif going and refused.get(node):
+        found.message = "preemption: not eligible due to a terminating pod on the nominated node."
+    if found.message:
+        return found
+    reasons: Counter[str] = Counter()
+    started: dict[str, str] = {}
+    costs: dict[str, tuple[int, ...]] = {}
+    for name, helps in refused.items():
+        lower = [one for one, where in pods if where == name and priority(one) < priority(pod)]
+        everyone = frozenset(one.metadata.uid for one in lower)
+        if not helps:
+            reasons["Preemption is not helpful for scheduling"] += 1
+        elif not lower:
+            reasons["No preemption victims found for incoming pod"] += 1
+        elif why := ask(name, everyone):
+            reasons.update(why)
+        else:
+            victims, violations = _victims(lower, budgets, lambda gone, name=name: ask(name, gone) is None)  # type: ignore[misc]
+            if not victims:
+                reasons["No preemption victims found for incoming pod"] += 1
+                continue
+            found.victims[name] = [one.metadata.uid for one in victims]
+            found.violations[name] = violations
+            levels = [priority(one) for one in victims]
+            costs[name] = violations, max(levels), sum(level + 2**31 for level in levels), len(levels)
+            started[name] = min(_start(one) for one in victims if priority(one) == max(levels))
+    if costs:
+        cheapest = {name for name, cost in costs.items() if cost == min(costs.values())}
+        latest = max(started[name] for name in cheapest)
+        found.best = {name for name in cheapest if started[name] == latest}
+    else:
+        parts = ", ".join(sorted(f"{count} {text}" for text, count in reasons.items()))
+        found.message = f"preemption: 0/{len(refused)} nodes are available: {parts}."
+    return found
+
+
+def _victims(lower: list[Pod], budgets: Sequence[PodDisruptionBudget], fits: Callable[[frozenset[str]], bool]) -> tuple[list[Pod], int]:
+    """Who cannot be put back, the most important first, and how many of them are protected."""
+    lower = sorted(lower, key=lambda one: (-priority(one), _start(one), one.metadata.uid))
+    left = {id(budget): budget.status.disruptions_allowed for budget in budgets}
+    protected = []
+    for one in lower:
+        mine = [budget for budget in budgets if _counts(budget, one)]
+        for budget in mine:
+            left[id(budget)] -= 1
+        if any(left[id(budget)] < 0 for budget in mine):
+            protected.append(one)
+    gone = {one.metadata.uid for one in lower}
+    for one in protected + [one for one in lower if one not in protected]:
+        if fits(frozenset(gone - {one.metadata.uid})):
+            gone.remove(one.metadata.uid)
+    return [one for one in lower if one.metadata.uid in gone], sum(one.metadata.uid in gone for one in protected)
+
+
+def _counts(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    selector, labels = budget.spec.selector, pod.metadata.labels
+    if budget.metadata.namespace != pod.metadata.namespace or not labels or selector is None:
+        return False
+    if not selector.match_labels and not selector.match_expressions:
+        return False
+    return pod.metadata.name not in (budget.status.disrupted_pods or {}) and selectors.selects(selector, labels)
+
+
+def priority(pod: Pod) -> int:
+    """Unset is 0."""
+    return pod.spec.priority if pod.spec.priority is not None else 0
+
+
+def _start(pod: Pod) -> str:
+    """A pod that has not started counts as started now."""
+    return pod.status.start_time or "9999"
+
+
+def _preempted(pod: Pod) -> bool:
+    said = [(one.type, one.status, one.reason) for one in pod.status.conditions or ()]
+    return pod.metadata.deletion_timestamp is not None and ("DisruptionTarget", "True", "PreemptionByScheduler") in said
