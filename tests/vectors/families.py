@@ -77,6 +77,7 @@ BUILT: dict[str, Adapter] = {
     "PodRequests": requests,
     "SchedulingGates": gates,
     "Queue": queue,
+    "DefaultPreemption": scheduling,
     **dict.fromkeys(
         (
             "NodeName",
