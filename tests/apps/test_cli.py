@@ -14,17 +14,18 @@ import yaml
 
 import moorage
 from moorage.api.operator_config import ConfigErrors, load_config
-from moorage.apps.cli import FLAGS, Flag
+from moorage.apps.cli import FLAGS, Flag, app
 from tests.rig.operators import ROOT
 
 HEAVY = ("aiohttp", "kopf", "kubernetes", "numpy", "prometheus_client", "yaml")
 
 
-def call(*words: str | Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def call(*words: str | Path, environment: dict[str, str] | None = None, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run `python -I -m moorage` with these words and nothing of this process's environment that it would read."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MOORAGE_")}
     command = [sys.executable, "-I", "-m", "moorage", *map(str, words)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env={**clean, **(environment or {})})
+    whole = {**clean, **(environment or {})}
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env=whole, input=stdin)
 
 
 @pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
@@ -47,7 +48,7 @@ finally:
 """
     done = subprocess.run([sys.executable, "-I", "-c", program], check=False, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    for command in ("run", "demo", "check", "crds", "version"):
+    for command in ("run", "demo", "check", "convert", "crds", "version"):
         assert f"\n  {command} " in done.stdout
 
 
@@ -57,7 +58,9 @@ def test_module_and_script_are_the_same() -> None:
     assert call("version").stdout == subprocess.check_output([script, "version"], text=True) == f"moorage {moorage.__version__}\n"
 
 
-@pytest.mark.parametrize("words", [[], ["walk"], ["run", "--walk"], ["run", "extra"], ["check"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [[], ["walk"], ["run", "--walk"], ["run", "extra"], ["check"], ["convert"], ["convert", "none"]], ids=" ".join
+)
 def test_wrong_use_is_2(words: list[str]) -> None:
     """An unknown command, flag or argument, or a missing one."""
     assert call(*words).returncode == 2
@@ -159,3 +162,26 @@ def test_a_wheel_has_what_it_needs(tmp_path: Path) -> None:
     demo = installed("demo")
     assert demo.returncode == 2
     assert "run `make demo`" in demo.stderr
+
+
+def test_what_is_converted_can_be_checked(tmp_path: Path) -> None:
+    """From stdin to profiles on stdout, with warnings on stderr; the check is of the same opinion."""
+    policy = '{"kind": "Policy", "apiVersion": "v1", "priorities": [{"name": "MostRequestedPriority", "weight": 2}]}'
+    done = call("convert", "--plugin-configs", "-", stdin=policy)
+    assert done.returncode == 0
+    assert all(line.startswith("moorage: -: document 1: warning: ") for line in done.stderr.splitlines())
+    assert [body["kind"] for body in yaml.safe_load_all(done.stdout)] == ["PluginConfig", "SchedulerProfile"]
+    file = tmp_path / "profiles.yaml"
+    file.write_text(done.stdout)
+    assert call("check", file).stdout == "2 objects checked: no errors\n"
+
+
+def test_what_kube_scheduler_refuses_is_not_converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit status 1 and nothing on stdout."""
+    file = tmp_path / "config.yaml"
+    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n")
+    with pytest.raises(SystemExit) as ended:
+        app(["convert", str(file)])
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out) == (1, "")
+    assert f"moorage: {file}: document 1: error: parallelism: 0: should be an integer value greater than zero" in told.err

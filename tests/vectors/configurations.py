@@ -7,21 +7,25 @@ from typing import Any
 from moorage.api.upstream.effective import effective
 from moorage.api.upstream.reading import Refused, read
 from moorage.core.framework.arguments import Problem, Violation
+from moorage.core.framework.registry import PluginSpec, Registry
+from moorage.core.plugins import volume_binding
 from tests.vectors.files import Case
 from tests.vectors.profiles import RESOLVER
+
+REGISTRY: Registry = {volume_binding.NAME: PluginSpec(volume_binding.NAME, None, volume_binding.VolumeBindingArgs), **RESOLVER.registry}
+"""Ours, and the arguments of a plugin that may not be in it yet."""
 
 
 def configuration(case: Case) -> dict[str, Any]:
     """The verdict with what belongs to it; messages for people are not compared."""
-    registry = RESOLVER.registry
     try:
-        loaded = read(case["config"], registry)
+        loaded = read(case["config"], REGISTRY)
     except Refused as refused:
         if refused.verdict != "invalid":
             return {"verdict": refused.verdict}
         errors = [_error(violation) for violation in refused.violations]
         return {"verdict": "invalid", "errors": sorted(errors, key=_as_go_prints)}
-    return {"verdict": "valid", "effective": effective(loaded, registry)}
+    return {"verdict": "valid", "effective": effective(loaded, REGISTRY)}
 
 
 def _error(violation: Violation) -> dict[str, str]:

@@ -13,6 +13,7 @@ from moorage.core import quantities
 from moorage.core.columns.requests import pod_requests
 from moorage.core.framework.interfaces import Point
 from moorage.core.objects import Pod
+from tests.vectors.configurations import configuration
 from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import scheduling
@@ -73,6 +74,8 @@ def queue(case: Case) -> dict[str, Any]:
 
 
 BUILT: dict[str, Adapter] = {
+    "Config": configuration,
+    "ConfigOdd": configuration,
     "Quantity": quantity,
     "PodRequests": requests,
     "SchedulingGates": gates,

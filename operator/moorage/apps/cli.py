@@ -156,7 +156,7 @@ def convert(
         _fail("convert: name files, - for stdin, or an --algorithm-provider")
     from moorage.apps import converting
 
-    sources = [("stdin", sys.stdin.read()) if name == "-" else (name, _read(Path(name), "convert")) for name in files or ()]
+    sources = [(name, _read(Path("/dev/stdin" if name == "-" else name), "convert")) for name in files or ()]
     report = converting.convert(sources, key=key, provider=algorithm_provider, share_all=plugin_configs)
     print(report.output, end="")
     for line in report.lines:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
 from moorage.api import durations
 
@@ -27,12 +26,7 @@ def _or(default: object) -> AfterValidator:
 
 
 def _seconds(value: object) -> float:
-    if isinstance(value, float):
-        return value
-    try:
-        return durations.parse_signed(value)
-    except ValueError as error:
-        raise PydanticCustomError("duration", "{text}", {"text": str(error)}) from error
+    return value if isinstance(value, float) else durations.parse_signed(value)
 
 
 _Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds, json_schema_input_type=str), PlainSerializer(durations.text_of)]
