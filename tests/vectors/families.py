@@ -17,6 +17,7 @@ from tests.vectors.configurations import configuration
 from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import scheduling
+from tests.vectors.sequences import sequence
 
 Adapter = Callable[[Case], dict[str, Any]]
 """What we decide of a case, in the form of its ``expect``."""
@@ -80,6 +81,7 @@ BUILT: dict[str, Adapter] = {
     "PodRequests": requests,
     "SchedulingGates": gates,
     "Queue": queue,
+    "Sequence": sequence,
     "DefaultPreemption": scheduling,
     **dict.fromkeys(
         (
@@ -92,7 +94,9 @@ BUILT: dict[str, Adapter] = {
             "NodeResourcesFitScore",
             "NodeResourcesBalancedAllocation",
             "ImageLocality",
+            "DynamicResources",
             "InterPodAffinity",
+            "NodeDeclaredFeatures",
             "PodTopologySpread",
             "PodTopologySpreadDefaults",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
 from moorage.core.cycle import Diagnosis, Scheduler, decide
+from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Node, Pod, on_node
 from tests.vectors.files import Case
@@ -19,13 +21,16 @@ from tests.vectors.scheduling import cluster
 def sequence(case: Case) -> dict[str, Any]:
     """What each scheduling step expects, as ``{"steps": [...]}``; a pod then runs on the first of its best nodes by name."""
     scheduler = Scheduler(cluster(case.get("objects", {}), None))
+    assert len(scheduler.snapshot.nodes.order.names) == len(scheduler.snapshot.nodes)  # the first look, before any step
     revision = revision_of(case["profile"])
+    revision = dataclasses.replace(revision, points={**revision.points, Point.POST_FILTER: ()})  # the texts end before preemption's
+    uids = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod["metadata"]["uid"] for pod in _pods(case)}
     found = []
     for step in case["steps"]:
         if step["op"] == "schedule":
             found.append(_schedule(msgspec.convert(step["pod"], Pod), revision, scheduler))
         else:
-            _change(scheduler.cache, step)
+            _change(scheduler.cache, step, uids)
     return {"steps": found}
 
 
@@ -46,17 +51,15 @@ def _schedule(pod: Pod, revision: Revision, scheduler: Scheduler) -> dict[str, A
     return found
 
 
-def _change(cache: Cache, step: dict[str, Any]) -> None:
+def _pods(case: Case) -> list[dict[str, Any]]:
+    """Every pod of the case."""
+    return [*case.get("objects", {}).get("pods", ()), *(step["pod"] for step in case["steps"] if "pod" in step)]
+
+
+def _change(cache: Cache, step: dict[str, Any], uids: dict[str, str]) -> None:
     match step["op"]:
         case "deletePod":
-            namespace, _, name = step["name"].partition("/")
-            (uid,) = (
-                record.pod.metadata.uid
-                for node in cache.nodes.row_of
-                for record in cache.pods_on(node)
-                if (record.pod.metadata.namespace, record.pod.metadata.name) == (namespace, name)
-            )
-            cache.remove(uid)
+            cache.remove(uids[step["name"]])
         case "removeNode":
             cache.remove_node(step["name"])
         case "addNode" | "updateNode":

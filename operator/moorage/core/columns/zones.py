@@ -23,7 +23,10 @@ def zone_key(node: Node) -> str:
 
 
 class NodeOrder:
-    """Node names by zone, zones and nodes in the order in which they came."""
+    """Node names by zone, zones and nodes in the order in which they came.
+
+    A node that changes its zone takes its new place when nodes come or go the next time, as in kube-scheduler.
+    """
 
     def __init__(self) -> None:
         self._zone_of: dict[str, str] = {}
@@ -35,19 +38,24 @@ class NodeOrder:
         name, zone = node.metadata.name, zone_key(node)
         if self._zone_of.get(name) == zone:
             return
-        self.remove(name)
+        if name in self._zone_of:
+            self._take_out(name)
+        else:
+            self._names = None
         self._zone_of[name] = zone
         self._zones.setdefault(zone, {})[name] = None
-        self._names = None
 
     def remove(self, name: str) -> None:
         """Take a node out; an emptied zone loses its place. Unknown names are ignored."""
-        zone = self._zone_of.pop(name, None)
-        if zone is not None:
-            del self._zones[zone][name]
-            if not self._zones[zone]:
-                del self._zones[zone]
+        if name in self._zone_of:
+            self._take_out(name)
             self._names = None
+
+    def _take_out(self, name: str) -> None:
+        zone = self._zone_of.pop(name)
+        del self._zones[zone][name]
+        if not self._zones[zone]:
+            del self._zones[zone]
 
     @property
     def names(self) -> tuple[str, ...]:
