@@ -245,7 +245,8 @@ class AWSElasticBlockStore(Struct, frozen=True):
 class AzureDisk(Struct, frozen=True):
     """An in-tree volume (azureDisk)."""
 
-    disk_name: str = ""
+    disk_uri: str = msgspec.field(default="", name="diskURI")
+    kind: str | None = None
 
 
 class Cinder(Struct, frozen=True):

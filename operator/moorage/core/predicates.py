@@ -99,7 +99,7 @@ def required_node_terms(pod: Pod) -> NodeTerms:
     required = required_node_selector(pod)
     if required is None:
         return (NodeTerm(pairs),)
-    return tuple(NodeTerm(pairs + term.labels, term.fields) for term in _readable_terms(required))
+    return tuple(NodeTerm(pairs + term.labels, term.fields) for term in readable_terms(required))
 
 
 def required_node_selector(pod: Pod) -> NodeSelector | None:
@@ -111,7 +111,8 @@ def required_node_selector(pod: Pod) -> NodeSelector | None:
 
 
 @functools.lru_cache(maxsize=4096)
-def _readable_terms(selector: NodeSelector) -> NodeTerms:
+def readable_terms(selector: NodeSelector) -> NodeTerms:
+    """The terms that can be read, compiled; one with a fault matches nothing, silently."""
     compiled: list[NodeTerm] = []
     for term in selector.node_selector_terms or ():
         if not _is_empty(term):
