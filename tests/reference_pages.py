@@ -43,7 +43,7 @@ def pages() -> Mapping[str, str]:
 
 def conditions_page() -> str:
     """What status says of profiles and PluginConfigs, and why pods wait."""
-    hopeful = {Code.UNSCHEDULABLE: "yes", Code.UNRESOLVABLE: "no"}
+    hopeful = {Code.UNSCHEDULABLE: "yes", Code.UNRESOLVABLE: "no", Code.ERROR: "no"}
     waits = [(plugin, code(reason.id), code(reason.text), hopeful[reason.code]) for plugin, reason in reasons()]
     return page(
         "Conditions",

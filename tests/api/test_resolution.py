@@ -225,7 +225,7 @@ def test_an_empty_spec_is_the_default_preset_with_the_operators_values() -> None
     assert resolution.revision.id == resolution.id
     assert resolution.revision.percentage_of_nodes_to_score == 100
     assert (resolution.initial_backoff, resolution.queue_view.max_backoff) == (1, 10)
-    assert [gate.name for gate in resolution.queue_view.pre_enqueue] == ["SchedulingGates"]
+    assert [gate.name for gate in resolution.queue_view.pre_enqueue] == ["SchedulingGates", "DynamicResources"]
     assert resolution.queue_view.wakes.keys() == resolution.revision.deciders.keys()
     assert set(resolution.revision.deciders) | {"DefaultBinder"} == {name for name, _ in PRESETS["Default"].plugins}
 

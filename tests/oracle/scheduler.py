@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from moorage.core.objects import Node, Pod
 from moorage.core.workload_objects import PodDisruptionBudget
-from tests.oracle import affinity, images, interpod, ports, resources, spread, taints
+from tests.oracle import affinity, features, images, interpod, ports, resources, spread, taints
 from tests.oracle.cluster import Cluster
 from tests.oracle.preemption import Preemption, preempt, priority
 
@@ -78,6 +78,8 @@ def schedule(pod: Pod, cluster: Cluster, profile: Profile) -> Decision:
     decision.message = f"0/{len(cluster.nodes)} nodes are available: {said}."
     if "DefaultPreemption" in profile.args:
         decision.preemption = _preempt(decision, pod, cluster, profile)
+        if decision.preemption.message and "DynamicResources" in profile.filters:
+            decision.message += " no new claims to deallocate,"
         decision.message = f"{decision.message} {decision.preemption.message}".rstrip()
     return decision
 
@@ -153,6 +155,10 @@ def _refusal(plugin: str, pod: Pod, node: Node, there: list[Pod], args: Mapping[
         case "NodeResourcesFit":
             lacking = resources.refusals(pod, node, there, args[plugin])
             return Refusal(tuple(text for text, _ in lacking), any(hopeless for _, hopeless in lacking)) if lacking else None
+        case "NodeDeclaredFeatures":
+            return None if features.declared(pod, node) else Refusal(("node(s) didn't match Pod's required features",), True)
+        case "DynamicResources":
+            return None  # tests/core/plugins/test_dynamic_resources.py has pods with claims
     raise NotImplementedError(plugin)
 
 
@@ -203,6 +209,8 @@ def _score(plugin: str, pod: Pod, node: Node, cluster: Cluster, profile: Profile
             return resources.balanced_score(pod, node, there, [one.name for one in args.resources])
         case "ImageLocality":
             return images.score(pod, node, list(cluster.nodes))
+        case "DynamicResources":
+            return 0
     raise NotImplementedError(plugin)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
@@ -15,8 +16,9 @@ from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
 from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.interfaces import Point, Refusal
 from moorage.core.objects import Namespace, Node, NodeMeta, NodeStatus, Pod
-from moorage.core.verdicts import Code, Status, refused_for
+from moorage.core.verdicts import Code, Status, failed, refused_for, texts
 from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+from tests.vectors.devices import allocations
 from tests.vectors.files import Case
 from tests.vectors.making_room import post_filter
 from tests.vectors.profiles import revision_of
@@ -35,6 +37,10 @@ def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
         crowded = _crowded(blueprint, snapshot)
         found["filter"] = {name: _filter(blueprint, row, crowded) for name, row in snapshot.nodes.row_of.items()}
         feasible = sorted(blueprint.feasible().tolist())
+        if blueprint.fault:
+            return _agree(found | {"cycleError": True}, outcome)
+        if feasible:
+            found |= allocations(pod, revision, snapshot, [snapshot.nodes.names[row] for row in feasible])
         if feasible and blueprint.scores:
             found |= _scores(blueprint, blueprint.refresh_scores(snapshot), {snapshot.nodes.names[row]: row for row in feasible})
     if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
@@ -51,6 +57,9 @@ STORED: dict[str, type[Any]] = {
     "replicaSets": ReplicaSet,
     "statefulSets": StatefulSet,
     "podDisruptionBudgets": PodDisruptionBudget,
+    "resourceClaims": ResourceClaim,
+    "resourceSlices": ResourceSlice,
+    "deviceClasses": DeviceClass,
 }
 """A case's lists of other objects."""
 
@@ -126,7 +135,7 @@ def _filter(blueprint: Blueprint, row: int, crowded: dict[int, Refusal | None]) 
     for name, column in blueprint.filters.items():
         if column.takes_part and (code := int(column.values[row])):
             why = column.plugin.explain(column.prepared.state, code)  # type: ignore[attr-defined]  # a filter plugin
-            return _status(name, refused_for(why))
+            return _status(name, refused_for(why) if code > 0 else failed(f'running "{name}" filter plugin: {", ".join(texts(why))}'))
     return None
 
 
@@ -166,6 +175,12 @@ def _agree(found: dict[str, Any], outcome: Placement | Diagnosis) -> dict[str, A
         candidates = found.get("best", [node for node, refusal in found["filter"].items() if refusal is None])
         if outcome.node not in candidates:
             raise AssertionError(f"the cycle chose {outcome.node}, which is not among {candidates}")
-    elif outcome.code is Code.ERROR and outcome.message not in found.get("scoreError", found["preFilter"])["reasons"]:
+    elif outcome.code is Code.ERROR and outcome.message not in _errors(found):
         raise AssertionError(f"the cycle failed with {outcome.message!r}, which no plugin said")
     return found
+
+
+def _errors(found: dict[str, Any]) -> list[str]:
+    """What failed, in a plugin's words."""
+    said = [found["preFilter"], found.get("scoreError"), *found.get("filter", {}).values()]
+    return [reason for one in said if one and one["code"] == Code.ERROR.value for reason in one["reasons"]]

@@ -28,9 +28,7 @@ from moorage.core.framework.registry import Registry
 PLUGINS_TO_COME = frozenset(
     {
         "DefaultPreemption",
-        "DynamicResources",
         "GangScheduling",
-        "NodeDeclaredFeatures",
         "NodeVolumeLimits",
         "VolumeBinding",
         "VolumeRestrictions",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +51,8 @@ class Diagnosis:
     nominated_node: str | None = ""
     victims: tuple[Pod, ...] = ()
     """Pods that must go so that the pod fits ``nominated_node``, the most important one first."""
+    errands: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """What postFilter plugins want to be done beside, by plugin: for their actors."""
 
 
 class Scheduler:
@@ -82,8 +85,8 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
     blueprint.refresh_filters(snapshot)
     verdict = blueprint.verdict[1]
     observer.end(Point.FILTER, verdict.code.value, revision.scheduler_name)
-    if verdict.code is Code.ERROR:
-        return Diagnosis(pod, revision, Code.ERROR, verdict.message)
+    if verdict.code is Code.ERROR or blueprint.fault:
+        return Diagnosis(pod, revision, Code.ERROR, blueprint.fault or verdict.message)
 
     # 3. Nobody fits: postFilter may make room; the diagnosis says why.
     if verdict.code is not Code.SUCCESS or not blueprint.passing:
@@ -164,22 +167,28 @@ def _diagnose(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blu
         prefilter, counts = verdict.message, []
     result = make_room(pod, revision, scheduler, blueprint)
     message = fit_error(len(snapshot.nodes), counts, prefilter, result.status.message)
-    return Diagnosis(pod, revision, code, message, rejectors, result.nominated_node, result.victims)
+    return Diagnosis(pod, revision, code, message, rejectors, result.nominated_node, result.victims, result.errand)
 
 
 def make_room(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> PostFilterResult:
-    """What the first postFilter plugin that makes room says, or else all of them; without any, a nomination is cleared."""
+    """What the first postFilter plugin that makes room says, or else all of them; without any, a nomination is cleared.
+
+    ``errand`` has the errands of all plugins, by name.
+    """
+    errands: dict[str, Any] = {}
     plugins = list(revision.at(Point.POST_FILTER))
     if not plugins:
-        return PostFilterResult(SUCCESS, "")
+        return PostFilterResult(SUCCESS, "", errand=errands)
     snapshot = scheduler.snapshot
     attempt = Attempt(snapshot, blueprint.refusals(snapshot), lambda: blueprint.what_if(snapshot), scheduler.seed)
     messages: list[str] = []
     nominated: str | None = None
-    for _, plugin in plugins:
+    for name, plugin in plugins:
         result: PostFilterResult = plugin.post_filter(pod, attempt)
+        if result.errand is not None:
+            errands[name] = result.errand
         if result.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
-            return result
+            return dataclasses.replace(result, errand=errands)
         messages += result.status.reasons
         nominated = nominated if result.nominated_node is None else result.nominated_node
-    return PostFilterResult(Status(Code.UNSCHEDULABLE, tuple(messages)), nominated)
+    return PostFilterResult(Status(Code.UNSCHEDULABLE, tuple(messages)), nominated, errand=errands)

@@ -26,9 +26,17 @@ def test_default_order_and_weights() -> None:
     """As in kube-scheduler 1.36, less what is not built yet."""
     default = revision("Default")
     assert {point: names for point, names in default.points.items() if names} == {
-        Point.PRE_ENQUEUE: ("SchedulingGates",),
+        Point.PRE_ENQUEUE: ("SchedulingGates", "DynamicResources"),
         Point.QUEUE_SORT: ("PrioritySort",),
-        Point.PRE_FILTER: ("NodeAffinity", "NodePorts", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity"),
+        Point.PRE_FILTER: (
+            "NodeAffinity",
+            "NodePorts",
+            "NodeResourcesFit",
+            "PodTopologySpread",
+            "InterPodAffinity",
+            "DynamicResources",
+            "NodeDeclaredFeatures",
+        ),
         Point.FILTER: (
             "NodeUnschedulable",
             "NodeName",
@@ -38,8 +46,10 @@ def test_default_order_and_weights() -> None:
             "NodeResourcesFit",
             "PodTopologySpread",
             "InterPodAffinity",
+            "DynamicResources",
+            "NodeDeclaredFeatures",
         ),
-        Point.POST_FILTER: ("DefaultPreemption",),
+        Point.POST_FILTER: ("DynamicResources", "DefaultPreemption"),
         Point.PRE_SCORE: (
             "TaintToleration",
             "NodeAffinity",
@@ -54,9 +64,11 @@ def test_default_order_and_weights() -> None:
             "NodeResourcesFit",
             "PodTopologySpread",
             "InterPodAffinity",
+            "DynamicResources",
             "NodeResourcesBalancedAllocation",
             "ImageLocality",
         ),
+        Point.RESERVE: ("DynamicResources",),
         Point.BIND: ("DefaultBinder",),
     }
     assert default.weights == {
@@ -65,12 +77,20 @@ def test_default_order_and_weights() -> None:
         "NodeResourcesFit": 1,
         "PodTopologySpread": 2,
         "InterPodAffinity": 2,
+        "DynamicResources": 2,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
     }
 
 
-LED = {"TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 20, "PodTopologySpread": 2, "InterPodAffinity": 2}
+LED = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "NodeResourcesFit": 20,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "DynamicResources": 2,
+}
 
 
 @pytest.mark.parametrize(

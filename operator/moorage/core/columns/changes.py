@@ -25,6 +25,10 @@ class Aspect(enum.IntEnum):
     IMAGES = 4
     MEMBERSHIP = 5
     """A row was filled or emptied. Such a row changes in every other aspect as well."""
+    ALLOCATABLE = 6
+    """What the node has, whatever is requested of it: a part of RESOURCES that changes seldom."""
+    FEATURES = 7
+    """What the node's kubelet says that it can do."""
 
 
 class Versioned(Protocol):

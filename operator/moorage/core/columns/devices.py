@@ -10,6 +10,7 @@ Nodes that offer the same, in whatever state, have the same *shape*: whether cla
 from __future__ import annotations
 
 import dataclasses
+
 from moorage.core.claim_objects import AllocatedDevice, DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.columns.changes import Clock
 from moorage.core.columns.store import Store

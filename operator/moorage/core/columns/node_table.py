@@ -99,6 +99,8 @@ class NodeTable:
         if old is None or old.status.images != node.status.images:
             self.images.put(row, node.status.images or ())
             self.logs[Aspect.IMAGES].add(row)
+        if old is None or (old.status.declared_features or ()) != (node.status.declared_features or ()):
+            self.logs[Aspect.FEATURES].add(row)
         return row
 
     def remove(self, name: str) -> None:
@@ -181,6 +183,7 @@ class NodeTable:
         if not np.array_equal(column, target):
             column[:] = target
             self.logs[Aspect.RESOURCES].add(row)
+            self.logs[Aspect.ALLOCATABLE].add(row)
 
     def _put_taints(self, row: int, node: Node) -> None:
         taints = node.spec.taints or ()

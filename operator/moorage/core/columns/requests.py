@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from moorage.core.columns.ports import WILDCARD, HostPort
+from moorage.core.devices.extended_resources import PREFIX
 from moorage.core.objects import Container, ContainerStatus, Node, Pod, ResourceList
 from moorage.core.qualified_names import is_qualified
 from moorage.core.quantities import QuantityError, nanos, to_milli, to_units
@@ -89,6 +90,12 @@ def is_extended(resource: str) -> bool:
 def is_scalar(resource: str) -> bool:
     """Whether a resource other than cpu, memory and ephemeral-storage is tracked; all others are ignored."""
     return resource.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in resource or is_extended(resource)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_delegable(resource: str) -> bool:
+    """Whether devices of a class can stand for this resource."""
+    return is_extended(resource) or resource.startswith(PREFIX)
 
 
 # ---- pods ----------------------------------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.changes import Aspect, Changed, Reader
+from moorage.core.columns.changes import NOTHING, Aspect, Changed, Reader
 from moorage.core.columns.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.columns import Column
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, FilterPlugin, NormalizePlugin, Ranking, RankingPlugin, Refusal
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, FailingPlugin, FilterPlugin, NormalizePlugin, Ranking, RankingPlugin, Refusal
 from moorage.core.framework.what_if import WhatIf
 from moorage.core.objects import Pod
 from moorage.core.verdicts import REFUSALS, SUCCESS, Code, Status, Why, failed, hopeless, refused_for, texts
@@ -88,12 +88,15 @@ class Blueprint:
         self.blame: npt.NDArray[np.int16] = np.zeros(0, np.int16)
         self.passing = 0
         """How many rows no plugin refuses."""
+        self.fault = ""
+        """Why an attempt can't go on, although preFilter let it pass: a plugin could not judge a node."""
         self.crowded: dict[int, Refusal] = {}
         """Rows refused where pods are nominated, with them or without: what counts there instead of the columns."""
         self.totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._names: frozenset[str] | None = None
         self._nominations = [0, 0]
         """The nominations' version that ``blame`` has heeded, and that ``totals`` has."""
+        self._failing = [(i, column) for i, column in enumerate(filters.values()) if isinstance(column.plugin, FailingPlugin)]
         self._filter_follower = Follower({**preparing, **filters}.values())
         score_columns = [part.column for part in scores.values()]
         self._score_follower = Follower([*self._filter_follower.columns, *score_columns])
@@ -129,6 +132,7 @@ class Blueprint:
         if self.crowded or len(snapshot.nominations):
             self._heed_nominations(snapshot, rows)
         self.passing += int(np.count_nonzero(self.blame[rows] == PASSES) - before)
+        self.fault = self._fault(snapshot)
 
     def refresh_scores(self, snapshot: Snapshot) -> Status:
         """Bring ``totals`` up to date after ``refresh_filters``; ERROR when a plugin failed."""
@@ -235,6 +239,17 @@ class Blueprint:
             for row, refusal in what_if.ask(np.array([row for row in near if row in what_if.guests], np.intp)).items():
                 self.crowded[row] = refusal
                 self.blame[row] = refusal.place
+
+    def _fault(self, snapshot: Snapshot) -> str:
+        """What a plugin says of the first node (by name) that it could not judge."""
+        for i, column in self._failing:
+            rows = np.flatnonzero(self.blame == i) if column.takes_part else NOTHING
+            rows = rows[column.values[rows] < 0]
+            if rows.size:
+                row = min(rows.tolist(), key=lambda row: snapshot.nodes.names[row])
+                text = ", ".join(texts(_explain(column, int(column.values[row]))))
+                return f'running "{column.plugin.name}" filter plugin: {text}'
+        return ""
 
     def _refused(self) -> Iterator[tuple[Why, npt.NDArray[np.intp]]]:
         """Each distinct answer of each refusing plugin with the rows that got it."""

@@ -50,7 +50,9 @@ from moorage.core.objects import HasMetadata, Pod
 from moorage.core.verdicts import Status, Why
 
 Codes: TypeAlias = npt.NDArray[np.int64]
-"""int64[len(rows)]: 0 where the node passes, else a code of the plugin's own that its ``explain`` can read."""
+"""int64[len(rows)]: 0 where the node passes, else a code of the plugin's own that its ``explain`` can read.
+
+Below 0 (``FailingPlugin``) the node could not be judged: that is a fault, and the attempt ends."""
 Scores: TypeAlias = npt.NDArray[np.int64]
 """int64[len(rows)]: a score per row; within 0..100 once normalised."""
 SortKey: TypeAlias = tuple[float, ...]
@@ -163,6 +165,13 @@ class FilterPlugin(Plugin, Protocol):
         """The reasons behind a code that ``filter`` gave, each with its detail ("" where its text has none), in text order."""
 
 
+@runtime_checkable
+class FailingPlugin(FilterPlugin, Protocol):
+    """A filter plugin that may be unable to judge a node, with codes below 0."""
+
+    fails: ClassVar[bool]
+
+
 class Refusal(NamedTuple):
     """One filter plugin's no to one row: what it said (``code``) and from which state, so that text can be made late.
 
@@ -212,12 +221,13 @@ class PostFilterResult:
     """What a postFilter plugin proposes.
 
     ``nominated_node``: None leaves a nomination alone, "" clears it. ``victims`` are the pods that must go before the pod fits
-    there, the most important one first.
+    there, the most important one first. ``errand`` is what else has to be done, by the plugin's own actor.
     """
 
     status: Status
     nominated_node: str | None = None
     victims: tuple[Pod, ...] = ()
+    errand: Any = None
 
 
 @runtime_checkable
@@ -244,6 +254,14 @@ class ScorePlugin(Plugin, Protocol):
 
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
         """A raw score per row; ``state`` is pre_score's, or the pod itself when the plugin has no pre_score."""
+
+
+@runtime_checkable
+class SelfPreparingPlugin(Plugin, Protocol):
+    """A score plugin that has no preScore to be enabled at (in kube-scheduler it uses what its preFilter found), and yet prepares."""
+
+    def prepare_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """As ``pre_score``."""
 
 
 @runtime_checkable

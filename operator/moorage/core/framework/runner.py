@@ -20,7 +20,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.templates import template_key
 from moorage.core.framework.blueprint import Blueprint, ScoreColumn
 from moorage.core.framework.columns import Column
-from moorage.core.framework.interfaces import FilterPlugin, Plugin, Point, PreFilterPlugin, PreScorePlugin, ScorePlugin
+from moorage.core.framework.interfaces import FilterPlugin, Plugin, Point, PreFilterPlugin, PreScorePlugin, ScorePlugin, SelfPreparingPlugin
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod
 
@@ -162,6 +162,8 @@ def _score_column(template: Template, plugin: Any) -> Column:
     key = (Point.SCORE, plugin)
     if key not in template.columns:
         prepare = plugin.pre_score if isinstance(plugin, PreScorePlugin) else None
+        if isinstance(plugin, SelfPreparingPlugin):
+            prepare = plugin.prepare_score
         ask = plugin.score if isinstance(plugin, ScorePlugin) else _zeros
         template.columns[key] = Column(plugin, template.pod, ask, prepare)
     return template.columns[key]

@@ -12,9 +12,11 @@ from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.plugins import (
     default_preemption,
+    dynamic_resources,
     image_locality,
     inter_pod_affinity,
     node_affinity,
+    node_declared_features,
     node_names,
     node_ports,
     node_resources_balanced,
@@ -39,6 +41,7 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(node_resources_fit.NAME, node_resources_fit.NodeResourcesFit, node_resources_fit.NodeResourcesFitArgs),
     PluginSpec(pod_topology_spread.NAME, pod_topology_spread.PodTopologySpread, pod_topology_spread.PodTopologySpreadArgs, weight=2),
     PluginSpec(inter_pod_affinity.NAME, inter_pod_affinity.InterPodAffinity, inter_pod_affinity.InterPodAffinityArgs, weight=2),
+    PluginSpec(dynamic_resources.NAME, dynamic_resources.DynamicResources, dynamic_resources.DynamicResourcesArgs, weight=2),
     PluginSpec(default_preemption.NAME, default_preemption.DefaultPreemption, default_preemption.DefaultPreemptionArgs),
     PluginSpec(
         node_resources_balanced.NAME,
@@ -47,6 +50,7 @@ INTREE: tuple[PluginSpec, ...] = (
     ),
     PluginSpec(image_locality.NAME, image_locality.ImageLocality),
     PluginSpec(DEFAULT_BINDER, None, acts_at=frozenset({Point.BIND})),
+    PluginSpec(node_declared_features.NAME, node_declared_features.NodeDeclaredFeatures),
 )
 
 _ALL = tuple((spec.name, spec.weight) for spec in INTREE)

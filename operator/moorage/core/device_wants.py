@@ -1,0 +1,124 @@
+"""What a pod wants of dynamic resources, compiled: which of its claims are allocated, and what else must be found on a node.
+
+Shared by all that DynamicResources does; a value that follows from the pod and what the store has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.claim_objects import Allocation, DeviceClass, ResourceClaim
+from moorage.core.columns.devices import DeviceLedger
+from moorage.core.columns.node_table import NodeTable, Rows
+from moorage.core.columns.requests import SPECIFIED, is_delegable, pod_amounts
+from moorage.core.columns.selecting import rows_matching
+from moorage.core.columns.store import Objects
+from moorage.core.devices.allocating import Answer, search
+from moorage.core.devices.extended_resources import Requested, claim_to_create, classes_by_resource, requests_for
+from moorage.core.devices.results import allocation_of
+from moorage.core.objects import Node, Pod, key
+from moorage.core.pod_claims import ClaimError, binding_failed, check_classes, claims_of
+from moorage.core.predicates import NodeTerms, compile_node_selector
+
+Ways = npt.NDArray[np.int64]
+"""int64[rows]: bit k is set where the k-th extended resource comes from devices; -1 where one comes from nowhere."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What was found for a pod on a node: an answer for each claim that had none, and the claims (names, requests) themselves."""
+
+    claims: tuple[ResourceClaim, ...]
+    answers: tuple[Answer, ...]
+    requested: Requested
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """``claims`` are the pod's own. ``terms``: where each of them can be used, None for everywhere or if it has no devices yet.
+
+    ``resources``: the extended resources that the pod asks for. ``stale``: a claim for these that an earlier attempt left behind.
+    """
+
+    pod: Pod
+    claims: tuple[ResourceClaim, ...]
+    terms: tuple[NodeTerms | None, ...]
+    resources: tuple[str, ...]
+    classes: Mapping[str, DeviceClass]
+    stale: ResourceClaim | None
+    ledger: DeviceLedger
+
+    @property
+    def open(self) -> tuple[ResourceClaim, ...]:
+        """The claims that have no devices yet."""
+        return tuple(claim for claim in self.claims if claim.status.allocation is None)
+
+    def ways(self, nodes: NodeTable, rows: Rows) -> Ways:
+        """Where each extended resource comes from: from devices, where a class stands for it and the node itself has none."""
+        ways: Ways = np.zeros(nodes.live[rows].size, np.int64)
+        for k, resource in enumerate(self.resources):
+            index = nodes.resource_index.get(resource)
+            none = np.ones(ways.size, bool) if index is None else nodes.allocatable[index][rows] == 0
+            if resource in self.classes:
+                ways[none] |= 1 << k
+            else:
+                ways[none & ~_listed(resource, nodes, rows)] = -1
+        return ways
+
+    def unavailable(self, nodes: NodeTable, rows: Rows) -> Iterator[tuple[ResourceClaim, npt.NDArray[np.bool_]]]:
+        """The claims that have devices which can't be used everywhere, with where not: bool[rows]."""
+        for claim, terms in zip(self.claims, self.terms, strict=True):
+            if binding_failed(claim):
+                yield claim, np.ones(nodes.live[rows].size, bool)
+            elif terms is not None:
+                yield claim, rows_matching(terms, nodes, rows) == 0
+
+    def find(self, node: Node, way: int, tries: int) -> Found | None:
+        """Devices on a node for everything that has none yet. Raises AllocationError, TriedTooLong."""
+        resources = [resource for k, resource in enumerate(self.resources) if way >> k & 1]
+        requested = requests_for(self.pod, resources, self.classes)
+        claims = self.open + ((claim_to_create(self.pod, requested.requests),) if resources else ())
+        answers = search(claims, self.ledger.offer(node), tries)
+        return None if answers is None else Found(claims, answers, requested)
+
+    def allocations(self, found: Found, node: Node) -> tuple[Allocation, ...]:
+        """What was found, as it is written into the claims. Raises AllocationError."""
+        return tuple(allocation_of(claim, answer, node.metadata.name) for claim, answer in zip(found.claims, found.answers, strict=True))
+
+
+def wanted_by(pod: Pod, store: Objects) -> Wanted | None:
+    """None when the pod has nothing to do with devices. Raises ClaimError, SelectorError, QuantityError."""
+    claims = claims_of(pod, store.objects(ResourceClaim)) if pod.spec.resource_claims else ()
+    resources = tuple(delegable(pod))
+    classes = classes_by_resource(store.objects(DeviceClass).values()) if resources else {}
+    if not any(resource in classes for resource in resources):
+        resources = ()
+    if not claims and not resources:
+        return None
+    ledger = store.index(DeviceLedger)
+    for claim in claims:
+        if claim.status.allocation is None:
+            if ledger.is_assumed(claim):
+                raise ClaimError(f"resource claim {key(claim)} is in the process of being allocated")
+            check_classes(claim, store.objects(DeviceClass))
+    return Wanted(pod, claims, tuple(map(_terms, claims)), resources, classes, ledger.extended_claim(pod) if resources else None, ledger)
+
+
+def delegable(pod: Pod) -> Iterator[str]:
+    """The resources that a pod asks for which devices could stand for, by name. Raises QuantityError."""
+    return (resource for resource, amount in sorted(pod_amounts(pod, SPECIFIED).items()) if amount and is_delegable(resource))
+
+
+def _terms(claim: ResourceClaim) -> NodeTerms | None:
+    allocation = claim.status.allocation
+    return None if allocation is None or allocation.node_selector is None else compile_node_selector(allocation.node_selector)
+
+
+def _listed(resource: str, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Where the node names the resource, if only to say that it has none: bool[rows]."""
+    found = (nodes.nodes[row] for row in np.arange(nodes.rows)[rows].tolist())
+    return np.array([node is not None and resource in (node.status.allocatable or {}) for node in found], bool)

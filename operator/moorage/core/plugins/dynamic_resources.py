@@ -1,0 +1,376 @@
+"""DynamicResources: a pod goes where its claims can be used, and those that have no devices yet can get some.
+
+Whether claims can be allocated on a node depends on what the node offers, names aside; so it is asked once for each *shape* of what
+nodes offer (``columns.devices``), and again for the chosen node when the pod is reserved for, with names.
+
+Core has no clock. ``filterTimeout`` is therefore a number of devices tried, ``_TRIES_A_SECOND`` for each second; and that a device
+took longer than ``bindingTimeout`` to become usable is found by whoever waits for it, who gives the claim up then.
+Source: kube-scheduler DynamicResources (v1.36). Deviations: docs/adr/0004.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import ClassVar, NamedTuple
+
+import msgspec
+import numpy as np
+
+from moorage.core.claim_objects import Allocation, DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.changes import Versioned
+from moorage.core.columns.devices import DeviceLedger
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.device_wants import Found, Wanted, Ways, delegable, wanted_by
+from moorage.core.devices.allocating import TriedTooLong
+from moorage.core.devices.pools import AllocationError, State
+from moorage.core.durations import parse_signed, text_of
+from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
+from moorage.core.framework.interfaces import Attempt, Codes, PostFilterResult, Prepared, Reserved, Scores, default_normalize
+from moorage.core.label_selectors import SelectorError
+from moorage.core.objects import ContainerExtendedResourceRequest, HasMetadata, Node, Pod
+from moorage.core.pod_claims import ClaimError, can_be_deallocated, claim_names
+from moorage.core.quantities import QuantityError
+from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Status, Why, failed, refused_for
+
+NAME = "DynamicResources"
+NOT_READY = Reason("ClaimsNotReady", "{}", Code.UNRESOLVABLE)
+"""A claim or a class that is missing, not to be used, or just being allocated; the text says which."""
+CANNOT_ALLOCATE = Reason("CannotAllocate", "cannot allocate all claims", Code.UNRESOLVABLE)
+NOT_AVAILABLE = Reason("ClaimNotAvailable", "resourceclaim not available on the node", Code.UNRESOLVABLE)
+STALE_CLAIM = Reason("StaleExtendedClaim", "cannot schedule extended resource claim", Code.UNRESOLVABLE)
+CANNOT_FIT = Reason("NoSuchResource", "cannot fit resource", Code.UNRESOLVABLE)
+INVALID_POOLS = Reason("InvalidPools", "invalid resource pools were encountered", Code.UNRESOLVABLE)
+CANNOT_JUDGE = Reason("CannotJudgeDevices", "{}", Code.ERROR)
+_REASONS = (CANNOT_ALLOCATE, NOT_AVAILABLE, STALE_CLAIM, CANNOT_FIT, INVALID_POOLS)
+_CODE = {reason: code for code, reason in enumerate(_REASONS, start=1)}
+_ALTERNATIVES = 8
+"""The most that a request may have; the first scores as much, the next one less."""
+_TRIES_A_SECOND = 100_000
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DynamicResourcesArgs:
+    """How long to search for devices on one node (0s: as long as it takes), and how long to wait for devices to become usable."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    filter_timeout: str | None = "10s"
+    binding_timeout: str | None = "10m0s"
+
+    def __post_init__(self) -> None:
+        """Write durations as Kubernetes does; one that can't be read stays for ``validate``."""
+        for field, default in (("filter_timeout", "10s"), ("binding_timeout", "10m0s")):
+            object.__setattr__(self, field, _normal(getattr(self, field) or default))
+
+    def validate(self) -> list[Violation]:
+        """Durations, not negative; the second at least one second."""
+        found: list[Violation] = []
+        for path, text, least, bound in (
+            ("filterTimeout", self.filter_timeout, 0.0, "zero or positive"),
+            ("bindingTimeout", self.binding_timeout, 1.0, "at least 1 second"),
+        ):
+            try:
+                if parse_signed(text) < least:
+                    found.append(Violation(path, text, f"must be {bound}"))
+            except ValueError as error:
+                found.append(Violation(path, text, str(error), Problem.MALFORMED))
+        return found
+
+    @property
+    def tries(self) -> int:
+        """How many devices are tried on one node, 0 for any number."""
+        return round(parse_signed(self.filter_timeout) * _TRIES_A_SECOND)
+
+
+def _normal(text: str) -> str:
+    try:
+        return text_of(parse_signed(text))
+    except ValueError:
+        return text
+
+
+# ---- what wakes a pod that was refused ---------------------------------------------------------------------------------------
+
+
+def _names(pod: Pod) -> frozenset[str] | None:
+    """The names of the pod's claims, None while some are not there."""
+    try:
+        return frozenset(name for name, _ in claim_names(pod))
+    except ClaimError:
+        return None
+
+
+def _claim_helps(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether devices were given back, or a claim of this pod came or got another status."""
+    old, new, names = event.old, event.new, _names(pod)
+    if not isinstance(new, ResourceClaim) or names is None:
+        return False
+    if isinstance(old, ResourceClaim) and old.status.allocation is not None and new.status.allocation is None:
+        return True
+    if new.metadata.namespace != pod.metadata.namespace or new.metadata.name not in names:
+        return False
+    return not isinstance(old, ResourceClaim) or old.status != new.status
+
+
+def _claims_are_there(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether this pod was told the last of its claims."""
+    new = event.new
+    return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and _names(new) is not None
+
+
+# ---- for the actor -----------------------------------------------------------------------------------------------------------
+
+
+class ClaimedFor(NamedTuple):
+    """A claim to be reserved for the pod, and the allocation that it is to get, None when it has one."""
+
+    claim: ResourceClaim
+    allocation: Allocation | None
+
+
+class Reservation(NamedTuple):
+    """All claims of the pod; one that is not created yet is last, with the containers that use its requests."""
+
+    claims: tuple[ClaimedFor, ...]
+    mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+
+
+class GiveUp(NamedTuple):
+    """A claim that has to give its devices back, or (``delete``) that is of no use any more."""
+
+    claim: ResourceClaim
+    delete: bool = False
+
+
+# ---- the plugin ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Sought:
+    """A pod's wants, and what could not be judged: code -1 - i stands for ``faults[i]``, which only grows."""
+
+    wanted: Wanted
+    faults: list[str] = dataclasses.field(default_factory=list)
+
+    def fault(self, text: str) -> int:
+        """The code of a fault."""
+        if text not in self.faults:
+            self.faults.append(text)
+        return -1 - self.faults.index(text)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DynamicResources:
+    """Passes nodes where every claim has or can get its devices; prefers those with the better alternatives."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (NOT_READY, *_REASONS, CANNOT_JUDGE)
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS, Aspect.ALLOCATABLE})
+    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({ResourceClaim, ResourceSlice, DeviceClass})
+    fails: ClassVar[bool] = True
+    wakes: ClassVar[tuple[Wake, ...]] = (
+        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
+        Wake(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE, _claim_helps),
+        Wake(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _claims_are_there),
+        Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE),
+        Wake(Resource.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
+    )
+
+    args: DynamicResourcesArgs = DynamicResourcesArgs()
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        """A pod waits for its claims to be generated. Whether they are there, and its own, is asked when it is looked at."""
+        try:
+            list(claim_names(pod))
+        except ClaimError as error:
+            return refused_for(((NOT_READY, str(error)),))
+        return SUCCESS
+
+    def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
+        """Pods whose claims were generated have their own; so has one that an earlier attempt left a claim for."""
+        stale = snapshot.store.index(DeviceLedger).extended_claim(pod)
+        if not pod.spec.resource_claims:
+            return b"" if stale is None else stale.metadata.name.encode()
+        generated = any(use.resource_claim_name is None for use in pod.spec.resource_claims)
+        if not generated and stale is None:
+            return b""
+        return msgspec.json.encode((pod.metadata.uid, pod.status.resource_claim_statuses, stale is not None))
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """The pod's claims and what it lacks; a claim that can't be used refuses all nodes."""
+        depends: tuple[Versioned, ...] = ()
+        try:
+            depends = _depends(pod, snapshot)
+            wanted = wanted_by(pod, snapshot.store)
+        except ClaimError as error:
+            return Prepared(refused_for(((NOT_READY, str(error)),)), depends=depends)
+        except (SelectorError, QuantityError) as error:
+            return Prepared(failed(str(error)), depends=depends)
+        return Prepared(SKIP, depends=depends) if wanted is None else Prepared(SUCCESS, Sought(wanted), depends=depends)
+
+    def filter(self, state: Sought, snapshot: Snapshot, rows: Rows) -> Codes:
+        """Extended resources first, then claims to be allocated, then those that are."""
+        wanted, nodes = state.wanted, snapshot.nodes
+        size = nodes.live[rows].size
+        if wanted.stale is not None:
+            return np.full(size, _CODE[STALE_CLAIM])
+        ways = wanted.ways(nodes, rows)
+        codes: Codes = np.where(ways < 0, _CODE[CANNOT_FIT], 0)
+        for place, code in self._search(state, ways, snapshot, rows, _verdict):
+            codes[place] = code
+        for _, away in wanted.unavailable(nodes, rows):
+            codes[(codes == 0) & away] = _CODE[NOT_AVAILABLE]
+        return codes
+
+    def explain(self, state: Sought, code: int) -> Why:
+        """The one reason."""
+        return ((CANNOT_JUDGE, state.faults[-1 - code]),) if code < 0 else ((_REASONS[code - 1], ""),)
+
+    def prepare_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """Only alternatives make a difference: without any to choose from there is no state."""
+        prepared = self.pre_filter(pod, snapshot)
+        chooses = prepared.state is not None and any(
+            request.first_available for claim in prepared.state.wanted.open for request in claim.spec.devices.requests or ()
+        )
+        return Prepared(SUCCESS, prepared.state if chooses else None, depends=prepared.depends)
+
+    def score(self, state: Sought | None, snapshot: Snapshot, rows: Rows) -> Scores:
+        """8 for each request that gets its first alternative, 7 for the second, and so on."""
+        scores: Scores = np.zeros(snapshot.nodes.live[rows].size, np.int64)
+        if state is not None:
+            ways = state.wanted.ways(snapshot.nodes, rows)
+            for place, score in self._search(state, ways, snapshot, rows, _score):
+                scores[place] = score
+        return scores
+
+    def normalize(self, state: Sought | None, raw: Scores) -> Scores:
+        """The best node gets 100."""
+        return default_normalize(raw)
+
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> Reserved:
+        """Takes the devices, so that the next pod does not get them too."""
+        prepared = self.pre_filter(pod, snapshot)
+        row = snapshot.nodes.row_of[node]
+        target = snapshot.nodes.nodes[row]
+        if prepared.status.code is Code.SKIP or target is None:
+            return Reserved(SUCCESS)
+        if prepared.status.code is not Code.SUCCESS:
+            return Reserved(prepared.status)
+        wanted: Wanted = prepared.state.wanted
+        way = int(wanted.ways(snapshot.nodes, np.array([row]))[0])
+        try:
+            found = wanted.find(target, way, self.args.tries)
+            allocations = wanted.allocations(found, target) if found is not None else ()
+        except (AllocationError, QuantityError, TriedTooLong) as error:
+            return Reserved(failed(str(error)))
+        return _reserved(wanted, found, allocations) if found is not None else Reserved(failed("claim allocation not found for node"))
+
+    def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
+        """A claim that nobody else has reserved can give its devices back, if it kept the pod from a node."""
+        prepared = self.pre_filter(pod, attempt.snapshot)
+        if prepared.status.code is not Code.SUCCESS:
+            return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",)))
+        wanted: Wanted = prepared.state.wanted
+        if wanted.stale is not None:
+            text, errand = "deletion of ResourceClaim completed", GiveUp(wanted.stale, delete=True)
+            return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), errand=errand)
+        claim = self._in_the_way(wanted, attempt)
+        if claim is None:
+            return PostFilterResult(Status(Code.UNSCHEDULABLE, ("still not schedulable",)))
+        return PostFilterResult(Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",)), errand=GiveUp(claim))
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _search(self, state: Sought, ways: Ways, snapshot: Snapshot, rows: Rows, judge: Judge) -> Iterator[tuple[int, int]]:
+        """(place among the rows, what ``judge`` says) for each node on which something has to be found; faults for those that fail."""
+        wanted, nodes = state.wanted, snapshot.nodes
+        known: dict[tuple[int, int], int] = {}
+        numbers = np.arange(nodes.rows)[rows]
+        needed = np.flatnonzero((ways >= 0) if wanted.open else (ways > 0))
+        for place, row, way in zip(needed.tolist(), numbers[needed].tolist(), ways[needed].tolist(), strict=True):
+            node = nodes.nodes[row]
+            if node is None:
+                continue
+            try:
+                shape = way, wanted.ledger.shape(node)
+                if shape not in known:
+                    known[shape] = self._ask(state, node, way, judge)
+                yield place, known[shape]
+            except (AllocationError, QuantityError) as error:  # it may name the node's pools
+                yield place, state.fault(str(error))
+
+    def _ask(self, state: Sought, node: Node, way: int, judge: Judge) -> int:
+        """One node stands for all of its shape, also as to how long the search takes."""
+        try:
+            found = state.wanted.find(node, way, self.args.tries)
+        except TriedTooLong:
+            return state.fault(f"node {node.metadata.name}: timed out trying to allocate devices")
+        if found is not None:
+            state.wanted.allocations(found, node)  # raises where it could not be written down
+        return judge(state.wanted, node, found)
+
+    def _in_the_way(self, wanted: Wanted, attempt: Attempt) -> ResourceClaim | None:
+        """A claim that only this pod could use, and that can't be used on a node which this plugin refused for it."""
+        mine = [claim for claim in wanted.claims if claim.status.allocation is not None and can_be_deallocated(claim, wanted.pod)]
+        if not mine:
+            return None
+        nodes = attempt.snapshot.nodes
+        with attempt.what_if() as what_if:
+            answers = what_if.ask(np.flatnonzero(nodes.live))
+        away = [row for row, one in answers.items() if one.plugin == self and one.code == _CODE[NOT_AVAILABLE]]
+        unavailable = [claim for claim, mask in wanted.unavailable(nodes, np.array(away, np.intp)) if mask.any()]
+        return next((claim for claim in mine if claim in unavailable), None)
+
+
+Judge = Callable[[Wanted, Node, Found | None], int]
+"""What a plugin makes of what was found on a node."""
+
+
+def _verdict(wanted: Wanted, node: Node, found: Found | None) -> int:
+    """A code."""
+    if found is not None:
+        return 0
+    invalid = any(pool.state is State.INVALID for pool in wanted.ledger.offer(node).pools)
+    return _CODE[INVALID_POOLS if invalid else CANNOT_ALLOCATE]
+
+
+def _score(_wanted: Wanted, _node: Node, found: Found | None) -> int:
+    """How good the alternatives are."""
+    chosen = [wish for answer in found.answers for wish in answer.chosen] if found is not None else []
+    return sum(_ALTERNATIVES - wish.alternative for wish in chosen if wish.alternative is not None)
+
+
+def _depends(pod: Pod, snapshot: Snapshot) -> tuple[Versioned, ...]:
+    """What can change the answer: nothing for a pod without devices, classes for one with other people's resources."""
+    store = snapshot.store
+    if pod.spec.resource_claims:
+        return store.clock(ResourceClaim), store.clock(DeviceClass), store.index(DeviceLedger).clock
+    if not any(delegable(pod)):
+        return ()
+    devices = (store.index(DeviceLedger).clock,) if store.objects(DeviceClass) else ()
+    return store.clock(DeviceClass), *devices
+
+
+def _reserved(wanted: Wanted, found: Found, allocations: tuple[Allocation, ...]) -> Reserved:
+    """Take what was found, until that is undone."""
+    given = dict(zip((claim.metadata.uid for claim in found.claims), allocations, strict=True))
+    claims = wanted.claims + found.claims[len(wanted.open) :]
+    allocated = [
+        msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation=allocation))
+        for claim, allocation in zip(found.claims, allocations, strict=True)
+    ]
+
+    def undo() -> None:
+        for claim in allocated:
+            wanted.ledger.release(claim)
+
+    for claim in allocated:
+        wanted.ledger.assume(claim)
+    value = tuple(ClaimedFor(claim, given.get(claim.metadata.uid)) for claim in claims)
+    return Reserved(SUCCESS, Reservation(value, found.requested.mappings), undo)

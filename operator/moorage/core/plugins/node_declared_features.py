@@ -1,0 +1,78 @@
+"""NodeDeclaredFeatures: a pod that needs something which not every kubelet can do goes where the kubelet says that it can.
+
+Source: kube-scheduler NodeDeclaredFeatures and component-helpers/nodedeclaredfeatures (v1.36).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import Codes, Prepared
+from moorage.core.objects import Node, Pod
+from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why
+
+NAME = "NodeDeclaredFeatures"
+NOT_DECLARED = Reason("FeatureNotDeclared", "node(s) didn't match Pod's required features", Code.UNRESOLVABLE)
+
+
+def required_features(pod: Pod) -> frozenset[str]:
+    """The features that a pod needs of its node."""
+    spec = pod.spec
+    containers = (spec.containers or ()) + (spec.init_containers or ())
+    needs = {
+        "RestartAllContainersOnContainerExits": any(
+            rule.action == "RestartAllContainers" for container in containers for rule in container.restart_policy_rules or ()
+        ),
+        "UserNamespacesHostNetworkSupport": spec.host_network and spec.host_users is False,
+    }
+    return frozenset(feature for feature, needed in needs.items() if needed)
+
+
+def _declares_anew(_pod: Pod, event: ClusterEvent) -> bool:
+    """Whether a node is new, or says something else than before."""
+    old, new = event.old, event.new
+    if not isinstance(old, Node) or not isinstance(new, Node):
+        return True
+    return (old.status.declared_features or ()) != (new.status.declared_features or ())
+
+
+def _needs_something_else(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether this pod changed so that it needs other features."""
+    old, new = event.old, event.new
+    if not isinstance(old, Pod) or not isinstance(new, Pod) or new.metadata.uid != pod.metadata.uid:
+        return False
+    return required_features(old) != required_features(new)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeDeclaredFeatures:
+    """Passes nodes that declare all that the pod needs."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (NOT_DECLARED,)
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.FEATURES})
+    wakes: ClassVar[tuple[Wake, ...]] = (
+        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_anew),
+        Wake(Resource.POD, Action.UPDATE, _needs_something_else),
+    )
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """What the pod needs; most need nothing."""
+        features = required_features(pod)
+        return Prepared(SUCCESS, features) if features else Prepared(SKIP)
+
+    def filter(self, state: frozenset[str], snapshot: Snapshot, rows: Rows) -> Codes:
+        """1 where something is missing."""
+        found = np.arange(snapshot.nodes.rows)[rows].tolist()
+        nodes = (snapshot.nodes.nodes[row] for row in found)
+        return np.array([node is None or not state.issubset(node.status.declared_features or ()) for node in nodes], np.int64)
+
+    def explain(self, state: frozenset[str], code: int) -> Why:
+        """The one reason."""
+        return ((NOT_DECLARED, ""),)

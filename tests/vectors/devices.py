@@ -1,0 +1,32 @@
+"""What claims are allocated in a scheduling case: ``expect.allocations``, node by node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.profiles import Revision
+from moorage.core.objects import Pod, key
+from moorage.core.plugins.dynamic_resources import NAME, DynamicResources, Reservation
+from moorage.core.verdicts import SUCCESS
+
+
+def allocations(pod: Pod, revision: Revision, snapshot: Snapshot, nodes: Iterable[str]) -> dict[str, Any]:
+    """Reserve on each feasible node, and give all of it back. Cases with other plugins say nothing of it."""
+    plugin = revision.deciders.get(NAME)
+    if not isinstance(plugin, DynamicResources) or "NodeResourcesFit" in revision.deciders:
+        return {}
+    found: dict[str, Any] = {}
+    for node in nodes:
+        reserved = plugin.reserve(pod, node, snapshot)
+        assert reserved.status == SUCCESS
+        if isinstance(reserved.value, Reservation):
+            given = [one for one in reserved.value.claims if one.allocation is not None]
+            found[node] = {key(one.claim): json.loads(msgspec.json.encode(one.allocation)) for one in given}
+            assert reserved.undo is not None
+            reserved.undo()
+    return {"allocations": found} if found else {}
