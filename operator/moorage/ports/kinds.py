@@ -9,9 +9,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.cluster_events import Resource
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import HasMetadata, Namespace
+from moorage.core.storage_objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 
 
@@ -43,6 +53,16 @@ STORED: tuple[StoredKind, ...] = (
     StoredKind(ReplicaSet, "replicasets", "apps/v1"),
     StoredKind(StatefulSet, "statefulsets", "apps/v1"),
     StoredKind(PodDisruptionBudget, "poddisruptionbudgets", "policy/v1"),
+    StoredKind(PersistentVolume, "persistentvolumes", "v1", Resource.PERSISTENT_VOLUME),
+    StoredKind(PersistentVolumeClaim, "persistentvolumeclaims", "v1", Resource.PERSISTENT_VOLUME_CLAIM),
+    StoredKind(StorageClass, "storageclasses", "storage.k8s.io/v1", Resource.STORAGE_CLASS),
+    StoredKind(CSINode, "csinodes", "storage.k8s.io/v1", Resource.CSI_NODE),
+    StoredKind(CSIDriver, "csidrivers", "storage.k8s.io/v1", Resource.CSI_DRIVER),
+    StoredKind(CSIStorageCapacity, "csistoragecapacities", "storage.k8s.io/v1", Resource.CSI_STORAGE_CAPACITY),
+    StoredKind(VolumeAttachment, "volumeattachments", "storage.k8s.io/v1", Resource.VOLUME_ATTACHMENT),
+    StoredKind(ResourceClaim, "resourceclaims", "resource.k8s.io/v1", Resource.RESOURCE_CLAIM),
+    StoredKind(ResourceSlice, "resourceslices", "resource.k8s.io/v1", Resource.RESOURCE_SLICE),
+    StoredKind(DeviceClass, "deviceclasses", "resource.k8s.io/v1", Resource.DEVICE_CLASS),
 )
 
 
