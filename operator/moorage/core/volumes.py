@@ -210,6 +210,31 @@ def _ebs_handle(volume: str) -> str:
     return path.strip("/") if path.strip("/").startswith("vol-") else ""
 
 
+# ---- all of a pod ------------------------------------------------------------------------------------------------------------
+
+
+class Carried(NamedTuple):
+    """All of a pod's volumes that placement looks at."""
+
+    claims: tuple[ClaimUse, ...] = ()
+    inline: tuple[VolumeId, ...] = ()
+    disks: tuple[Disk, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.claims or self.inline or self.disks)
+
+
+NOTHING = Carried()
+
+
+def carried_by(pod: Pod) -> Carried:
+    """What a pod brings to its node; most pods' volumes are nothing to placement."""
+    if all(volume == Volume(volume.name) for volume in pod.spec.volumes or ()):
+        return NOTHING
+    return Carried(tuple(claim_uses(pod)), inline_volumes(pod), disks(pod))
+
+
 # ---- claims and volumes ------------------------------------------------------------------------------------------------------
 
 

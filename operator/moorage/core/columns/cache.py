@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from moorage.core.columns.changes import Aspect
 from moorage.core.columns.matches import AnyPod, Matches
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.nominations import Nominations
@@ -27,6 +28,7 @@ from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.records import Record, State
 from moorage.core.columns.requests import Requests
 from moorage.core.columns.store import Store
+from moorage.core.columns.volumes import VolumeTable
 from moorage.core.objects import Namespace, Node, PartialObject, Pod
 
 __all__ = ["Cache", "CacheError", "Record", "State"]
@@ -43,6 +45,7 @@ class Cache:
         self.nodes = NodeTable()
         self.store = Store()
         self.matches = Matches(self._pods_in, self.store.objects(Namespace))
+        self.volumes = VolumeTable(self.store, self.nodes)
         self.priorities = PriorityTable()
         self.nominations = Nominations()
         self._records: dict[str, Record] = {}
@@ -77,6 +80,7 @@ class Cache:
         known = name in self.nodes.row_of
         row = self.nodes.put(node)
         if not known:
+            self.volumes.add_node(row, name)
             for record in self._on_node.get(name, {}).values():
                 self._count(row, record, 1)
 
@@ -84,6 +88,9 @@ class Cache:
         """Remove a node; its pods stay known until they are removed themselves. Unknown names are ignored."""
         row = self.nodes.row_of.get(name)
         if row is not None:
+            for record in self._on_node.get(name, {}).values():
+                self.volumes.charge(row, record.volumes, -1)
+            self.volumes.remove_node(row, name)
             self.matches.clear(row)
             self.priorities.clear(row)
             self.nodes.remove(name)
@@ -162,6 +169,9 @@ class Cache:
         self.nodes.charge(row, record.requests, sign)
         self.matches.charge(row, record.pod, sign)
         self.priorities.charge(row, record.pod, sign)
+        if record.volumes:
+            self.volumes.charge(row, record.volumes, sign)
+            self.nodes.logs[Aspect.VOLUMES].add(row)
 
     def _pods_in(self, namespaces: frozenset[str] | None) -> Iterator[tuple[AnyPod, int]]:
         """The pods of these namespaces (None: of all) that are on a node which is there, with its row."""
@@ -184,7 +194,8 @@ def _counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
 
 
 def _asks_alike(one: Pod, other: Pod) -> bool:
-    return one.spec.affinity == other.spec.affinity and one.spec.priority == other.spec.priority
+    mine, its = one.spec, other.spec
+    return (mine.affinity, mine.priority, mine.volumes) == (its.affinity, its.priority, its.volumes)
 
 
 def _take_out(groups: dict[str, dict[str, Record]], group: str, uid: str) -> None:

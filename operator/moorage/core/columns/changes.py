@@ -29,6 +29,8 @@ class Aspect(enum.IntEnum):
     """What the node has, whatever is requested of it: a part of RESOURCES that changes seldom."""
     FEATURES = 7
     """What the node's kubelet says that it can do."""
+    VOLUMES = 8
+    """The volumes that its pods use or that are attached, and how many it can hold."""
 
 
 class Versioned(Protocol):

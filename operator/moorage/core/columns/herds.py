@@ -22,7 +22,7 @@ from moorage.core.columns.requests import CPU, MEMORY, PODS, Requests
 
 
 class Herd:
-    """See the module's docstring. ``ports``: the pods that have host ports, by place."""
+    """See the module's docstring. ``ports`` and ``volumes``: those of the pods that have any, by place."""
 
     def __init__(self, records: Sequence[Record], nodes: NodeTable) -> None:
         self.records = records
@@ -39,6 +39,7 @@ class Herd:
         self.amounts = _amounts(distinct, nodes)[:, kind_of]
         self.nonzero = np.array([[one.nonzero_cpu for one in distinct], [one.nonzero_memory for one in distinct]], np.int64)[:, kind_of]
         holders = {kind for kind, one in enumerate(distinct) if one.ports}
+        self.volumes = {i: record.volumes for i, record in enumerate(records) if record.volumes}
         self.ports = {i: records[i].requests.ports for i, kind in enumerate(which) if kind in holders} if holders else {}
 
 

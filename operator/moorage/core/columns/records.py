@@ -7,6 +7,7 @@ import enum
 
 from moorage.core.columns.requests import Requests
 from moorage.core.objects import PartialObject, Pod
+from moorage.core.volumes import NOTHING, Carried, carried_by
 
 
 class State(enum.Enum):
@@ -18,9 +19,13 @@ class State(enum.Enum):
 
 @dataclasses.dataclass(slots=True)
 class Record:
-    """A pod on a node: the object, where it is, what it takes there and how we know."""
+    """A pod on a node: the object, where it is, what it takes there and how we know; ``volumes`` are those that placement looks at."""
 
     pod: Pod | PartialObject
     node: str
     requests: Requests
     state: State
+    volumes: Carried = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.volumes = carried_by(self.pod) if isinstance(self.pod, Pod) else NOTHING

@@ -20,15 +20,19 @@ from moorage.core.columns.nominations import Nominations
 from moorage.core.columns.ports import HostPort
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Objects
+from moorage.core.columns.volumes import VolumeTable
+from moorage.core.volumes import Carried
 
 
 class Trial:
     """Pods taken off rows, or put on them, until the trial ends. What is counted over many nodes keeps its counts."""
 
-    def __init__(self, nodes: NodeTable) -> None:
+    def __init__(self, nodes: NodeTable, volumes: VolumeTable) -> None:
         self._nodes = nodes
+        self._volume_table = volumes
         self._before = nodes.requested.copy(), nodes.nonzero.copy()
         self._ports: list[tuple[int, tuple[HostPort, ...], int]] = []
+        self._volumes: list[tuple[int, Carried, int]] = []
         self._gone: set[str] = set()
         self._new: dict[str, dict[str, Record]] = {}
 
@@ -63,6 +67,8 @@ class Trial:
         self._nodes.reset(*self._before)
         for row, ports, sign in reversed(self._ports):
             self._nodes.ports.charge(row, ports, -sign)
+        for row, volumes, sign in reversed(self._volumes):
+            self._volume_table.charge(row, volumes, -sign)
 
     def _charge(self, herd: Herd, which: npt.NDArray[np.intp], sign: int) -> None:
         self._nodes.try_out(herd.rows[which], sign * herd.amounts[:, which], sign * herd.nonzero[:, which])
@@ -72,6 +78,11 @@ class Trial:
                     row = int(herd.rows[i])
                     self._nodes.ports.charge(row, herd.ports[i], sign)
                     self._ports.append((row, herd.ports[i], sign))
+        for i in which.tolist() if herd.volumes else ():
+            if i in herd.volumes:
+                row = int(herd.rows[i])
+                self._volume_table.charge(row, herd.volumes[i], sign)
+                self._volumes.append((row, herd.volumes[i], sign))
 
 
 class Snapshot:
@@ -97,6 +108,11 @@ class Snapshot:
         return self._cache.matches
 
     @property
+    def volumes(self) -> VolumeTable:
+        """Which rows use which volumes; only its reading half is for plugins."""
+        return self._cache.volumes
+
+    @property
     def priorities(self) -> PriorityTable:
         """On which rows there are pods of which priorities; only its reading half is for plugins."""
         return self._cache.priorities
@@ -116,7 +132,7 @@ class Snapshot:
         """Changes made through the yielded trial are undone at the end, whatever happens in between; one at a time."""
         if self._trial is not None:
             raise RuntimeError("a trial is going on")
-        self._trial = Trial(self._cache.nodes)
+        self._trial = Trial(self._cache.nodes, self._cache.volumes)
         try:
             yield self._trial
         finally:
