@@ -11,7 +11,7 @@ import functools
 import msgspec
 
 from moorage.core.columns.matches import Index
-from moorage.core.columns.store import Objects
+from moorage.core.columns.store import Objects, Store
 from moorage.core.label_selectors import EVERYTHING, Selector, SelectorError, compile_selector, equality
 from moorage.core.objects import Labels, LabelSelector, OwnerReference, Pod
 from moorage.core.workload_objects import ReplicaSet, ReplicationController, Service, StatefulSet
@@ -25,7 +25,7 @@ _decode = msgspec.msgpack.Decoder(tuple[tuple[tuple[str, str], ...], LabelSelect
 
 def default_selector(pod: Pod, store: Objects) -> bytes:
     """The content of the pod's default selector (equal bytes, equal selectors), for ``compiled``; NOBODY: it has none."""
-    labels = _of_services(pod, store)
+    labels = store.index(_Services).merged(pod.metadata.namespace, pod.metadata.labels)
     selector = None
     for owner in pod.metadata.owner_references or ():
         if owner.controller:
@@ -49,29 +49,32 @@ def compiled(content: bytes) -> Selector:
     return Selector(equality(dict(pairs)) + (more.conditions or ()))
 
 
-def _of_services(pod: Pod, store: Objects) -> Labels:
-    """The selectors of all Services that select the pod, merged; they do not contradict each other."""
-    if not store.objects(Service):
-        return {}
-    index = _services(store, store.clock(Service).version).get(pod.metadata.namespace)
-    merged: Labels = {}
-    if index is not None:
-        labels = pod.metadata.labels
-        for selector in index.candidates(labels):
-            if selector.matches(labels):
-                merged |= {one.key: value for one in selector.conditions or () for value in one.values}
-    return merged
+class _Services:
+    """The selectors of Services, kept by namespace as these come and go."""
 
+    def __init__(self, store: Store) -> None:
+        self._in: dict[str, Index[tuple[str, Selector]]] = {}
+        store.follow(Service, self._changed)
 
-@functools.lru_cache(maxsize=2)
-def _services(store: Objects, version: int) -> dict[str, Index[Selector]]:
-    """The Services' selectors by namespace, remembered until a Service changes (``version``)."""
-    found: dict[str, Index[Selector]] = {}
-    for service in store.objects(Service).values():
-        if service.spec.selector:
-            selector = Selector(equality(dict(sorted(service.spec.selector.items()))))
-            found.setdefault(service.metadata.namespace, Index()).add(selector, selector)
-    return found
+    def merged(self, namespace: str, labels: Labels | None) -> Labels:
+        """The selectors of all Services that select a pod, as one; they do not contradict each other."""
+        index = self._in.get(namespace)
+        found: Labels = {}
+        if index is not None:
+            for _, selector in index.candidates(labels):
+                if selector.matches(labels):
+                    found |= {one.key: value for one in selector.conditions or () for value in one.values}
+        return found
+
+    def _changed(self, old: Service | None, new: Service | None) -> None:
+        for service, came in ((old, False), (new, True)):
+            if service is None or not service.spec.selector:
+                continue
+            namespace, selector = service.metadata.namespace, Selector(equality(dict(sorted(service.spec.selector.items()))))
+            index = self._in.setdefault(namespace, Index())
+            (index.add if came else index.remove)((service.metadata.name, selector), selector)
+            if not len(index):
+                del self._in[namespace]
 
 
 def _of_owner(namespace: str, owner: OwnerReference, store: Objects) -> tuple[Labels | None, LabelSelector | None]:

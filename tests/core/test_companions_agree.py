@@ -1,0 +1,267 @@
+"""What InterPodAffinity and PodTopologySpread decide, catching up from event to event, is what their naive twins decide from nothing.
+
+The machine lets pods come, go, change their labels, be placed, be deleted; nodes come, go and change theirs; namespaces, Services and
+controllers too. Every counter is compared with a count of the pods as they are then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from typing import Any
+
+import msgspec
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from moorage.core.columns.cache import Cache, State
+from moorage.core.columns.matches import carried_by
+from moorage.core.columns.requests import pod_requests
+from moorage.core.cycle import Placement, Scheduler, commit, decide, undo
+from moorage.core.framework.blueprint import Blueprint
+from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin
+from moorage.core.framework.profiles import Revision
+from moorage.core.objects import HasMetadata, Node, Pod, key
+from moorage.core.verdicts import Code, texts
+from tests.core.companion_strategies import NODE_NAMES, REVISIONS, node, node_bodies, others, pod, pod_bodies, pod_specs
+from tests.oracle import interpod, spread
+from tests.oracle.cluster import Cluster
+
+TWINS: dict[str, Any] = {"PodTopologySpread": spread, "InterPodAffinity": interpod}
+HOPELESS = {spread.MISSING, interpod.BESIDE}
+POD_NAMES = [f"p{i}" for i in range(10)]
+SOMEWHERE = [*NODE_NAMES, "elsewhere"]
+Crowd = list[tuple[str, int, dict[str, Any], str]]
+"""(name, which spec, metadata, node) of pods."""
+
+
+@dataclasses.dataclass
+class World:
+    """The cluster as plain objects beside the cache that is told of each change."""
+
+    scheduler: Scheduler = dataclasses.field(default_factory=lambda: Scheduler(Cache()))
+    nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
+    pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
+    others: dict[tuple[type[Any], str], HasMetadata] = dataclasses.field(default_factory=dict)
+
+    @property
+    def cache(self) -> Cache:
+        """What is tested."""
+        return self.scheduler.cache
+
+    def cluster(self, but: str = "", also: tuple[Pod, str] | None = None) -> Cluster:
+        """What there is, but for one pod, or with one more."""
+        pods = [there for uid, there in self.pods.items() if uid != but]
+        return Cluster(list(self.nodes.values()), [*pods, also] if also else pods, list(self.others.values()))
+
+    def put(self, obj: HasMetadata) -> None:
+        """Another object comes or changes."""
+        self.others[type(obj), key(obj)] = obj
+        self.cache.store.put(obj)
+
+
+# ---- comparing ---------------------------------------------------------------------------------------------------------------
+
+
+def expected_refusals(pod: Pod, cluster: Cluster, revision: Revision) -> dict[str, dict[str, str | None]]:
+    """What each naive twin says of each node."""
+    return {
+        plugin: {node.metadata.name: twin.refusal(pod, node, cluster, revision.deciders[plugin].args) for node in cluster.nodes}  # type: ignore[attr-defined]
+        for plugin, twin in TWINS.items()
+    }
+
+
+def check_filters(pod: Pod, world: World, revision: Revision, blueprint: Blueprint) -> None:
+    """Each plugin's answer for each node."""
+    expected = expected_refusals(pod, world.cluster(), revision)
+    for plugin, column in blueprint.filters.items():
+        assert isinstance(column.plugin, FilterPlugin)
+        for name, row in world.cache.nodes.row_of.items():
+            code = int(column.values[row]) if column.takes_part else 0
+            said = None
+            if code:
+                why = column.plugin.explain(column.prepared.state, code)
+                (said,) = texts(why)
+                assert (why[0][0].code is Code.UNRESOLVABLE) == (said in HOPELESS)
+            assert said == expected[plugin][name], (plugin, name)
+
+
+def check_scores(pod: Pod, world: World, revision: Revision, blueprint: Blueprint) -> None:
+    """Each plugin's raw and normalised scores of the nodes that nobody refuses."""
+    row_of, cluster = world.cache.nodes.row_of, world.cluster()
+    feasible = [node for node in world.nodes.values() if row_of[node.metadata.name] in blueprint.feasible()]
+    if not feasible:
+        return
+    assert blueprint.refresh_scores(world.scheduler.snapshot).code is Code.SUCCESS
+    rows = np.array([row_of[node.metadata.name] for node in feasible], np.intp)
+    total = np.zeros(rows.size, np.int64)
+    for plugin, part in blueprint.scores.items():
+        args = revision.deciders[plugin].args  # type: ignore[attr-defined]
+        expected = TWINS[plugin].scores(pod, feasible, cluster, args)
+        assert part.column.takes_part == (expected is not None), plugin
+        if expected is not None:
+            raw, normalized = part.rank(rows)
+            assert (raw.tolist(), normalized.tolist()) == expected, plugin
+            total += normalized * part.weight
+    assert blueprint.totals[rows].tolist() == total.tolist()
+
+
+def check_counters(world: World) -> None:
+    """Every counter that is kept says what there is."""
+    matches, row_of = world.cache.matches, world.cache.nodes.row_of
+    there = [(one, row_of[where]) for one, where in world.pods.values() if where in row_of]
+    for query, counter in list(matches._matching.items()):
+        counted = Counter(row for one, row in there if query.matches(one))
+        assert {row: n for row, n in enumerate(counter.per_row(world.cache.nodes.rows).tolist()) if n} == counted, query
+        assert counter.total == counted.total()
+    carried = Counter((term, row) for one, row in there for term in carried_by(one))
+    kept = {term: counter.per_row(world.cache.nodes.rows).tolist() for term, counter in matches._carrying.items()}
+    assert {(term, row): n for term, rows in kept.items() for row, n in enumerate(rows) if n} == carried
+    assert all(any(rows) for rows in kept.values())
+
+
+def quirky(state: Any, other: Pod) -> bool:
+    """Whether kube-scheduler's adjusted counts are not those of a fresh start: see the test of PodTopologySpread."""
+    return other.metadata.deletion_timestamp is not None or any(one.constraint.selector.conditions == () for one in state.spreads)
+
+
+def check_adjusted(pod: Pod, other: Pod, where: str, world: World, revision: Revision, blueprint: Blueprint) -> None:
+    """The node's answer without a pod that is there, or with one that is not, is the naive one's; and taken back it is the old one."""
+    row, snapshot = world.cache.nodes.row_of[where], world.scheduler.snapshot
+    known = other.metadata.uid in world.pods
+    cluster = world.cluster(other.metadata.uid) if known else world.cluster(also=(other, where))
+    for plugin, column in blueprint.filters.items():
+        assert isinstance(column.plugin, AdjustingPlugin)
+        assert isinstance(column.plugin, FilterPlugin)
+        state = column.prepared.state
+        if not column.takes_part or (plugin == "PodTopologySpread" and quirky(state, other)):
+            continue
+        tried = column.plugin.adjust(state, other, row, -1 if known else 1, snapshot)
+        (code,) = column.plugin.filter(tried, snapshot, np.array([row], np.intp)).tolist()
+        said = next(texts(column.plugin.explain(tried, code))) if code else None
+        args = revision.deciders[plugin].args  # type: ignore[attr-defined]
+        assert said == TWINS[plugin].refusal(pod, world.nodes[where], cluster, args), plugin
+        back = column.plugin.adjust(tried, other, row, 1 if known else -1, snapshot)
+        for one in (state, back):
+            codes = column.plugin.filter(one, snapshot, snapshot.nodes.all_rows)
+            assert codes.tolist() == column.values[: snapshot.nodes.rows].tolist()
+
+
+# ---- random events -----------------------------------------------------------------------------------------------------------
+
+names, places, which = st.sampled_from(POD_NAMES), st.sampled_from(SOMEWHERE), st.integers(0, 3)
+crowds = st.lists(st.tuples(names, which, pod_bodies, places), min_size=1, max_size=6)
+
+
+class Events(RuleBasedStateMachine):
+    """Nodes, pods and other objects come, change and go; now and then a pod is placed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.specs: list[dict[str, Any]] = []
+
+    @initialize(drawn=pod_specs, bodies=st.lists(node_bodies, min_size=4, max_size=6), crowd=crowds, first=others)
+    def begin(self, drawn: list[dict[str, Any]], bodies: list[dict[str, Any]], crowd: Crowd, first: HasMetadata) -> None:
+        """Some nodes, some kinds of pods, and a few of these."""
+        self.specs = drawn
+        for name, body in zip(NODE_NAMES, bodies, strict=False):
+            self.put_node(name, body)
+        self.put(first)
+        self.observe(crowd)
+
+    @rule(name=st.sampled_from(NODE_NAMES), body=node_bodies)
+    def put_node(self, name: str, body: dict[str, Any]) -> None:
+        """A node comes, or changes its labels or taints."""
+        self.world.nodes[name] = node(name, body)
+        self.world.cache.put_node(self.world.nodes[name])
+
+    @rule(name=st.sampled_from(NODE_NAMES))
+    def remove_node(self, name: str) -> None:
+        """A node goes; its pods stay until they are removed, and count again when it comes back."""
+        self.world.nodes.pop(name, None)
+        self.world.cache.remove_node(name)
+
+    @rule(obj=others)
+    def put(self, obj: HasMetadata) -> None:
+        """A namespace, a Service or a controller comes or changes."""
+        self.world.put(obj)
+
+    @rule(obj=others)
+    def remove_other(self, obj: HasMetadata) -> None:
+        """It goes, if it was there."""
+        self.world.others.pop((type(obj), key(obj)), None)
+        self.world.cache.store.remove(type(obj), key(obj))
+
+    @rule(crowd=crowds)
+    def observe(self, crowd: Crowd) -> None:
+        """Pods are seen: new, confirmed, moved, with other labels, or being deleted."""
+        for name, spec, body, where in crowd:
+            old = self.world.pods.get(f"uid-{name}")
+            same = {"namespace": old[0].metadata.namespace} if old is not None else {}
+            new = pod(name, self.specs[spec], body | same, where)
+            self.world.pods[new.metadata.uid] = new, where
+            self.world.cache.observe(new, pod_requests(new))
+
+    @rule(name=names)
+    def begin_deleting(self, name: str) -> None:
+        """A pod is marked as being deleted."""
+        if f"uid-{name}" in self.world.pods:
+            old, where = self.world.pods[f"uid-{name}"]
+            meta = msgspec.structs.replace(old.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+            new = msgspec.structs.replace(old, metadata=meta, spec=msgspec.structs.replace(old.spec, node_name=where))
+            self.world.pods[new.metadata.uid] = new, where
+            self.world.cache.observe(new, pod_requests(new))
+
+    @rule(name=names | st.sampled_from([f"new-{i}" for i in range(4)]))
+    def remove(self, name: str) -> None:
+        """A pod is gone, if it was there."""
+        self.world.pods.pop(f"uid-{name}", None)
+        self.world.cache.remove(f"uid-{name}")
+
+    @rule(name=st.sampled_from([f"new-{i}" for i in range(4)]))
+    def forget(self, name: str) -> None:
+        """A placement is taken back, if it was only assumed."""
+        record = self.world.cache.record(f"uid-{name}")
+        if record is not None and record.state is State.ASSUMED:
+            self.world.pods.pop(f"uid-{name}")
+            assert self.world.cache.forget(f"uid-{name}")
+
+    @rule(body=pod_bodies, profile=st.sampled_from([*REVISIONS]), kept=st.booleans(), other=names, where=places)
+    def place(self, body: dict[str, Any], profile: str, kept: bool, other: str, where: str) -> None:
+        """A pod of each kind is judged by a profile in every detail, then placed; the placement is kept or taken back."""
+        for i, spec in enumerate(self.specs):
+            wanted, revision, world = pod(f"new-{i}", spec, body), REVISIONS[profile], self.world
+            if wanted.metadata.uid in world.pods or not world.nodes:
+                continue
+            outcome = decide(wanted, revision, world.scheduler)
+            blueprint = world.scheduler.runner.blueprint(wanted, revision)
+            check_filters(wanted, world, revision, blueprint)
+            check_scores(wanted, world, revision, blueprint)
+            there = world.pods.get(f"uid-{other}")
+            guest, beside = there if there is not None else (pod(other, self.specs[i - 1], body), where)
+            if beside in world.nodes:
+                check_adjusted(wanted, guest, beside, world, revision, blueprint)
+            if isinstance(outcome, Placement):
+                placement = commit(outcome, world.scheduler)
+                assert isinstance(placement, Placement)
+                if kept:
+                    world.pods[wanted.metadata.uid] = wanted, placement.node
+                else:
+                    undo(placement, world.cache)
+        check_counters(self.world)
+
+    def teardown(self) -> None:
+        """Nothing is kept of pods that are gone."""
+        for uid in [*self.world.pods]:
+            self.world.cache.remove(uid)
+        self.world.pods.clear()
+        check_counters(self.world)
+        assert not self.world.cache.matches.carrying
+
+
+def test_companions_agree_with_their_twins() -> None:
+    """Over random events, decision by decision."""
+    run_state_machine_as_test(Events, settings=settings(max_examples=60, stateful_step_count=30, deadline=None))
