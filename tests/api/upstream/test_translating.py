@@ -154,12 +154,14 @@ def test_plugins_are_pasted_in() -> None:
     plugins = {
         "multiPoint": {"disabled": [{"name": "ImageLocality"}], "enabled": [{"name": "TaintToleration", "weight": 4}]},
         "filter": {"enabled": [{"name": "NodeName", "weight": 9}]},
+        "score": {"enabled": [{"name": "NodeAffinity"}]},
         "queueSort": {"enabled": [{"name": "PrioritySort"}]},
         "placementScore": {"disabled": [{"name": "*"}]},
     }
     assert spec_of(plugins=plugins)["plugins"] == {
         "multiPoint": {"enabled": [{"name": "TaintToleration", "weight": 4}], "disabled": [{"name": "ImageLocality"}]},
         "filter": {"enabled": [{"name": "NodeName"}]},
+        "score": {"enabled": [{"name": "NodeAffinity"}]},
     }
 
 
@@ -230,6 +232,12 @@ def test_arguments_in_common_become_a_plugin_config() -> None:
     assert not made.remarks
 
 
+def test_an_adaptive_percentage() -> None:
+    """0 was said: kube-scheduler's rule, which is not the default here."""
+    (made,) = of_kind(translated([{"schedulerName": "p"}], percentageOfNodesToScore=0), PROFILE)
+    assert made["spec"] == {"percentageOfNodesToScore": 0}
+
+
 def test_settings_of_the_whole() -> None:
     """Those that profiles have here go into each; the others are told, with what to write where."""
     made = translated(
@@ -269,6 +277,7 @@ def test_extenders() -> None:
                 "managedResources": [{"name": "a.b/c", "ignoredByScheduler": True}],
             },
             {"urlPrefix": "http://y.test"},
+            {"urlPrefix": "https://z.test"},
         ],
     )
     (profile,) = made.objects
@@ -282,6 +291,7 @@ def test_extenders() -> None:
             "managedResources": [{"name": "a.b/c", "ignoredByScheduler": True}],
         },
         {"urlPrefix": "http://y.test", "tlsConfig": {"insecure": True}},
+        {"urlPrefix": "https://z.test", "tlsConfig": {"insecure": True}},
     ]
     assert profile["spec"]["pluginConfig"] == [{"name": "NodeResourcesFit", "args": {"ignoredResources": ["a.b/c"]}}]
     assert [remark.path for remark in made.remarks] == [
@@ -289,6 +299,8 @@ def test_extenders() -> None:
         "extenders[0].urlPrefix",
         "extenders[1].tlsConfig",
         "extenders[1].urlPrefix",
+        "extenders[2].tlsConfig",
+        "extenders[2].urlPrefix",
         "SchedulerProfile a",
     ]
     assert made.remarks[-1].text.endswith("extenders are not supported yet")
