@@ -14,6 +14,7 @@ import pytest
 
 from tests.vectors.__main__ import failures_of, main
 from tests.vectors.comparing import differences
+from tests.vectors.deviations import deviations
 from tests.vectors.families import BUILT
 from tests.vectors.files import CASES, Case, family_files, read_cases
 from tests.vectors.scheduling import cluster, scheduling
@@ -82,6 +83,16 @@ def test_differences_name_the_place() -> None:
     """Changed, missing and additional fields are told with their paths; equal ones are not."""
     expected, got = {"a": {"x": 1, "y": [2]}, "b": 0}, {"a": {"x": 1, "y": [3]}, "c": None}
     assert list(differences(expected, got)) == ["a.y: expected [2], got [3]", "b: expected 0, got nothing", "c: expected nothing, got None"]
+
+
+def test_deviations_are_real() -> None:
+    """A vector that an ADR lists differs in each of the fields named, and so far as this repository has it."""
+    listed = deviations()
+    assert listed
+    cases = {case["id"]: case for family in {name.partition("-")[0] for name in listed} for case in cases_of(family)}
+    for name, fields in listed.items():
+        got = BUILT[name.partition("-")[0]](cases[name])
+        assert {one.partition(":")[0].partition(".")[0] for one in differences(cases[name]["expect"], got)} == fields, name
 
 
 def test_crash_is_a_failure() -> None:

@@ -13,10 +13,17 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.node_table import NodeTable, Rows
-from moorage.core.columns.requests import CPU, MEMORY, Amounts, is_scalar
+from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.columns.changes import Versioned
+from moorage.core.columns.devices import DeviceLedger
+from moorage.core.columns.node_table import Rows
+from moorage.core.columns.requests import CPU, MEMORY, Amounts, is_delegable, is_scalar
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
+from moorage.core.devices.extended_resources import classes_by_resource
 from moorage.core.framework.arguments import ARGUMENTS
 from moorage.core.framework.interfaces import MAX_NODE_SCORE
+from moorage.core.objects import HasMetadata
 
 Column = npt.NDArray[np.int64]
 ZERO, ONE, TOP = np.array(0), np.array(1), np.array(MAX_NODE_SCORE)
@@ -33,36 +40,75 @@ class ResourceSpec:
     weight: int = 1
 
 
+DEVICE_KINDS: frozenset[type[HasMetadata]] = frozenset({DeviceClass, ResourceClaim, ResourceSlice})
+"""What is read beside nodes and pods: devices may stand for a resource."""
 CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))
 
 
 class Share(NamedTuple):
     """A resource that counts in a pod's scores: how much the pod asks for, in the node table's unit, and its weight.
 
-    ``amount`` and ``weight`` are int64[].
+    ``amount`` and ``weight`` are int64[]. ``devices``: the class whose devices stand for the resource on a node that has none of it.
     """
 
     resource: str
     amount: Column
     weight: Column
+    devices: DeviceClass | None = None
 
 
-def shares(resources: tuple[ResourceSpec, ...] | None, amounts: Amounts) -> tuple[Share, ...]:
+def shares(resources: tuple[ResourceSpec, ...] | None, amounts: Amounts, store: Objects) -> tuple[Share, ...]:
     """What counts for a pod. A scalar resource that it does not ask for doesn't, nor does a name that nothing tracks."""
     return tuple(
-        Share(spec.name, np.array(amounts.get(spec.name, 0)), np.array(spec.weight or 1))
+        Share(spec.name, np.array(amounts.get(spec.name, 0)), np.array(spec.weight or 1), device_class(spec.name, store))
         for spec in resources or CPU_AND_MEMORY
         if spec.name in ("cpu", "memory", "ephemeral-storage") or (is_scalar(spec.name) and amounts.get(spec.name, 0))
     )
 
 
-def usage(wanted: tuple[Share, ...], nodes: NodeTable, rows: Rows, *, nonzero: bool) -> Iterator[tuple[Share, Column, Column]]:
+def device_class(resource: str, store: Objects) -> DeviceClass | None:
+    """The class whose devices stand for a resource."""
+    classes = store.objects(DeviceClass) if is_delegable(resource) else {}
+    return classes_by_resource(classes.values()).get(resource) if classes else None
+
+
+def depends(wanted: tuple[Share, ...], store: Objects) -> tuple[Versioned, ...]:
+    """What scores by these shares depend on beside the nodes: nothing, unless devices may stand for one of them."""
+    if not any(is_delegable(share.resource) for share in wanted):
+        return ()
+    devices = (store.index(DeviceLedger).clock,) if any(share.devices is not None for share in wanted) else ()
+    return store.clock(DeviceClass), *devices
+
+
+def usage(wanted: tuple[Share, ...], snapshot: Snapshot, rows: Rows, *, nonzero: bool) -> Iterator[tuple[Share, Column, Column]]:
     """For each share, int64[rows] of allocatable and of requested; without the resources that no node knows.
 
     ``nonzero``: requested cpu and memory with defaults for containers that ask for none.
     """
+    nodes = snapshot.nodes
     for share in wanted:
         index = nodes.resource_index.get(share.resource)
-        if index is not None:
-            requested = nodes.nonzero if nonzero and index in (CPU, MEMORY) else nodes.requested
+        if index is None:
+            if share.devices is not None:
+                none = np.zeros(nodes.live[rows].size, np.int64)
+                yield share, *_with_devices(share.devices, none, none, snapshot, rows)
+            continue
+        requested = nodes.nonzero if nonzero and index in (CPU, MEMORY) else nodes.requested
+        if share.devices is None:
             yield share, nodes.allocatable[index][rows], requested[index][rows]
+        else:
+            yield share, *_with_devices(share.devices, nodes.allocatable[index][rows], requested[index][rows], snapshot, rows)
+
+
+def _with_devices(class_: DeviceClass, allocatable: Column, requested: Column, snapshot: Snapshot, rows: Rows) -> tuple[Column, Column]:
+    """Where a node has none of the resource itself: how many devices it can reach, and how many of them are in use."""
+    ledger, nodes = snapshot.store.index(DeviceLedger), snapshot.nodes
+    allocatable, requested = allocatable.copy(), requested.copy()
+    numbers = np.arange(nodes.rows)[rows]
+    for place in np.flatnonzero(allocatable == ZERO).tolist():
+        node = nodes.nodes[int(numbers[place])]
+        if node is not None:
+            total, used = ledger.count(node, class_)
+            if total:
+                allocatable[place], requested[place] = total, used
+    return allocatable, requested

@@ -16,7 +16,8 @@ from moorage.core.columns.changes import Clock
 from moorage.core.columns.store import Store
 from moorage.core.devices.capacity import total
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
-from moorage.core.devices.pools import DeviceId, Offer, Pool, PoolId, gather, pool_of
+from moorage.core.devices.pools import AllocationError, DeviceId, Offer, Pool, PoolId, gather, pool_of
+from moorage.core.expressions import ExpressionError, holds
 from moorage.core.objects import Labels, Node, Pod
 
 
@@ -63,9 +64,15 @@ class DeviceLedger:
             seen.shape = self._shapes.setdefault(shape, len(self._shapes))
         return seen.shape
 
-    def in_use(self, device: DeviceId) -> bool:
-        """Whether somebody has it, or a share of it."""
-        return device in self._taken or device in self._shares
+    def count(self, node: Node, class_: DeviceClass) -> tuple[int, int]:
+        """How many devices of a class a node can reach, and how many of them somebody has a share of; none if that can't be told."""
+        expressions = [one.cel.expression for one in class_.spec.selectors or () if one.cel is not None]
+        try:
+            devices = (one for pool in self._look(node).pools for one in pool.devices if one.here)
+            found = [one.id for one in devices if all(holds(expression, one.facts) for expression in expressions)]
+        except (AllocationError, ExpressionError):
+            return 0, 0
+        return len(found), sum(device in self._taken or device in self._shares for device in found)
 
     def is_assumed(self, claim: ResourceClaim) -> bool:
         """Whether an allocation of the claim is decided but not written yet."""

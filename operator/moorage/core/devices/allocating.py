@@ -4,7 +4,7 @@ Claims, requests and devices are gone through in order, and whatever leads nowhe
 answer counts. Each request is a generator of the ways to fulfil it, so that the search is a stack of generators.
 Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.36). Not kept of it: counters that stay charged
 after a device was refused for another reason, pools of two drivers that share a name, and three devices with distinct attributes of
-which only neighbours are compared (docs/adr/0004).
+which only neighbours are compared (docs/adr/0005).
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from moorage.core.columns.requests import OCCUPIED, pod_amounts
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Prepared, Scores
-from moorage.core.objects import Pod
+from moorage.core.objects import HasMetadata, Pod
 from moorage.core.quantities import QuantityError
-from moorage.core.resource_scoring import CPU_AND_MEMORY, ONE, ZERO, ResourceSpec, Share, shares, usage
+from moorage.core.resource_scoring import CPU_AND_MEMORY, DEVICE_KINDS, ONE, ZERO, ResourceSpec, Share, depends, shares, usage
 from moorage.core.verdicts import SKIP, SUCCESS, Reason, failed
 
 NAME = "NodeResourcesBalancedAllocation"
@@ -62,6 +62,7 @@ class NodeResourcesBalancedAllocation:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = ()
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
+    kinds: ClassVar[frozenset[type[HasMetadata]]] = DEVICE_KINDS
     wakes: ClassVar[tuple[Wake, ...]] = ()
 
     args: NodeResourcesBalancedAllocationArgs = NodeResourcesBalancedAllocationArgs()
@@ -69,16 +70,18 @@ class NodeResourcesBalancedAllocation:
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """What the pod asks for; one that asks for none of the resources skips this plugin."""
         try:
-            wanted = shares(self.args.resources, pod_amounts(pod, OCCUPIED))
+            wanted = shares(self.args.resources, pod_amounts(pod, OCCUPIED), snapshot.store)
         except QuantityError as error:
             return Prepared(failed(str(error)))
-        return Prepared(SUCCESS, wanted) if any(share.amount for share in wanted) else Prepared(SKIP)
+        if not any(share.amount for share in wanted):
+            return Prepared(SKIP)
+        return Prepared(SUCCESS, wanted, depends=depends(wanted, snapshot.store))
 
     def score(self, state: tuple[Share, ...], snapshot: Snapshot, rows: Rows) -> Scores:
         """How far the pod moves the balance."""
         used: list[Fractions] = []
         present: list[npt.NDArray[np.bool_]] = []
-        for share, capacity, requested in usage(state, snapshot.nodes, rows, nonzero=False):
+        for share, capacity, requested in usage(state, snapshot, rows, nonzero=False):
             fractions = (requested + share.amount * _WITHOUT_AND_WITH) / np.maximum(capacity, ONE)
             used.append(np.minimum(fractions, _WHOLE, out=fractions))
             present.append(capacity != ZERO)

@@ -13,16 +13,31 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Interval
 
+from moorage.core.claim_objects import DeviceClass
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
-from moorage.core.columns.requests import OCCUPIED, PODS, RANKED, SPECIFIED, allocatable_amounts, is_extended, pod_amounts
+from moorage.core.columns.requests import OCCUPIED, PODS, RANKED, SPECIFIED, allocatable_amounts, is_delegable, is_extended, pod_amounts
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.devices.extended_resources import PREFIX
 from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
-from moorage.core.objects import Node, Pod
+from moorage.core.objects import HasMetadata, Node, Pod
 from moorage.core.qualified_names import problems
 from moorage.core.quantities import QuantityError
-from moorage.core.resource_scoring import CPU_AND_MEMORY, ONE, TOP, ZERO, Column, ResourceSpec, Share, shares, usage
+from moorage.core.resource_scoring import (
+    CPU_AND_MEMORY,
+    DEVICE_KINDS,
+    ONE,
+    TOP,
+    ZERO,
+    Column,
+    ResourceSpec,
+    Share,
+    depends,
+    device_class,
+    shares,
+    usage,
+)
 from moorage.core.verdicts import SUCCESS, Code, Reason, failed
 
 NAME = "NodeResourcesFit"
@@ -123,6 +138,17 @@ class NodeResourcesFitArgs:
 # ---- what wakes a pod that was refused -------------------------------------------------------------------------------------
 
 
+def _names_resource(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether a class of devices is new or stands for something else than before, and the pod asks for that."""
+    old, new = event.old, event.new
+    if not isinstance(new, DeviceClass):
+        return False
+    name, wanted = new.spec.extended_resource_name, pod_amounts(pod, SPECIFIED)
+    if isinstance(old, DeviceClass):
+        return name != old.spec.extended_resource_name and name in wanted
+    return name in wanted or PREFIX + new.metadata.name in wanted
+
+
 def _frees_resources(pod: Pod, event: ClusterEvent) -> bool:
     """Whether a pod left a node, or one (this pod, even) asks for less of something that this pod asks for."""
     old, new = event.old, event.new
@@ -140,13 +166,16 @@ def _frees_resources(pod: Pod, event: ClusterEvent) -> bool:
 
 
 def _makes_room(pod: Pod, event: ClusterEvent) -> bool:
-    """Whether the pod would fit the node if that were empty, and the node is new or has more of something than before."""
+    """Whether the pod would fit the node if that were empty, and the node is new or has more of something than before.
+
+    Resources that are named after a class of devices are none of the node's own.
+    """
     old, new = event.old, event.new
     if not isinstance(new, Node):
         return False
     wanted = {"pods": 1, **pod_amounts(pod, SPECIFIED)}
     now = allocatable_amounts(new)
-    if any(amount > now.get(name, 0) for name, amount in wanted.items()):
+    if any(amount > now.get(name, 0) for name, amount in wanted.items() if not name.startswith(PREFIX)):
         return False
     if not isinstance(old, Node):
         return True
@@ -163,12 +192,16 @@ _SLOTS = 30
 
 
 class Wanted(NamedTuple):
-    """A resource that a pod asks for: how much, in the node table's unit, and its bits. Numbers are int64[]."""
+    """A resource that a pod asks for: how much, in the node table's unit, and its bits. Numbers are int64[].
+
+    ``delegated``: devices stand for it, so a node that has none of it is DynamicResources' business.
+    """
 
     resource: str
     amount: Column
     lacking: Column
     too_small: Column
+    delegated: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -178,9 +211,11 @@ class NodeResourcesFit:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (TOO_MANY_PODS, INSUFFICIENT, TOO_SMALL)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
+    kinds: ClassVar[frozenset[type[HasMetadata]]] = DEVICE_KINDS
     wakes: ClassVar[tuple[Wake, ...]] = (
         Wake(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _frees_resources),
         Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, _makes_room),
+        Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, _names_resource),
     )
 
     args: NodeResourcesFitArgs = NodeResourcesFitArgs()
@@ -193,26 +228,32 @@ class NodeResourcesFit:
             return Prepared(failed(str(error)))
         names = [name for name, amount in amounts.items() if amount and not self.args.ignores(name)]
         names.sort(key=lambda name: (_FIRST.get(name, len(_FIRST)), name))
-        return Prepared(SUCCESS, tuple(_wanted(i, name, amounts[name]) for i, name in enumerate(names)))
+        store = snapshot.store
+        wanted = (_wanted(i, name, amounts[name], device_class(name, store) is not None) for i, name in enumerate(names))
+        return Prepared(SUCCESS, tuple(wanted), depends=(store.clock(DeviceClass),) if any(map(is_delegable, names)) else ())
 
     def filter(self, state: tuple[Wanted, ...], snapshot: Snapshot, rows: Rows) -> Codes:
         """Bits as ``_SLOTS`` says."""
         nodes = snapshot.nodes
         codes: Codes = (nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]).astype(np.int64)
-        for resource, amount, lacking, too_small in state:
+        for resource, amount, lacking, too_small, delegated in state:
             index = nodes.resource_index.get(resource)
             if index is None:
-                codes |= lacking | too_small
+                if not delegated:
+                    codes |= lacking | too_small
                 continue
             allocatable = nodes.allocatable[index][rows]
-            codes |= (allocatable - nodes.requested[index][rows] < amount) * lacking
-            codes |= (allocatable < amount) * too_small
+            lacks, is_small = allocatable - nodes.requested[index][rows] < amount, allocatable < amount
+            if delegated:
+                lacks, is_small = lacks & (allocatable != ZERO), is_small & (allocatable != ZERO)
+            codes |= lacks * lacking
+            codes |= is_small * too_small
         return codes
 
     def explain(self, state: tuple[Wanted, ...], code: int) -> tuple[tuple[Reason, str], ...]:
         """One reason for each thing that is lacking."""
         why = [(TOO_MANY_PODS, "")] if code & _PODS_BIT else []
-        for resource, _, lacking, too_small in state:
+        for resource, _, lacking, too_small, _ in state:
             if code & lacking:
                 why.append((TOO_SMALL if code & too_small else INSUFFICIENT, resource))
         return tuple(why)
@@ -221,18 +262,18 @@ class NodeResourcesFit:
         """The resources that count, and the shape as a table."""
         strategy = self.args.scoring_strategy or ScoringStrategy()
         try:
-            counted = shares(strategy.resources, pod_amounts(pod, RANKED))
+            counted = shares(strategy.resources, pod_amounts(pod, RANKED), snapshot.store)
         except QuantityError as error:
             return Prepared(failed(str(error)))
         ratio = strategy.requested_to_capacity_ratio
         table = shape_table(ratio.shape or ()) if ratio is not None else None
-        return Prepared(SUCCESS, Ranking(counted, strategy.type, table))
+        return Prepared(SUCCESS, Ranking(counted, strategy.type, table), depends=depends(counted, snapshot.store))
 
     def score(self, state: Ranking, snapshot: Snapshot, rows: Rows) -> Scores:
         """The weighted mean of the resources' scores, 0 for a node that has none of them."""
         size = snapshot.nodes.live[rows].size
         total, weights = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        for share, capacity, requested in usage(state.shares, snapshot.nodes, rows, nonzero=True):
+        for share, capacity, requested in usage(state.shares, snapshot, rows, nonzero=True):
             scores, counts = state.rank(capacity, requested + share.amount)
             total += scores * share.weight
             weights += counts * share.weight
@@ -246,10 +287,10 @@ class NodeResourcesFit:
 # ---- pure helpers ----------------------------------------------------------------------------------------------------------
 
 
-def _wanted(i: int, resource: str, amount: int) -> Wanted:
+def _wanted(i: int, resource: str, amount: int, delegated: bool) -> Wanted:
     """The i-th resource. Those from the last slot on share it: in a pod that asks for so many, then all of them are named."""
     slot = min(i, _SLOTS - 1)
-    return Wanted(resource, np.array(amount), np.array(2 << 2 * slot), np.array(4 << 2 * slot))
+    return Wanted(resource, np.array(amount), np.array(2 << 2 * slot), np.array(4 << 2 * slot), delegated)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
