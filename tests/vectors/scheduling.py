@@ -16,6 +16,15 @@ from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
 from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.interfaces import Point, Refusal
 from moorage.core.objects import Namespace, Node, NodeMeta, NodeStatus, Pod
+from moorage.core.storage_objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from moorage.core.verdicts import Code, Status, failed, refused_for, texts
 from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from tests.vectors.devices import allocations
@@ -60,6 +69,13 @@ STORED: dict[str, type[Any]] = {
     "resourceClaims": ResourceClaim,
     "resourceSlices": ResourceSlice,
     "deviceClasses": DeviceClass,
+    "persistentVolumes": PersistentVolume,
+    "persistentVolumeClaims": PersistentVolumeClaim,
+    "storageClasses": StorageClass,
+    "csiNodes": CSINode,
+    "csiDrivers": CSIDriver,
+    "csiStorageCapacities": CSIStorageCapacity,
+    "volumeAttachments": VolumeAttachment,
 }
 """A case's lists of other objects."""
 

@@ -81,8 +81,8 @@ def identity_for_claims(pod: Pod) -> bytes:
 
 
 def not_owner(pod: Pod, use: ClaimUse) -> str:
-    """What is said of a pod whose ephemeral volume's claim is somebody else's."""
-    return f"PVC {use.key} was not created for pod {pod.metadata.namespace}/{pod.metadata.name} (pod is not owner)"
+    """What is said of a pod whose ephemeral volume's claim is somebody else's, between "PVC" and "(pod is not owner)"."""
+    return f"{use.key} was not created for pod {pod.metadata.namespace}/{pod.metadata.name}"
 
 
 # ---- disks that can't be shared ----------------------------------------------------------------------------------------------
@@ -91,19 +91,19 @@ def not_owner(pod: Pod, use: ClaimUse) -> str:
 class Disk(NamedTuple):
     """A disk that stands in a pod's spec and that pods on one node may share only if all read (``read_only``).
 
-    ``monitors``: an RBD image is the same one only if it is reached by one of the same monitors; empty for others.
+    ``monitors``: an RBD image is the same one only if it is reached by one of the same monitors; None for others.
     """
 
     kind: str
     name: tuple[str, ...]
     read_only: bool = False
-    monitors: tuple[str, ...] = ()
+    monitors: tuple[str, ...] | None = None
 
     def clashes(self, other: Disk) -> bool:
         """Whether both can't be used on one node."""
         if (self.kind, self.name) != (other.kind, other.name) or (self.read_only and other.read_only):
             return False
-        return (not self.monitors and not other.monitors) or any(monitor in other.monitors for monitor in self.monitors)
+        return self.monitors is None or any(monitor in (other.monitors or ()) for monitor in self.monitors)
 
 
 def disks(pod: Pod) -> tuple[Disk, ...]:
@@ -119,7 +119,7 @@ def _disks_of(volume: Volume) -> Iterator[Disk]:
     if (iscsi := volume.iscsi) is not None:
         yield Disk("iscsi", (iscsi.iqn,), iscsi.read_only)
     if (rbd := volume.rbd) is not None:
-        yield Disk("rbd", (rbd.pool, rbd.image), rbd.read_only, rbd.monitors or ("",))
+        yield Disk("rbd", (rbd.pool, rbd.image), rbd.read_only, rbd.monitors or ())
 
 
 # ---- volumes of CSI drivers --------------------------------------------------------------------------------------------------

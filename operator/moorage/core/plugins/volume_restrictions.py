@@ -1,0 +1,105 @@
+"""VolumeRestrictions: disks that can't be shared, and claims that only one pod in the cluster may use.
+
+Source: kube-scheduler VolumeRestrictions (v1.36).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import Codes, Prepared
+from moorage.core.objects import HasMetadata, Pod
+from moorage.core.storage_objects import PersistentVolumeClaim
+from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why, refused_for
+from moorage.core.volumes import ClaimUse, Disk, claim_uses, disks
+
+NAME = "VolumeRestrictions"
+DISK_TAKEN = Reason("DiskConflict", "node(s) had no available disk", Code.UNSCHEDULABLE)
+CLAIM_TAKEN = Reason(
+    "ReadWriteOncePodConflict",
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
+    Code.UNSCHEDULABLE,
+)
+NO_CLAIM = Reason("RestrictedClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNRESOLVABLE)
+
+_DISK, _CLAIM = 1, 2
+
+
+def _frees(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether the deleted pod of the same namespace used a disk or a claim that this pod wants."""
+    gone = event.old
+    if not isinstance(gone, Pod) or gone.metadata.namespace != pod.metadata.namespace:
+        return False
+    wanted = disks(pod)
+    return any(mine.clashes(its) for its in disks(gone) for mine in wanted) or bool(_shared_claims(pod) & _shared_claims(gone))
+
+
+def _is_used(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether the new claim is one that this pod uses."""
+    new = event.new
+    return isinstance(new, PersistentVolumeClaim) and ClaimUse(new.metadata.namespace, new.metadata.name) in _shared_claims(pod)
+
+
+def _shared_claims(pod: Pod) -> frozenset[ClaimUse]:
+    """The claims that a pod uses by name, its own ones for ephemeral volumes left out."""
+    return frozenset(use for use in claim_uses(pod) if not use.owner)
+
+
+class Wanted(NamedTuple):
+    """The pod's disks; the names of its claims for one pod alone, and how often pods on nodes use these."""
+
+    disks: tuple[Disk, ...]
+    alone: frozenset[str]
+    users: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VolumeRestrictions:
+    """Passes nodes whose pods leave the pod's disks alone; none while a claim of it for one pod alone is in use anywhere."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (DISK_TAKEN, CLAIM_TAKEN, NO_CLAIM)
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.VOLUMES})
+    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolumeClaim})
+    wakes: ClassVar[tuple[Wake, ...]] = (
+        Wake(Resource.POD, Action.DELETE, _frees),
+        Wake(Resource.NODE, Action.ADD),
+        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used),
+    )
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """The pod's disks, and the users of its claims for one pod alone; a pod without either skips this plugin."""
+        uses = [use for use in claim_uses(pod) if not use.owner]
+        depends = (snapshot.store.clock(PersistentVolumeClaim), snapshot.volumes.uses) if uses else ()
+        alone = []
+        for use in uses:
+            claim = snapshot.store.objects(PersistentVolumeClaim).get(use.key)
+            if claim is None:
+                return Prepared(refused_for(((NO_CLAIM, use.name),)), depends=depends)
+            if "ReadWriteOncePod" in (claim.spec.access_modes or ()):
+                alone.append(use)
+        taken = frozenset(use for use in alone if snapshot.volumes.in_use(use))
+        wanted = Wanted(disks(pod), frozenset(use.name for use in alone), len(taken))
+        return Prepared(SUCCESS if wanted.disks or taken else SKIP, wanted, depends=depends)
+
+    def filter(self, state: Wanted, snapshot: Snapshot, rows: Rows) -> Codes:
+        """A disk in use on the node comes before a claim in use anywhere."""
+        codes = np.full(snapshot.nodes.rows, _CLAIM if state.users > 0 else 0)
+        for disk in state.disks:
+            codes[snapshot.volumes.clashing(disk)] = _DISK
+        return codes[rows]
+
+    def explain(self, state: Wanted, code: int) -> Why:
+        """One reason."""
+        return ((DISK_TAKEN if code == _DISK else CLAIM_TAKEN, ""),)
+
+    def adjust(self, state: Wanted, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Wanted:
+        """One user of the claims more or less. Claims of other namespaces count if they have the same name, as in kube-scheduler."""
+        used = sum(use.name in state.alone for use in claim_uses(other) if not use.owner)
+        return state._replace(users=state.users + sign * used) if used else state

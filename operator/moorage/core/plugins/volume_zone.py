@@ -1,0 +1,149 @@
+"""VolumeZone: a pod runs in the zone and region that its bound volumes are labelled with. Source: kube-scheduler VolumeZone (v1.36)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.labels import ABSENT, LabelColumn
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.selecting import judge_each
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
+from moorage.core.framework.interfaces import Codes, Prepared
+from moorage.core.objects import HasMetadata, Labels, Pod
+from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why, refused_for
+from moorage.core.volumes import BETA_REGION, BETA_ZONE, REGION, WAIT, ZONE, class_of
+
+NAME = "VolumeZone"
+ELSEWHERE = Reason("VolumeZoneMismatch", "node(s) had no available volume zone", Code.UNRESOLVABLE)
+NAMELESS = Reason("ClaimWithoutName", "PersistentVolumeClaim had no name", Code.UNRESOLVABLE)
+NO_CLAIM = Reason("ZonedClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNRESOLVABLE)
+NO_VOLUME = Reason("ZonedVolumeNotFound", 'persistentvolume "{}" not found', Code.UNRESOLVABLE)
+NO_CLASS = Reason("ZonedClassNotFound", 'storageclass.storage.k8s.io "{}" not found', Code.UNRESOLVABLE)
+CLASSLESS = Reason("ClaimWithoutVolumeAndClass", "PersistentVolumeClaim had no pv name and storageClass name", Code.UNRESOLVABLE)
+NO_MODE = Reason("BindingModeNotSet", 'VolumeBindingMode not set for StorageClass "{}"', Code.UNRESOLVABLE)
+UNBOUND = Reason("ClaimWithoutVolume", "PersistentVolume had no name", Code.UNRESOLVABLE)
+
+_SUCCESSOR = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
+"""Labels that bind a volume to a place, with the label that a node may have instead."""
+
+
+class Place(NamedTuple):
+    """A node must have one of these values under the label."""
+
+    key: str
+    values: frozenset[str]
+
+
+def _places(labels: Labels | None) -> tuple[Place, ...]:
+    """Where a volume with these labels is. A label with an empty part is not heeded."""
+    found = []
+    for key in _SUCCESSOR:
+        values = frozenset(part.strip() for part in (labels or {}).get(key, "").split("__"))
+        if "" not in values:
+            found.append(Place(key, values))
+    return tuple(found)
+
+
+def _waits(_pod: Pod, event: ClusterEvent) -> bool:
+    """Whether claims of the new class wait for their pod."""
+    return isinstance(event.new, StorageClass) and event.new.volume_binding_mode == WAIT
+
+
+def _is_used(pod: Pod, event: ClusterEvent) -> bool:
+    """Whether this pod uses the claim."""
+    claim = event.new
+    if not isinstance(claim, PersistentVolumeClaim) or claim.metadata.namespace != pod.metadata.namespace:
+        return False
+    used = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
+    return any(one is not None and one.claim_name == claim.metadata.name for one in used)
+
+
+def _is_elsewhere(_pod: Pod, event: ClusterEvent) -> bool:
+    """Whether the volume is new, or labelled otherwise."""
+    old, new = event.old, event.new
+    return not isinstance(old, PersistentVolume) or new is None or _places(old.metadata.labels) != _places(new.metadata.labels)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VolumeZone:
+    """Passes nodes in the zones and regions of the pod's volumes, and nodes without any such label."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (ELSEWHERE, NAMELESS, NO_CLAIM, NO_VOLUME, NO_CLASS, CLASSLESS, NO_MODE, UNBOUND)
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS})
+    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolume, PersistentVolumeClaim, StorageClass})
+    wakes: ClassVar[tuple[Wake, ...]] = (
+        Wake(Resource.STORAGE_CLASS, Action.ADD, _waits),
+        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _is_used),
+        Wake(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE, _is_elsewhere),
+    )
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """Where the volumes of the pod's claims are; a pod without any that is bound to a place skips this plugin."""
+        names = [one.persistent_volume_claim.claim_name for one in pod.spec.volumes or () if one.persistent_volume_claim is not None]
+        if not names:
+            return Prepared(SKIP)
+        depends = tuple(snapshot.store.clock(kind) for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass))
+        places: dict[Place, None] = {}
+        for name in names:
+            found, why = _places_of(pod.metadata.namespace, name, snapshot.store)
+            if why:
+                return Prepared(refused_for(why), depends=depends)
+            places |= dict.fromkeys(found)
+        return Prepared(SUCCESS if places else SKIP, tuple(places), depends=depends)
+
+    def filter(self, state: tuple[Place, ...], snapshot: Snapshot, rows: Rows) -> Codes:
+        """1 in another place."""
+        labels = snapshot.nodes.labels
+        placed = np.zeros(snapshot.nodes.live[rows].size, bool)
+        for key in _SUCCESSOR:
+            placed |= labels.column(key).codes[rows] != ABSENT
+        wrong = np.zeros(placed.size, bool)
+        for place in state:
+            mine, successor = labels.column(place.key), labels.column(_SUCCESSOR[place.key])
+            absent = mine.codes[rows] == ABSENT
+            wrong |= np.where(absent, ~_inside(place, successor, rows), ~_inside(place, mine, rows))
+        return (placed & wrong).astype(np.int64)
+
+    def explain(self, state: tuple[Place, ...], code: int) -> Why:
+        """One reason."""
+        return ((ELSEWHERE, ""),)
+
+
+def _inside(place: Place, column: LabelColumn, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Which rows have one of the values; bool[len(rows)]."""
+    return judge_each(column.codes[rows], lambda code: code != ABSENT and column.values[code] in place.values).astype(bool)
+
+
+def _places_of(namespace: str, name: str, store: Objects) -> tuple[tuple[Place, ...], Why]:
+    """Where the volume of a claim is, or why the pod can't be placed."""
+    if not name:
+        return (), ((NAMELESS, ""),)
+    claim = store.objects(PersistentVolumeClaim).get(f"{namespace}/{name}")
+    if claim is None:
+        return (), ((NO_CLAIM, name),)
+    if not claim.spec.volume_name:
+        return (), _why_unbound(claim, store)
+    pv = store.objects(PersistentVolume).get(claim.spec.volume_name)
+    return ((), ((NO_VOLUME, claim.spec.volume_name),)) if pv is None else (_places(pv.metadata.labels), ())
+
+
+def _why_unbound(claim: PersistentVolumeClaim, store: Objects) -> Why:
+    """Why a claim without a volume keeps its pod waiting; nothing when the claim itself waits for the pod."""
+    name = class_of(claim)
+    if not name:
+        return ((CLASSLESS, ""),)
+    storage_class = store.objects(StorageClass).get(name)
+    if storage_class is None:
+        return ((NO_CLASS, name),)
+    if storage_class.volume_binding_mode is None:
+        return ((NO_MODE, name),)
+    return () if storage_class.volume_binding_mode == WAIT else ((UNBOUND, ""),)
