@@ -5,6 +5,7 @@ Source: kube-scheduler ``extendeddynamicresources`` and dynamic-resource-allocat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from moorage.core.quantities import NANO, nanos
 ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 PREFIX = "deviceclass.resource.kubernetes.io/"
 """Before a class's name: a resource that stands for the class whether that names one or not."""
+_SPELLING = re.compile(r"[+-]?\d*(\.(?P<fraction>\d*))?([eE](?P<power>[+-]?\d+)|(?P<suffix>\D*))")
+_POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 TO_BE_CREATED = "<extended-resources>"
 """The name of a claim that is not there yet; no real one can have it."""
 
@@ -116,8 +119,8 @@ def _request(
 ) -> tuple[DeviceRequest | None, list[ContainerExtendedResourceRequest]]:
     """What the i-th container needs beyond what it can use of others, and all that it uses."""
     asked = (container.resources.requests if container.resources is not None else None) or {}
-    count, rest = divmod(nanos(asked.get(resource, 0)), NANO)
-    if not count or rest:
+    count = _count_of(asked.get(resource, 0))
+    if not count:
         return None, []
     uses: list[str] = []
     for request in reusable:
@@ -131,6 +134,15 @@ def _request(
         own = DeviceRequest(f"container-{i}-request-{sorted(asked).index(resource)}", exactly)
         uses.append(own.name)
     return own, [ContainerExtendedResourceRequest(container.name, resource, name) for name in uses]
+
+
+def _count_of(quantity: str | int) -> int:
+    """How many devices, as kube-scheduler reads it: none, where a fraction is spelt (``1000m``). An API server spells none."""
+    spelling = _SPELLING.fullmatch(str(quantity))
+    if spelling is None:
+        return 0
+    scale = int(spelling["power"] or _POWERS.get(spelling["suffix"], 0)) - len(spelling["fraction"] or "")
+    return nanos(quantity) // NANO if scale >= 0 else 0
 
 
 def _count(request: DeviceRequest) -> int:
