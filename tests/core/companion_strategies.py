@@ -77,13 +77,13 @@ affinities = st.fixed_dictionaries(
 )
 constraints = st.fixed_dictionaries(
     {
-        "maxSkew": st.sampled_from([1, 1, 2]),
-        "topologyKey": topologies,
-        "whenUnsatisfiable": st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]),
+        "maxSkew": st.sampled_from([1, 1, 1, 2]),
+        "topologyKey": st.sampled_from([ZONE, ZONE, ZONE, HOST, HOST, "disk"]),
+        "whenUnsatisfiable": st.sampled_from(["DoNotSchedule", "DoNotSchedule", "ScheduleAnyway"]),
         "labelSelector": selectors,
     },
     optional={
-        "minDomains": st.sampled_from([1, 2, 3]),
+        "minDomains": st.sampled_from([2, 3]),
         "nodeAffinityPolicy": st.sampled_from(["Honor", "Ignore"]),
         "nodeTaintsPolicy": st.sampled_from(["Honor", "Ignore"]),
         "matchLabelKeys": st.sampled_from([["tier"], ["tier", "none"]]),
