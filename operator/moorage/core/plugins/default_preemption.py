@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Interval
 
-from moorage.core.cluster_events import Action, Resource, Wake
+from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.herds import Herd
 from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot
@@ -78,6 +78,11 @@ class Candidate(NamedTuple):
     """How many of them a disruption budget protects."""
 
 
+def _never(_pod: Pod, _event: ClusterEvent) -> bool:
+    """Whether never by this: the plugins that refused nodes know what helps."""
+    return False
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class DefaultPreemption:
     """Looks for room among pods of lower priority."""
@@ -85,8 +90,7 @@ class DefaultPreemption:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (NEVER, UNDER_WAY, NO_HELP)
     kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PodDisruptionBudget})
-    wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.POD, Action.DELETE, lambda _pod, _event: False),)
-    """It refuses no node itself: whoever did knows what helps."""
+    wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.POD, Action.DELETE, _never),)
 
     args: DefaultPreemptionArgs = DefaultPreemptionArgs()
 
