@@ -25,9 +25,10 @@ def post_filter(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: B
         found["nominatedNode"] = result.nominated_node
     preemption = revision.deciders.get(NAME)
     if result.victims and isinstance(preemption, DefaultPreemption):
-        attempt = Attempt(snapshot, blueprint.refusals(snapshot), lambda: blueprint.what_if(snapshot), scheduler.seed)
-        candidates, _ = dry_run(pod, attempt, np.flatnonzero(attempt.refusals == 1))
-        by_node = {snapshot.nodes.names[one.row]: one for one in candidates}
+        refusals = blueprint.refusals(snapshot)
+        attempt = Attempt(snapshot, refusals, lambda: blueprint.what_if(snapshot), lambda _plugin, _depends: {}, scheduler.seed)
+        outcomes = dry_run(pod, attempt, np.flatnonzero(refusals == 1)).values()
+        by_node = {snapshot.nodes.names[one.row]: one for one in outcomes if isinstance(one, Candidate)}
         found["candidates"] = {node: {"victims": _names(one.victims), "pdbViolations": one.violations} for node, one in by_node.items()}
         best = by_node[result.nominated_node or ""]
         assert best.victims == result.victims

@@ -18,6 +18,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.blueprint import PASSES, Blueprint
 from moorage.core.framework.interfaces import Attempt, Point, PostFilterResult, Reserved
 from moorage.core.framework.profiles import Revision
+from moorage.core.framework.row_memories import RowMemories
 from moorage.core.framework.runner import Observer, Runner, Unobserved
 from moorage.core.framework.sampling import Sampler
 from moorage.core.framework.tie_breaking import pick
@@ -63,6 +64,7 @@ class Scheduler:
         self.seed = seed
         self.runner = Runner(cache)
         self.sampler = Sampler()
+        self.memories = RowMemories()
         self.observer: Observer = observer or Unobserved()
 
     @property
@@ -180,7 +182,14 @@ def make_room(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blu
     if not plugins:
         return PostFilterResult(SUCCESS, "", errand=errands)
     snapshot = scheduler.snapshot
-    attempt = Attempt(snapshot, blueprint.refusals(snapshot), lambda: blueprint.what_if(snapshot), scheduler.seed)
+    memories = scheduler.memories
+    attempt = Attempt(
+        snapshot,
+        blueprint.refusals(snapshot),
+        lambda: blueprint.what_if(snapshot),
+        lambda plugin, depends: memories.of(blueprint, plugin).catch_up(snapshot, depends),
+        scheduler.seed,
+    )
     messages: list[str] = []
     nominated: str | None = None
     for name, plugin in plugins:

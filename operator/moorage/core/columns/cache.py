@@ -136,6 +136,8 @@ class Cache:
         old = self._records.get(new.pod.metadata.uid)
         if old is not None and old.node == new.node and old.requests == new.requests and _counts_alike(old.pod, new.pod):
             self._assumed -= old.state is State.ASSUMED
+            if _started(old.pod) != _started(new.pod) and new.node in self.nodes.row_of:
+                self.nodes.logs[Aspect.PODS].add(self.nodes.row_of[new.node])
             old.pod, old.state = new.pod, State.OBSERVED
             return
         if old is not None:
@@ -180,6 +182,10 @@ class Cache:
                 row = self.nodes.row_of.get(record.node)
                 if row is not None:
                     yield record.pod, row
+
+
+def _started(pod: Pod | PartialObject) -> str | None:
+    return pod.status.start_time if isinstance(pod, Pod) else None
 
 
 def _counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:

@@ -31,6 +31,8 @@ class Aspect(enum.IntEnum):
     """What the node's kubelet says that it can do."""
     VOLUMES = 8
     """The volumes that its pods use or that are attached, and how many it can hold."""
+    PODS = 9
+    """Since when a pod runs there; that pods come and go is in RESOURCES."""
 
 
 class Versioned(Protocol):

@@ -53,9 +53,9 @@ class ScoreColumn:
 class Follower:
     """Tells which rows changed for any of several columns, and whether one of them was compiled anew."""
 
-    def __init__(self, columns: Iterable[Column]) -> None:
+    def __init__(self, columns: Iterable[Column], aspects: frozenset[Aspect] = frozenset({Aspect.MEMBERSHIP})) -> None:
         self.columns = list(columns)
-        self._aspects = frozenset({Aspect.MEMBERSHIP}).union(*(column.reads for column in self.columns))
+        self._aspects = aspects.union(*(column.reads for column in self.columns))
         self._preparations: list[int] | None = None
         self._reader: Reader
 

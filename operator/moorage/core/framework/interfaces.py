@@ -207,12 +207,14 @@ class Attempt:
     """What became of a pod that no node takes, for whoever may make room.
 
     ``refusals``: int64[rows] of 0 not refused, 1 unschedulable, 2 unresolvable. ``what_if`` begins to suppose; in its ``with`` block
-    nothing else may be asked. ``seed`` is the tie-break's.
+    nothing else may be asked. ``seed`` is the tie-break's. ``remembered(plugin, depends)``: what the plugin has put there by row in
+    earlier attempts for pods of this template; what no longer holds, as the row or one of ``depends`` changed, is gone from it.
     """
 
     snapshot: Snapshot
     refusals: Codes
     what_if: Callable[[], contextlib.AbstractContextManager[Supposing]]
+    remembered: Callable[[str, tuple[Versioned, ...]], dict[int, Any]]
     seed: int
 
 

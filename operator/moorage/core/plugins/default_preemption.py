@@ -76,6 +76,14 @@ class Candidate(NamedTuple):
     victims: tuple[Pod, ...]
     violations: int
     """How many of them a disruption budget protects."""
+    cost: tuple[int, int, int, int]
+    """Budget violations, the highest priority, the sum of priorities (each made positive), how many victims: the less the better."""
+    started: str
+    """When the first of the victims of highest priority started: the later the better."""
+
+
+Outcome = Candidate | tuple[str, ...]
+"""What came of a row: a candidate, or the reasons why it is none."""
 
 
 def _never(_pod: Pod, _event: ClusterEvent) -> bool:
@@ -113,6 +121,7 @@ class DefaultPreemption:
     def _search(self, pod: Pod, attempt: Attempt, rows: IntRows) -> tuple[list[Candidate], Counter[str]]:
         """Candidates among these rows, in this order, until there are enough and one violates no budget; and the others' reasons."""
         percentage, absolute = self.args.min_candidate_nodes_percentage, self.args.min_candidate_nodes_absolute
+        memory = attempt.remembered(NAME, (attempt.snapshot.store.clock(PodDisruptionBudget),))
         helpful = int(np.count_nonzero(attempt.refusals == _UNSCHEDULABLE))
         enough = min(helpful, max(helpful * percentage // 100, absolute))
         harmless: list[Candidate] = []
@@ -121,10 +130,11 @@ class DefaultPreemption:
         start = 0
         while start < rows.size:
             end = start + max(enough - len(harmless) - len(violating), _FEWEST)
-            found, reasons = dry_run(pod, attempt, rows[start:end])
-            refused += reasons
-            for candidate in found:
-                (violating if candidate.violations else harmless).append(candidate)
+            for outcome in outcomes(pod, attempt, rows[start:end], memory):
+                if not isinstance(outcome, Candidate):
+                    refused.update(outcome)
+                    continue
+                (violating if outcome.violations else harmless).append(outcome)
                 if harmless and len(harmless) + len(violating) >= enough:
                     return harmless + violating[:enough], refused
             start = end
@@ -133,21 +143,16 @@ class DefaultPreemption:
 
 def choose(candidates: Sequence[Candidate]) -> Candidate:
     """The one that does least harm; among equals the one whose best victims started last, then the first."""
-    costs = [_cost(candidate) for candidate in candidates]
-    least = min(costs)
-    return max((one for one, cost in zip(candidates, costs, strict=True) if cost == least), key=_started)
+    least = min(candidate.cost for candidate in candidates)
+    return max((one for one in candidates if one.cost == least), key=lambda one: one.started)
 
 
-def _cost(candidate: Candidate) -> tuple[int, int, int, int]:
-    """Budget violations, the highest priority, the sum of priorities (each made positive), how many."""
-    priorities = [priority(victim) for victim in candidate.victims]
-    return candidate.violations, priorities[0], sum(each - _PRIORITIES_FROM for each in priorities), len(priorities)
-
-
-def _started(candidate: Candidate) -> str:
-    """When the first of the victims of highest priority started."""
-    highest = priority(candidate.victims[0])
-    return min(_start(victim) for victim in candidate.victims if priority(victim) == highest)
+def candidate_of(row: int, victims: tuple[Pod, ...], violations: int) -> Candidate:
+    """A candidate, weighed."""
+    priorities = [priority(victim) for victim in victims]
+    cost = violations, priorities[0], sum(each - _PRIORITIES_FROM for each in priorities), len(priorities)
+    started = min(_start(victim) for victim, each in zip(victims, priorities, strict=True) if each == priorities[0])
+    return Candidate(row, victims, violations, cost, started)
 
 
 def _start(pod: Pod) -> str:
@@ -177,10 +182,19 @@ def _preempted(record: Record) -> bool:
 # ---- the dry run -----------------------------------------------------------------------------------------------------------
 
 
-def dry_run(pod: Pod, attempt: Attempt, rows: IntRows) -> tuple[list[Candidate], Counter[str]]:
-    """Which of these rows would take the pod without whom; of the other rows how many have which reason."""
+def outcomes(pod: Pod, attempt: Attempt, rows: IntRows, memory: dict[int, Outcome]) -> list[Outcome]:
+    """What came of each of these rows, now or in an earlier attempt. Where pods are nominated, it is asked each time."""
+    row_of = attempt.snapshot.nodes.row_of
+    nominated = {row_of[node] for node in attempt.snapshot.nominations.nodes if node in row_of}
+    unknown = [row for row in rows.tolist() if row not in memory or row in nominated]
+    found = dry_run(pod, attempt, np.array(unknown, np.intp)) if unknown else {}
+    memory.update({row: outcome for row, outcome in found.items() if row not in nominated})
+    return [found[row] if row in found else memory[row] for row in rows.tolist()]
+
+
+def dry_run(pod: Pod, attempt: Attempt, rows: IntRows) -> dict[int, Outcome]:
+    """Which of these rows would take the pod without whom, and why the others would not."""
     snapshot = attempt.snapshot
-    refused: Counter[str] = Counter()
     lower = {row: sorted(_lower(pod, snapshot, snapshot.nodes.names[row]), key=_importance) for row in rows.tolist()}
     herd = Herd([record for records in lower.values() for record in records], snapshot.nodes)
     ends = np.cumsum([len(records) for records in lower.values()], dtype=np.intp)
@@ -188,13 +202,10 @@ def dry_run(pod: Pod, attempt: Attempt, rows: IntRows) -> tuple[list[Candidate],
     with attempt.what_if() as what_if:
         what_if.remove(herd, lanes.queue)
         hopeless = what_if.ask(rows)
-        for refusal in hopeless.values():
-            refused.update(texts(refusal.why))
         fitting = np.flatnonzero([row not in hopeless for row in rows.tolist()])
         victims = _reprieve(what_if, lanes, fitting)
-    candidates = [lanes.candidate(i, victims) for i in fitting.tolist()]
-    refused[NO_VICTIMS] += sum(not candidate.victims for candidate in candidates)
-    return [candidate for candidate in candidates if candidate.victims], refused
+    came: dict[int, Outcome] = {row: tuple(texts(refusal.why)) for row, refusal in hopeless.items()}
+    return came | {int(rows[i]): lanes.outcome(i, victims) for i in fitting.tolist()}
 
 
 class _Lanes(NamedTuple):
@@ -209,11 +220,13 @@ class _Lanes(NamedTuple):
     protected: npt.NDArray[np.bool_]
     """Whether a budget protects the pod at this place. bool[herd]."""
 
-    def candidate(self, i: int, victims: npt.NDArray[np.bool_]) -> Candidate:
-        """Row i without its victims (bool[herd])."""
+    def outcome(self, i: int, victims: npt.NDArray[np.bool_]) -> Outcome:
+        """Row i without its victims (bool[herd]); if it needs none, somebody else refuses the pod there."""
         places = np.arange(self.starts[i], self.ends[i])[victims[self.starts[i] : self.ends[i]]]
+        if not places.size:
+            return (NO_VICTIMS,)
         records = [self.herd.records[place] for place in places.tolist()]
-        return Candidate(int(self.rows[i]), _pods(records), int(np.count_nonzero(self.protected[places])))
+        return candidate_of(int(self.rows[i]), _pods(records), int(np.count_nonzero(self.protected[places])))
 
 
 def _reprieve(what_if: Supposing, lanes: _Lanes, fitting: IntRows) -> npt.NDArray[np.bool_]:
