@@ -19,7 +19,7 @@ from moorage.core.framework.interfaces import Point, PostFilterPlugin
 from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import build_registry
 from moorage.core.objects import Node, PartialObject, Pod
-from moorage.core.plugins.default_preemption import Candidate, DefaultPreemption, DefaultPreemptionArgs, choose
+from moorage.core.plugins.default_preemption import Candidate, DefaultPreemption, DefaultPreemptionArgs, candidate_of, choose
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.workload_objects import PodDisruptionBudget
 from tests.builders import make_node
@@ -248,7 +248,7 @@ def test_what_cannot_be_read_stays() -> None:
 def candidate(row: int, violations: int, *victims: tuple[int, str | None]) -> Candidate:
     """One with victims of these priorities and start times."""
     pods = tuple(a_pod(f"v{i}", priority=level, status={"startTime": start}) for i, (level, start) in enumerate(victims))
-    return Candidate(row, pods, violations)
+    return candidate_of(row, pods, violations)
 
 
 @pytest.mark.parametrize(
