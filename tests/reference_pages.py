@@ -19,7 +19,7 @@ from moorage.api import conditions
 from moorage.api.decoding import decoder
 from moorage.apps import bootstrap
 from moorage.core import cycle
-from moorage.core.cluster_events import Wake
+from moorage.core.cluster_events import Action, Wake
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import PluginSpec, build_registry
@@ -135,10 +135,13 @@ def purpose(spec: PluginSpec) -> str:
 
 
 def event(wake: Wake) -> str:
-    """``Node: add, update (taint)``."""
+    """``Node: add, update (taint)``; ``update`` alone is any."""
     resource = wake.resource.value
-    names = (str(action.name).removeprefix(f"UPDATE_{resource.upper()}_").lower().replace("_", " ") for action in wake.actions)
-    return f"{resource}: " + ", ".join(name if name in ("add", "delete") else f"update ({name})" for name in names)
+    anything = Action.UPDATE in wake.actions
+    actions = wake.actions & ~Action.UPDATE if anything else wake.actions
+    names = (str(action.name).removeprefix(f"UPDATE_{resource.upper()}_").lower().replace("_", " ") for action in actions)
+    parts = [name if name in ("add", "delete") else f"update ({name})" for name in names]
+    return f"{resource}: " + ", ".join([*parts, "update"] if anything else parts)
 
 
 def condition(wake: Wake) -> str:
