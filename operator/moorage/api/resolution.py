@@ -27,7 +27,6 @@ from moorage.core.framework.registry import Registry
 
 PLUGINS_TO_COME = frozenset(
     {
-        "DefaultPreemption",
         "GangScheduling",
         "NodeVolumeLimits",
         "VolumeBinding",
