@@ -142,7 +142,7 @@ class Backlog:
         entry.pod = pod
         if entry.place in (Place.ACTIVE, Place.BACKOFF):
             self._queues[entry.place].add(entry)
-        elif entry.place is Place.IN_FLIGHT and self._profiles.concerned(entry.scheduler_name, events):
+        elif entry.place is Place.IN_FLIGHT and self._profiles.concerned(entry, events):
             self._in_flight.forget(entry)
         elif entry.place in (Place.UNSCHEDULABLE, Place.GATED):
             for event in events:

@@ -80,7 +80,8 @@ class LiveProfiles:
         name = entry.scheduler_name
         return any(self.hinted(self.registered(name, plugin, event), plugin, event, entry) for plugin in entry.blockers)
 
-    def concerned(self, scheduler_name: str, events: Iterable[ClusterEvent]) -> bool:
-        """Whether any plugin of a profile registered for any of these events."""
-        view = self.views.get(scheduler_name)
-        return view is not None and any(wake.matches(event) for event in events for wakes in view.wakes.values() for wake in wakes)
+    def concerned(self, entry: Entry, events: Iterable[ClusterEvent]) -> bool:
+        """Whether any plugin of the pod's profile, should it refuse the pod, would say that one of these events may free it."""
+        name = entry.scheduler_name
+        plugins = self.views[name].wakes if name in self.views else ()
+        return any(self.hinted(self.registered(name, plugin, event), plugin, event, entry) for event in events for plugin in plugins)
