@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from moorage.core.claim_objects import Allocation
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key
@@ -26,7 +27,16 @@ def allocations(pod: Pod, revision: Revision, snapshot: Snapshot, nodes: Iterabl
         assert reserved.status == SUCCESS
         if isinstance(reserved.value, Reservation):
             given = [one for one in reserved.value.claims if one.allocation is not None]
-            found[node] = {key(one.claim): json.loads(msgspec.json.encode(one.allocation)) for one in given}
+            found[node] = {key(one.claim): _shown(one.allocation) for one in given}
             assert reserved.undo is not None
             reserved.undo()
     return {"allocations": found} if found else {}
+
+
+def _shown(allocation: Allocation | None) -> Any:
+    """The allocation as JSON; the ids of shares, which kube-scheduler draws by chance, as ``*``."""
+    document = json.loads(msgspec.json.encode(allocation))
+    for result in document["devices"].get("results", ()):
+        if "shareID" in result:
+            result["shareID"] = "*"
+    return document

@@ -95,10 +95,11 @@ class DeviceFacts:
                 break
             missing = _MISSING_KEY.search(result.value())
             key = missing["key"] if missing else None
-            if key is None or key in device["attributes"]:
+            lacking = [part for part in ("attributes", "capacity") if key is not None and key not in device[part]]
+            if not lacking:
                 return f"CEL runtime error: {f'no such key: {key}' if key else _plain(result.value())}"
             # A domain that the device knows nothing of is an empty one, Kubernetes says. It costs a second try, and only then.
-            device = {**device, **{part: {**device[part], key: device[part].get(key, {})} for part in ("attributes", "capacity")}}
+            device = {**device, **{part: {**device[part], key: {}} for part in lacking}}
         if result.type() != cel.Type.BOOL:
             return f"CEL runtime error: CEL result of type {result.type().name()} could not be converted to bool"
         return bool(result.value())

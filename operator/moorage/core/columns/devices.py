@@ -16,18 +16,19 @@ from moorage.core.columns.changes import Clock
 from moorage.core.columns.store import Store
 from moorage.core.devices.capacity import total
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
-from moorage.core.devices.pools import AllocationError, DeviceId, Offer, Pool, PoolId, gather, pool_of
-from moorage.core.expressions import ExpressionError, holds
+from moorage.core.devices.pools import AllocationError, DeviceId, Offer, Pool, PoolId, devices_near, gather, pool_of
+from moorage.core.expressions import DeviceFacts, ExpressionError, holds
 from moorage.core.objects import Labels, Node, Pod
 
 
 @dataclasses.dataclass(slots=True)
 class _Seen:
-    """What a node was found to reach, with which labels; and its shape, None when that has to be found again."""
+    """What a node was found to reach, with which labels; its shape and all devices near it are None until somebody asks."""
 
     labels: Labels | None
     pools: tuple[Pool, ...]
     shape: int | None = None
+    near: tuple[tuple[DeviceId, DeviceFacts], ...] | None = None
 
 
 class DeviceLedger:
@@ -68,8 +69,11 @@ class DeviceLedger:
         """How many devices of a class a node can reach, and how many of them somebody has a share of; none if that can't be told."""
         expressions = [one.cel.expression for one in class_.spec.selectors or () if one.cel is not None]
         try:
-            devices = (one for pool in self._look(node).pools for one in pool.devices if one.here)
-            found = [one.id for one in devices if all(holds(expression, one.facts) for expression in expressions)]
+            seen = self._look(node)
+            if seen.near is None:
+                pieces = (piece for pool in self._pools_near(node) for piece in self._pools[pool].values())
+                seen.near = tuple(devices_near(pieces, node))
+            found = [device for device, facts in seen.near if all(holds(expression, facts) for expression in expressions)]
         except (AllocationError, ExpressionError):
             return 0, 0
         return len(found), sum(device in self._taken or device in self._shares for device in found)
@@ -176,12 +180,15 @@ class DeviceLedger:
         name, labels = node.metadata.name, node.metadata.labels
         seen = self._seen.get(name)
         if seen is None or (seen.labels is not labels and seen.labels != labels):
-            near = self._of_node.get(name, {}) | self._for_many
+            near = self._pools_near(node)
             pieces = {pool: [self._pools[pool][piece] for piece in sorted(self._pools[pool])] for pool in near}
             seen = self._seen[name] = _Seen(labels, gather(pieces, node))
             for pool in near:
                 self._reached_by.setdefault(pool, set()).add(name)
         return seen
+
+    def _pools_near(self, node: Node) -> list[PoolId]:
+        return list(self._of_node.get(node.metadata.name, {}) | self._for_many)
 
     def _shape_of(self, pool: Pool) -> tuple[object, ...]:
         """All of a pool that the search looks at, names left out."""
@@ -189,7 +196,7 @@ class DeviceLedger:
             (one.look, one.id in self._taken, tuple(sorted(self._consumed[one.id].items())) if one.id in self._consumed else None)
             for one in pool.devices
         )
-        others = tuple((tuple(amounts.items()), one in self._taken) for one, amounts in pool.elsewhere.items())
+        others = tuple((tuple(amounts.items()), one in self._taken) for one, amounts in pool.elsewhere)
         return pool.id.driver, pool.state, devices, tuple(sorted(pool.counters.items())), others
 
 

@@ -2,9 +2,7 @@
 
 Claims, requests and devices are gone through in order, and whatever leads nowhere is taken back: an exhaustive search whose first
 answer counts. Each request is a generator of the ways to fulfil it, so that the search is a stack of generators.
-Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.36). Not kept of it: counters that stay charged
-after a device was refused for another reason, pools of two drivers that share a name, and three devices with distinct attributes of
-which only neighbours are compared (docs/adr/0005).
+Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.36). What is not kept of it: docs/adr/0005.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from moorage.core.claim_objects import DeviceAttribute, DeviceConstraint, ResourceClaim
-from moorage.core.devices.capacity import consumed, fits, total
+from moorage.core.devices.capacity import added, consumed, fits, total
 from moorage.core.devices.pools import AllocationError, Candidate, Counted, DeviceId, Offer, Pool, PoolId, State
 from moorage.core.devices.requests import MOST_DEVICES, Wish, wishes_of
 from moorage.core.objects import ResourceList, key
@@ -149,15 +147,15 @@ class _Attempt:
         if self._in_use(claim, wish, id_) or (wish.all_of is None and not wish.selects(candidate)):
             return None
         shared = bool(device.allow_multiple_allocations)
-        used = total(self._consumed.get(id_, {}), self._offer.consumed.get(id_, {}))
-        if not fits(device, wish.asked.capacity, used) or not self._has_counters(candidate, shared):
-            return None
-        if any(untolerated(device.taints or (), wish.tolerations)):
+        if not self._has_counters(candidate, shared) or any(untolerated(device.taints or (), wish.tolerations)):
             return None
         if not self._satisfies(claim, wish, candidate):
             if wish.all_of is not None:
                 where = f"claim {key(self._claims[claim])}, request {wish.own_name}"
                 raise AllocationError(f"{where}: cannot add device {id_} because a claim constraint would not be satisfied")
+            return None
+        used = added(self._consumed.get(id_, {}), self._offer.consumed.get(id_, {}))
+        if not fits(device, wish.asked.capacity, used):
             return None
         return self._note(claim, Given(wish, candidate, consumed(device, wish.asked.capacity) if shared else None))
 
@@ -179,8 +177,7 @@ class _Attempt:
         left = self._counters.get(pool.id)
         if left is None:
             left = self._counters[pool.id] = dict(pool.counters)
-            takes = {one.id: one.takes for one in pool.devices} | dict(pool.elsewhere)
-            for device, amounts in takes.items():
+            for device, amounts in (*((one.id, one.takes) for one in pool.devices), *pool.elsewhere):
                 if device in self._offer.taken:
                     _subtract(left, amounts)
         return left

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from moorage.core.claim_objects import CapacityPolicy, CapacityRequirements, Device, DeviceCapacity
 from moorage.core.objects import ResourceList
-from moorage.core.quantities import nanos, to_units
+from moorage.core.quantities import canonical, nanos, to_units
 
 Used = Mapping[str, int]
 """Capacity -> what is taken of it."""
@@ -29,9 +29,9 @@ def fits(device: Device, asked: CapacityRequirements | None, used: Used) -> bool
 
 
 def consumed(device: Device, asked: CapacityRequirements | None) -> ResourceList:
-    """What a request takes of each capacity of a device that can be shared."""
+    """What a request takes of each capacity of a device that can be shared, as Kubernetes writes quantities."""
     requests = _requests(asked)
-    return {name: _taken(requests.get(name), has) for name, has in (device.capacity or {}).items()}
+    return {name: canonical(_taken(requests.get(name), has)) for name, has in (device.capacity or {}).items()}
 
 
 def _requests(asked: CapacityRequirements | None) -> ResourceList:
@@ -58,7 +58,8 @@ def _rounded_up(asked: str | int, least: str | int, step: str | int | None) -> s
     first, size = _units(least), _units(step or 0)
     if not size:
         return asked
-    return str(first + size * -(-(_units(asked) - first) // size))
+    amount = first + size * -(-(_units(asked) - first) // size)
+    return f"{amount // 1024}Ki" if amount % 1024 == 0 else amount
 
 
 def _violates(amount: int, policy: CapacityPolicy | None) -> bool:
@@ -78,5 +79,10 @@ def _units(quantity: str | int) -> int:
 
 
 def total(taken: Mapping[str, str | int], used: Used) -> dict[str, int]:
-    """``used`` and what is taken beside it."""
-    return {**used, **{name: used.get(name, 0) + nanos(amount) for name, amount in taken.items()}}
+    """``used`` and, beside it, quantities that are taken."""
+    return added({name: nanos(amount) for name, amount in taken.items()}, used)
+
+
+def added(one: Used, other: Used) -> dict[str, int]:
+    """Both together."""
+    return {**other, **{name: other.get(name, 0) + amount for name, amount in one.items()}}

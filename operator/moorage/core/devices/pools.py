@@ -86,7 +86,7 @@ class Pool:
     state: State
     devices: tuple[Candidate, ...] = ()
     counters: Mapping[Counted, int] = dataclasses.field(default_factory=dict)
-    elsewhere: Mapping[DeviceId, Mapping[Counted, int]] = dataclasses.field(default_factory=dict)
+    elsewhere: tuple[tuple[DeviceId, Mapping[Counted, int]], ...] = ()
 
     @property
     def binds_late(self) -> bool:
@@ -118,6 +118,18 @@ def gather(pools: Mapping[PoolId, Sequence[ResourceSlice]], node: Node) -> tuple
     """
     found = [pool for name in sorted(pools) if (pool := _gather(name, pools[name], node)) is not None]
     return tuple(sorted(found, key=lambda pool: pool.binds_late))
+
+
+def devices_near(pieces: Iterable[ResourceSlice], node: Node) -> Iterator[tuple[DeviceId, DeviceFacts]]:
+    """Every device that a node can reach, also in pools that nothing is taken from now. Raises AllocationError."""
+    for piece in pieces:
+        spec = piece.spec
+        whole = not spec.per_device_node_selection
+        if whole and (spec.node_name or spec.node_selector is not None) and not reaches(spec, node, piece):
+            continue
+        for device in spec.devices or ():
+            if whole or reaches(device, node, piece):
+                yield DeviceId(spec.driver, spec.pool.name, device.name), facts_of(spec.driver, device)
 
 
 def reaches(reach: Reach, node: Node, piece: ResourceSlice) -> bool:
@@ -171,13 +183,14 @@ def _build(name: PoolId, current: Sequence[ResourceSlice], everywhere: Sequence[
     counters = {Counted(one.name, key): nanos(c.value) for one in sets for key, c in (one.counters or {}).items()}
     names = [one.id.device for one in devices]
     mine = {piece.metadata.name for piece in current}
-    elsewhere = {
-        DeviceId(*name, device.name): _takes(device.consumes_counters)
+    elsewhere = tuple(
+        (DeviceId(*name, device.name), _takes(device.consumes_counters))
         for piece in everywhere
         if piece.metadata.name not in mine
         for device in piece.spec.devices or ()
-    }
-    takes = [one.takes for one in devices] + list(elsewhere.values())
+        if device.consumes_counters
+    )
+    takes = [one.takes for one in devices] + [taken for _, taken in elsewhere]
     sound = (
         len(set(names)) == len(names)
         and len({one.name for one in sets}) == len(sets)
@@ -185,7 +198,7 @@ def _build(name: PoolId, current: Sequence[ResourceSlice], everywhere: Sequence[
     )
     if not sound:
         return Pool(name, State.INVALID)
-    return Pool(name, State.USABLE, devices, counters, {device: taken for device, taken in elsewhere.items() if taken})
+    return Pool(name, State.USABLE, devices, counters, elsewhere)
 
 
 def _candidates(piece: ResourceSlice, node: Node) -> Iterator[Candidate]:
