@@ -76,9 +76,9 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "spec.plugins.multiPoint.enabled[0].name: 'GangScheduling': this plugin of kube-scheduler is not supported yet",
     ),
     "args-of-plugin-to-come": (
-        with_args({}, "VolumeBinding"),
+        with_args({}, "GangScheduling"),
         "NotYetSupported",
-        "spec.pluginConfig[0].name: 'VolumeBinding': this plugin of kube-scheduler is not supported yet",
+        "spec.pluginConfig[0].name: 'GangScheduling': this plugin of kube-scheduler is not supported yet",
     ),
     "queue-sort": (
         enabled("queueSort", "Coscheduling"),

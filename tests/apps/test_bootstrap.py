@@ -50,8 +50,8 @@ def test_building_needs_no_api_server() -> None:
 
 
 def test_a_plugin_that_lacks_its_other_half_is_a_start_error() -> None:
-    """DefaultBinder acts, so somebody must do it."""
-    with pytest.raises(ValueError, match="DefaultBinder"):
+    """Plugins that act need somebody who does it."""
+    with pytest.raises(ValueError, match="has no actor"):
         build(Overrides(actors={}))
 
 

@@ -25,15 +25,7 @@ from moorage.core.framework.presets import Preset
 from moorage.core.framework.profiles import FieldError, PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision
 from moorage.core.framework.registry import Registry
 
-PLUGINS_TO_COME = frozenset(
-    {
-        "GangScheduling",
-        "NodeVolumeLimits",
-        "VolumeBinding",
-        "VolumeRestrictions",
-        "VolumeZone",
-    }
-)
+PLUGINS_TO_COME = frozenset({"GangScheduling"})
 """kube-scheduler's plugins that this version may lack: naming one is no misspelling."""
 
 

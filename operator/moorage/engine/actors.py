@@ -13,6 +13,7 @@ from moorage.core.framework.interfaces import Point
 from moorage.core.framework.registry import Registry
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SUCCESS, Status
+from moorage.ports.errors import EdgeError
 from moorage.ports.kube import PodRef, Writes
 
 
@@ -72,7 +73,19 @@ class DefaultBinder:
         return SUCCESS
 
 
-ACTORS: dict[str, ActorFactory] = {"DefaultBinder": DefaultBinder}
+class VolumeBinder:
+    """Keeps pods from being bound before their volumes. Source: kube-scheduler VolumeBinding (v1.36)."""
+
+    def __init__(self, writes: Writes) -> None:
+        self._writes = writes
+
+    async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> None:
+        """Nothing is to be done for a pod whose claims are bound; for others, what has to be written is not built yet."""
+        if reserved is not None:
+            raise EdgeError(f"claims of the pod are not bound ({', '.join(reserved.claims)}): Moorage can't have volumes bound yet")
+
+
+ACTORS: dict[str, ActorFactory] = {"DefaultBinder": DefaultBinder, "VolumeBinding": VolumeBinder}
 """The actors in the tree, by plugin name."""
 
 

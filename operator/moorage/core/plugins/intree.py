@@ -22,10 +22,14 @@ from moorage.core.plugins import (
     node_resources_balanced,
     node_resources_fit,
     node_unschedulable,
+    node_volume_limits,
     pod_topology_spread,
     priority_sort,
     scheduling_gates,
     taint_toleration,
+    volume_binding,
+    volume_restrictions,
+    volume_zone,
 )
 
 DEFAULT_BINDER = "DefaultBinder"
@@ -39,6 +43,10 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(node_affinity.NAME, node_affinity.NodeAffinity, node_affinity.NodeAffinityArgs, weight=2),
     PluginSpec(node_ports.NAME, node_ports.NodePorts),
     PluginSpec(node_resources_fit.NAME, node_resources_fit.NodeResourcesFit, node_resources_fit.NodeResourcesFitArgs),
+    PluginSpec(volume_restrictions.NAME, volume_restrictions.VolumeRestrictions),
+    PluginSpec(node_volume_limits.NAME, node_volume_limits.NodeVolumeLimits),
+    PluginSpec(volume_binding.NAME, volume_binding.VolumeBinding, volume_binding.VolumeBindingArgs, acts_at=frozenset({Point.PRE_BIND})),
+    PluginSpec(volume_zone.NAME, volume_zone.VolumeZone),
     PluginSpec(pod_topology_spread.NAME, pod_topology_spread.PodTopologySpread, pod_topology_spread.PodTopologySpreadArgs, weight=2),
     PluginSpec(inter_pod_affinity.NAME, inter_pod_affinity.InterPodAffinity, inter_pod_affinity.InterPodAffinityArgs, weight=2),
     PluginSpec(dynamic_resources.NAME, dynamic_resources.DynamicResources, dynamic_resources.DynamicResourcesArgs, weight=2),

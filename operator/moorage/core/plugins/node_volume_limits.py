@@ -1,6 +1,6 @@
 """NodeVolumeLimits: a node can hold only so many volumes of a CSI driver.
 
-Source: kube-scheduler NodeVolumeLimits (v1.36); docs/adr/0005 on claims that a pod does not own.
+Source: kube-scheduler NodeVolumeLimits (v1.36); docs/adr/0007 on claims that a pod does not own.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ class Wanted(NamedTuple):
 
 
 def _has_more(_pod: Pod, event: ClusterEvent) -> bool:
-    """Whether a node can hold more volumes of a driver; one that says nothing counts as 0, as in kube-scheduler."""
+    """Whether the node is new, or can hold more volumes of a driver than before, or any number."""
     old, new = event.old, event.new
     if not isinstance(new, CSINode) or not isinstance(old, CSINode):
         return True
-    before = _counts(old)
-    return any(count > before.get(driver, 0) for driver, count in _counts(new).items())
+    before, after = _limits(old), _limits(new)
+    return not before.keys() <= after.keys() or any(limit > before.get(driver, 0) for driver, limit in after.items())
 
 
-def _counts(node: CSINode) -> dict[str, int]:
-    drivers = node.spec.drivers or ()
-    return {one.name: (one.allocatable.count if one.allocatable is not None else None) or 0 for one in drivers}
+def _limits(node: CSINode) -> dict[str, int]:
+    """The drivers that have a limit."""
+    said = ((one.name, one.allocatable.count if one.allocatable is not None else None) for one in node.spec.drivers or ())
+    return {driver: count for driver, count in said if count is not None}
 
 
 def _frees(_pod: Pod, event: ClusterEvent) -> bool:

@@ -1,0 +1,210 @@
+"""Offers: volumes that claims may take, and room where volumes can be made, as they are after all that was decided.
+
+What a decision takes counts at once: volumes and claims are *assumed* as they will be written, until that is given up or the API
+server shows them changed. Each of these is one per store, made when first asked for: ``store.index(VolumeOffers)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.changes import Clock
+from moorage.core.columns.node_table import NodeTable, Rows
+from moorage.core.columns.shelves import Item, Likes, Shelf
+from moorage.core.columns.store import Store
+from moorage.core.label_selectors import Selector, SelectorError, compile_selector
+from moorage.core.objects import Labels, key
+from moorage.core.predicates import NodeTerm, NodeTerms
+from moorage.core.storage_objects import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
+from moorage.core.volumes import affinity_of, class_of, is_for, room, size
+
+
+class Want(NamedTuple):
+    """What a claim asks for: at least ``least`` nano-bytes of a class, and labels of the volume (None: any)."""
+
+    claim: PersistentVolumeClaim
+    storage_class: str
+    least: int
+    selector: Selector | None
+
+
+class _Sort(NamedTuple):
+    """What else of a volume decides who may take it."""
+
+    mode: str
+    attributes_class: str
+    access_modes: tuple[str, ...]
+
+
+class VolumeOffers:
+    """Volumes and claims. ``clock`` moves when one changes, is assumed or released."""
+
+    def __init__(self, store: Store) -> None:
+        self.clock = Clock()
+        self._volumes = store.objects(PersistentVolume)
+        self._claims = store.objects(PersistentVolumeClaim)
+        self._assumed_volumes: dict[str, PersistentVolume] = {}
+        self._assumed_claims: dict[str, PersistentVolumeClaim] = {}
+        self._shown: dict[str, PersistentVolume] = {}
+        self._free: dict[str, dict[_Sort, Shelf]] = {}
+        self._set_aside: dict[str, dict[str, PersistentVolume]] = {}
+        store.follow(PersistentVolume, self._put_volume)
+        store.follow(PersistentVolumeClaim, self._put_claim)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------------
+
+    def claim(self, claim: str) -> PersistentVolumeClaim | None:
+        """A claim by ``namespace/name``."""
+        return self._assumed_claims.get(claim) or self._claims.get(claim)
+
+    def volume(self, name: str) -> PersistentVolume | None:
+        """A volume by name."""
+        return self._assumed_volumes.get(name) or self._volumes.get(name)
+
+    def set_aside(self, want: Want) -> list[PersistentVolume]:
+        """The volumes that were set aside for a claim and will do, by name."""
+        named = self._set_aside.get(key(want.claim), {})
+        return [pv for _, pv in sorted(named.items()) if class_of(pv) == want.storage_class and is_for(pv, want.claim) and _suits(pv, want)]
+
+    def counts(self, want: Want, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
+        """How many free volumes that will do each row can reach. -> int64[len(rows)]."""
+        likes = self._likes(want) if want.selector is not None else None
+        shelves = self._shelves(want)
+        return sum((shelf.counts(want.least, likes, nodes, rows) for shelf in shelves), np.zeros(nodes.live[rows].size, np.int64))
+
+    def smallest(self, want: Want, labels: Labels, taken: Iterable[str]) -> PersistentVolume | None:
+        """The smallest free volume that will do and that a node with these labels can reach, none of ``taken``."""
+        gone, likes = frozenset(taken), self._likes(want)
+        found: list[Item] = []
+        for shelf in self._shelves(want):
+            found += shelf.within_reach(want.least, lambda name: name not in gone and likes(name), labels)
+        return self._shown[min(found)[1]] if found else None
+
+    # ---- assuming ----------------------------------------------------------------------------------------------------------
+
+    def assume(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+        """Take these to be so from now on."""
+        for pv in volumes:
+            self._assumed_volumes[pv.metadata.name] = pv
+            self._show(pv.metadata.name, pv)
+        for claim in claims:
+            self._assumed_claims[key(claim)] = claim
+        self.clock.tick()
+
+    def release(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+        """Take that back, where it still stands."""
+        for pv in volumes:
+            name = pv.metadata.name
+            if self._assumed_volumes.get(name) is pv:
+                del self._assumed_volumes[name]
+                self._show(name, self._volumes.get(name))
+        for claim in claims:
+            if self._assumed_claims.get(key(claim)) is claim:
+                del self._assumed_claims[key(claim)]
+        self.clock.tick()
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _put_claim(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
+        for claim in (old, new):
+            if claim is not None:
+                self._assumed_claims.pop(key(claim), None)
+        self.clock.tick()
+
+    def _put_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
+        for pv in (old, new):
+            if pv is not None:
+                self._assumed_volumes.pop(pv.metadata.name, None)
+                self._show(pv.metadata.name, new)
+        self.clock.tick()
+
+    def _show(self, name: str, new: PersistentVolume | None) -> None:
+        """Put a volume where claims look for it, and take its former state from there."""
+        old = self._shown.pop(name, None)
+        if old is not None:
+            self._enter(old, out=True)
+        if new is not None:
+            self._shown[name] = new
+            self._enter(new, out=False)
+
+    def _enter(self, pv: PersistentVolume, out: bool) -> None:
+        ref, name = pv.spec.claim_ref, pv.metadata.name
+        if ref is not None:
+            named = self._set_aside.setdefault(f"{ref.namespace}/{ref.name}", {})
+            if out:
+                del named[name]
+            else:
+                named[name] = pv
+            if not named:
+                del self._set_aside[f"{ref.namespace}/{ref.name}"]
+        elif pv.status.phase == "Available" and pv.metadata.deletion_timestamp is None:
+            sorts = self._free.setdefault(class_of(pv), {})
+            shelf = sorts.setdefault(_sort_of(pv), Shelf())
+            (shelf.take if out else shelf.put)((size(pv), name), affinity_of(pv))
+            if not shelf:
+                del sorts[_sort_of(pv)]
+
+    def _shelves(self, want: Want) -> list[Shelf]:
+        spec, modes = want.claim.spec, set(want.claim.spec.access_modes or ())
+        return [
+            shelf
+            for sort, shelf in self._free.get(want.storage_class, {}).items()
+            if (sort.mode, sort.attributes_class) == (_mode(spec.volume_mode), spec.volume_attributes_class_name or "")
+            and modes.issubset(sort.access_modes)
+        ]
+
+    def _likes(self, want: Want) -> Likes:
+        selector = want.selector
+        return lambda name: selector is None or selector.matches(self._shown[name].metadata.labels)
+
+
+def _sort_of(pv: PersistentVolume) -> _Sort:
+    spec = pv.spec
+    return _Sort(_mode(spec.volume_mode), spec.volume_attributes_class_name or "", tuple(sorted(set(spec.access_modes or ()))))
+
+
+def _suits(pv: PersistentVolume, want: Want) -> bool:
+    """Whether a volume that is set aside will do: of it only this much is asked."""
+    spec, wanted = pv.spec, want.claim.spec
+    alike = (_mode(spec.volume_mode), spec.volume_attributes_class_name or "") == (
+        _mode(wanted.volume_mode),
+        wanted.volume_attributes_class_name or "",
+    )
+    return alike and size(pv) >= want.least and pv.metadata.deletion_timestamp is None
+
+
+def _mode(mode: str | None) -> str:
+    return "Filesystem" if mode is None else mode
+
+
+class StorageRooms:
+    """Where drivers have how much room for volumes of a class (CSIStorageCapacity)."""
+
+    def __init__(self, store: Store) -> None:
+        self._shelves: dict[str, Shelf] = {}
+        store.follow(CSIStorageCapacity, self._put)
+
+    def enough(self, storage_class: str, amount: int, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.bool_]:
+        """Where a volume of so many bytes can be made. -> bool[len(rows)]."""
+        shelf = self._shelves.get(storage_class)
+        return shelf.counts(amount, None, nodes, rows) > 0 if shelf is not None else np.zeros(nodes.live[rows].size, bool)
+
+    def _put(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
+        for capacity, out in ((old, True), (new, False)):
+            terms = _reach(capacity) if capacity is not None else None
+            if capacity is not None and terms is not None:
+                shelf = self._shelves.setdefault(capacity.storage_class_name, Shelf())
+                (shelf.take if out else shelf.put)((room(capacity), key(capacity)), terms)
+
+
+def _reach(capacity: CSIStorageCapacity) -> NodeTerms | None:
+    """The nodes that a capacity is for; None when it is for none, or that can't be read."""
+    try:
+        conditions = compile_selector(capacity.node_topology).conditions
+    except SelectorError:
+        return None
+    return (NodeTerm(conditions),) if conditions is not None else None
