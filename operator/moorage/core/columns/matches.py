@@ -141,14 +141,19 @@ def _stands_apart(selector: Selector) -> bool:
 
 
 class Matches:
-    """All counters. ``pods`` gives the pods of the namespaces (None: of all) that are on a row, with that row."""
+    """All counters. ``pods`` gives the pods of the namespaces (None: of all) that are on a row, with that row.
+
+    ``most``: so many counters of matching pods are kept.
+    """
 
     def __init__(
         self,
         pods: Callable[[frozenset[str] | None], Iterable[tuple[AnyPod, int]]],
         namespaces: Mapping[str, Namespace],
+        most: int = MOST_COUNTERS,
     ) -> None:
         self._pods = pods
+        self._most = most
         self._namespaces = namespaces
         self._made = 0
         self._matching: OrderedDict[Query, Counter] = OrderedDict()
@@ -167,7 +172,7 @@ class Matches:
             for pod, row in self._pods(query.namespaces):
                 if query.matches(pod):
                     counter.add(row, 1)
-            if len(self._matching) > MOST_COUNTERS:
+            if len(self._matching) > self._most:
                 old, dropped = self._matching.popitem(last=False)
                 self._queries.remove(old, old.selector)
                 dropped.version += 1
