@@ -37,8 +37,11 @@ def test_clocks() -> None:
     store = Store()
     clock, other = store.clock(Service), store.clock(Namespace)
     versions = [clock.version]
-    for change in (lambda: store.put(service("a")), lambda: store.put(service("a")), lambda: store.remove(Service, "default/a")):
-        change()
+    for came in (True, True, False):
+        if came:
+            store.put(service("a"))
+        else:
+            store.remove(Service, "default/a")
         versions.append(clock.version)
     assert len(set(versions)) == 4
     store.remove(Service, "default/a")
@@ -54,7 +57,7 @@ class Names:
         store.follow(Service, self._changed)
 
     def _changed(self, old: Service | None, new: Service | None) -> None:
-        self.told.append((old and old.metadata.name, new and new.metadata.name))
+        self.told.append((old.metadata.name if old else None, new.metadata.name if new else None))
 
 
 def test_indexes_follow() -> None:
