@@ -76,6 +76,8 @@ def shift(state: Skews, other: Pod, row: int, sign: int, nodes: NodeTable) -> Sk
     here = np.array([row], np.intp)
     if other.metadata.namespace != included.pod.metadata.namespace:
         return state
+    if not any(spread.constraint.selector.matches(other.metadata.labels) for spread in spreads):
+        return state  # itself: rows with the same state are asked at once
     if not with_all_keys(tuple(spread.constraint for spread in spreads), nodes, here)[0]:
         return state
     changed = []
