@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -106,6 +107,20 @@ def wanted_by(pod: Pod, store: Objects) -> Wanted | None:
                 raise ClaimError(f"resource claim {key(claim)} is in the process of being allocated")
             check_classes(claim, store.objects(DeviceClass))
     return Wanted(pod, claims, tuple(map(_terms, claims)), resources, classes, ledger.extended_claim(pod) if resources else None, ledger)
+
+
+def content_of(pod: Pod, store: Objects) -> bytes:
+    """All that a pod's claims say which its wants depend on; or why there is nothing to be had."""
+    ledger = store.index(DeviceLedger)
+    try:
+        claims = claims_of(pod, store.objects(ResourceClaim))
+    except ClaimError as error:
+        return str(error).encode()
+    stale = ledger.extended_claim(pod)
+    content = [
+        (claim.spec, claim.status.allocation, binding_failed(claim), ledger.is_assumed(claim) and claim.metadata.uid) for claim in claims
+    ]
+    return msgspec.msgpack.encode((content, stale is not None))
 
 
 def delegable(pod: Pod) -> Iterator[str]:

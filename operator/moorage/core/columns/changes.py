@@ -33,6 +33,8 @@ class Aspect(enum.IntEnum):
     """The volumes that its pods use or that are attached, and how many it can hold."""
     PODS = 9
     """Since when a pod runs there; that pods come and go is in RESOURCES."""
+    DEVICES = 10
+    """The devices that can be reached from the node, or who has them."""
 
 
 class Versioned(Protocol):

@@ -10,9 +10,11 @@ Nodes that offer the same, in whatever state, have the same *shape*: whether cla
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 from moorage.core.claim_objects import AllocatedDevice, DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.columns.changes import Clock
+from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.store import Store
 from moorage.core.devices.capacity import total
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
@@ -32,10 +34,15 @@ class _Seen:
 
 
 class DeviceLedger:
-    """See the module's docstring. ``clock`` moves when a device comes, goes, changes, is taken or given back."""
+    """See the module's docstring.
+
+    When a device comes, goes, changes, is taken or given back, ``clock`` moves and the nodes that reach it are noted in ``nodes``, once
+    that is set: whoever asks about nodes does so before.
+    """
 
     def __init__(self, store: Store) -> None:
         self.clock = Clock()
+        self.nodes: NodeTable | None = None
         self._classes = store.objects(DeviceClass)
         self._taken: dict[DeviceId, int] = {}
         self._consumed: dict[DeviceId, dict[str, int]] = {}
@@ -164,15 +171,21 @@ class DeviceLedger:
         if node is None:
             self._seen.clear()
             self._reached_by.clear()
+            self._note(self.nodes.row_of if self.nodes is not None else ())
             return
-        self._seen.pop(node, None)
-        for name in self._reached_by.pop(pool, ()):
+        for name in {node} | self._reached_by.pop(pool, set()):
             self._seen.pop(name, None)
+            self._note((name,))
 
     def _forget_shapes(self, pool: PoolId) -> None:
         for name in self._reached_by.get(pool, ()):
             if (seen := self._seen.get(name)) is not None:
                 seen.shape = None
+            self._note((name,))
+
+    def _note(self, names: Iterable[str]) -> None:
+        if self.nodes is not None:
+            self.nodes.note_devices(names)
 
     # ---- nodes -------------------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ Labels, host ports and images have tables of their own (``labels``, ``ports``, `
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -118,6 +118,12 @@ class NodeTable:
         self._free.append(row)
         for log in self.logs:
             log.add(row)
+
+    def note_devices(self, names: Iterable[str]) -> None:
+        """The devices that these nodes can reach have changed (``columns.devices`` has them); unknown nodes are left out."""
+        for name in names:
+            if name in self.row_of:
+                self.logs[Aspect.DEVICES].add(self.row_of[name])
 
     # ---- pods on nodes -----------------------------------------------------------------------------------------------------
 

@@ -19,11 +19,10 @@ import numpy as np
 
 from moorage.core.claim_objects import Allocation, DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.columns.changes import Versioned
 from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.device_wants import Found, Wanted, Ways, delegable, wanted_by
+from moorage.core.device_wants import Found, Wanted, Ways, content_of, delegable, wanted_by
 from moorage.core.devices.allocating import TriedTooLong
 from moorage.core.devices.pools import AllocationError, State
 from moorage.core.durations import parse_signed, text_of
@@ -171,7 +170,7 @@ class DynamicResources:
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (NOT_READY, *_REASONS, CANNOT_JUDGE)
-    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS, Aspect.ALLOCATABLE})
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS, Aspect.ALLOCATABLE, Aspect.DEVICES})
     kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({ResourceClaim, ResourceSlice, DeviceClass})
     fails: ClassVar[bool] = True
     wakes: ClassVar[tuple[Wake, ...]] = (
@@ -193,26 +192,27 @@ class DynamicResources:
         return SUCCESS
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
-        """Pods whose claims were generated have their own; so has one that an earlier attempt left a claim for."""
-        stale = snapshot.store.index(DeviceLedger).extended_claim(pod)
-        if not pod.spec.resource_claims:
-            return b"" if stale is None else stale.metadata.name.encode()
-        generated = any(use.resource_claim_name is None for use in pod.spec.resource_claims)
-        if not generated and stale is None:
+        """Pods are alike whose claims want the same and got the same, whatever these are called."""
+        if not pod.spec.resource_claims and snapshot.store.index(DeviceLedger).extended_claim(pod) is None:
             return b""
-        return msgspec.json.encode((pod.metadata.uid, pod.status.resource_claim_statuses, stale is not None))
+        return content_of(pod, snapshot.store)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
-        """The pod's claims and what it lacks; a claim that can't be used refuses all nodes."""
-        depends: tuple[Versioned, ...] = ()
+        """The pod's claims and what it lacks; a claim that can't be used refuses all nodes.
+
+        What the claims say is in the template's key, and nodes whose devices change are asked again: that leaves the classes.
+        """
         try:
-            depends = _depends(pod, snapshot)
+            depends = (snapshot.store.clock(DeviceClass),) if pod.spec.resource_claims or any(delegable(pod)) else ()
             wanted = wanted_by(pod, snapshot.store)
         except ClaimError as error:
-            return Prepared(refused_for(((NOT_READY, str(error)),)), depends=depends)
+            return Prepared(refused_for(((NOT_READY, str(error)),)), depends=(snapshot.store.clock(DeviceClass),))
         except (SelectorError, QuantityError) as error:
-            return Prepared(failed(str(error)), depends=depends)
-        return Prepared(SKIP, depends=depends) if wanted is None else Prepared(SUCCESS, Sought(wanted), depends=depends)
+            return Prepared(failed(str(error)))
+        if wanted is None:
+            return Prepared(SKIP, depends=depends)
+        wanted.ledger.nodes = snapshot.nodes
+        return Prepared(SUCCESS, Sought(wanted), depends=depends)
 
     def filter(self, state: Sought, snapshot: Snapshot, rows: Rows) -> Codes:
         """Extended resources first, then claims to be allocated, then those that are."""
@@ -344,17 +344,6 @@ def _score(_wanted: Wanted, _node: Node, found: Found | None) -> int:
     """How good the alternatives are."""
     chosen = [wish for answer in found.answers for wish in answer.chosen] if found is not None else []
     return sum(_ALTERNATIVES - wish.alternative for wish in chosen if wish.alternative is not None)
-
-
-def _depends(pod: Pod, snapshot: Snapshot) -> tuple[Versioned, ...]:
-    """What can change the answer: nothing for a pod without devices, classes for one with other people's resources."""
-    store = snapshot.store
-    if pod.spec.resource_claims:
-        return store.clock(ResourceClaim), store.clock(DeviceClass), store.index(DeviceLedger).clock
-    if not any(delegable(pod)):
-        return ()
-    devices = (store.index(DeviceLedger).clock,) if store.objects(DeviceClass) else ()
-    return store.clock(DeviceClass), *devices
 
 
 def _reserved(wanted: Wanted, found: Found, allocations: tuple[Allocation, ...]) -> Reserved:
