@@ -243,14 +243,14 @@ class InterPodAffinity:
 
 
 def _node_frees(pod: Pod, event: ClusterEvent) -> bool:
-    """Whether a label that its terms go by is new or changed there, or its affinity does not go by any.
+    """Whether a label that its terms go by is new or changed there, or the node is new and it has anti-affinity or no terms.
 
-    A pod without terms, which pods on nodes repel, is woken by any change of labels.
+    Anti-affinity is met on a new node whatever its labels. A pod without terms, which pods on nodes repel, is woken by any change.
     """
     terms, old, new = pod_terms(pod), event.old, event.new
     labels = (new.metadata.labels or {}) if isinstance(new, Node) else {}
     if not isinstance(old, Node):
-        return not terms.affinity or any(term.topology_key in labels for term in terms.affinity)
+        return not terms.affinity or bool(terms.anti_affinity) or any(term.topology_key in labels for term in terms.affinity)
     keys = [term.topology_key for term in (*terms.affinity, *terms.anti_affinity)]
     return not keys or any((old.metadata.labels or {}).get(key) != labels.get(key) for key in keys)
 
