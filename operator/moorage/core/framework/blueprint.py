@@ -16,7 +16,16 @@ from moorage.core.columns.changes import NOTHING, Aspect, Changed, Reader
 from moorage.core.columns.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.columns import Column
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, FailingPlugin, FilterPlugin, NormalizePlugin, Ranking, RankingPlugin, Refusal
+from moorage.core.framework.interfaces import (
+    MAX_NODE_SCORE,
+    FailingPlugin,
+    FilterPlugin,
+    NormalizePlugin,
+    Ranking,
+    RankingPlugin,
+    Refusal,
+    is_a,
+)
 from moorage.core.framework.what_if import WhatIf
 from moorage.core.objects import Pod
 from moorage.core.verdicts import REFUSALS, SUCCESS, Code, Status, Why, failed, hopeless, refused_for, texts
@@ -38,16 +47,16 @@ class ScoreColumn:
         self.column = column
         self.weight = weight
         self.normalized: npt.NDArray[np.int64] | None = None
-        self.normalizes = isinstance(column.plugin, NormalizePlugin | RankingPlugin)
+        self.normalizes = is_a(column.plugin, NormalizePlugin) or is_a(column.plugin, RankingPlugin)
         """Whether scores mean something only beside each other."""
 
     def rank(self, feasible: npt.NDArray[np.intp]) -> Ranking:
         """The plugin's raw scores of these rows, and its share of 0..100 for each."""
         plugin, state = self.column.plugin, self.column.prepared.state
-        if isinstance(plugin, RankingPlugin):
+        if is_a(plugin, RankingPlugin):
             return plugin.rank(state, feasible)
         raw = self.column.values[feasible]
-        return Ranking(raw, plugin.normalize(state, raw) if isinstance(plugin, NormalizePlugin) else raw)
+        return Ranking(raw, plugin.normalize(state, raw) if is_a(plugin, NormalizePlugin) else raw)
 
 
 class Follower:
@@ -96,7 +105,7 @@ class Blueprint:
         self._names: frozenset[str] | None = None
         self._nominations = [0, 0]
         """The nominations' version that ``blame`` has heeded, and that ``totals`` has."""
-        self._failing = [(i, column) for i, column in enumerate(filters.values()) if isinstance(column.plugin, FailingPlugin)]
+        self._failing = [(i, column) for i, column in enumerate(filters.values()) if is_a(column.plugin, FailingPlugin)]
         self._filter_follower = Follower({**preparing, **filters}.values())
         score_columns = [part.column for part in scores.values()]
         self._score_follower = Follower([*self._filter_follower.columns, *score_columns])

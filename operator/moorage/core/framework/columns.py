@@ -16,7 +16,7 @@ import numpy.typing as npt
 from moorage.core.columns.changes import Reader, Versioned
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import DependingPlugin, Plugin, Prepared
+from moorage.core.framework.interfaces import DependingPlugin, Plugin, Prepared, is_a
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SUCCESS, Code
 
@@ -38,7 +38,7 @@ class Column:
         self._ask = ask
         self._prepare = prepare
         self._reader: Reader | None = None
-        self._clocks = plugin.depends if isinstance(plugin, DependingPlugin) else None
+        self._clocks = plugin.depends if is_a(plugin, DependingPlugin) else None
         self._depends: tuple[Versioned, ...] = ()
         self._versions: list[int] | None = None
         self.preparations = 0

@@ -36,7 +36,7 @@ import contextlib
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -307,6 +307,7 @@ class AdjustingPlugin(Plugin, Protocol):
     def adjust(self, state: Any, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Any:
         """The state if ``other`` came to this row (``sign`` 1) or left it (-1); ``state`` itself stays as it is.
 
+        Gives ``state`` itself back if ``other`` on this row is of no concern to any state of the template.
         Source: kube-scheduler PreFilterExtensions AddPod and RemovePod.
         """
 
@@ -326,6 +327,19 @@ class ReservePlugin(Plugin, Protocol):
 
     def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> Reserved:
         """SUCCESS with a value and an undo, or a refusal: all reservations of this pod are undone in reverse order."""
+
+
+P = TypeVar("P")
+_KNOWN: dict[tuple[type, Any], bool] = {}
+
+
+def is_a(plugin: object, protocol: Callable[..., P]) -> TypeGuard[P]:
+    """``isinstance``, remembered for the plugin's class: Python compares attribute by attribute, each time anew."""
+    kind: Any = protocol
+    known = _KNOWN.get((type(plugin), kind))
+    if known is None:
+        known = _KNOWN[type(plugin), kind] = isinstance(plugin, kind)
+    return known
 
 
 PROTOCOLS: dict[Point, tuple[type[Any], ...]] = {

@@ -20,7 +20,16 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.templates import template_key
 from moorage.core.framework.blueprint import Blueprint, ScoreColumn
 from moorage.core.framework.columns import Column
-from moorage.core.framework.interfaces import FilterPlugin, Plugin, Point, PreFilterPlugin, PreScorePlugin, ScorePlugin, SelfPreparingPlugin
+from moorage.core.framework.interfaces import (
+    FilterPlugin,
+    Plugin,
+    Point,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    SelfPreparingPlugin,
+    is_a,
+)
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod
 
@@ -152,8 +161,8 @@ def _filter_column(template: Template, plugin: Any) -> Column:
     """A column shared by pre_filter and filter; a plugin with pre_filter alone passes every row."""
     key = (Point.FILTER, plugin)
     if key not in template.columns:
-        prepare = plugin.pre_filter if isinstance(plugin, PreFilterPlugin) else None
-        ask = plugin.filter if isinstance(plugin, FilterPlugin) else _zeros
+        prepare = plugin.pre_filter if is_a(plugin, PreFilterPlugin) else None
+        ask = plugin.filter if is_a(plugin, FilterPlugin) else _zeros
         template.columns[key] = Column(plugin, template.pod, ask, prepare)
     return template.columns[key]
 
@@ -161,10 +170,10 @@ def _filter_column(template: Template, plugin: Any) -> Column:
 def _score_column(template: Template, plugin: Any) -> Column:
     key = (Point.SCORE, plugin)
     if key not in template.columns:
-        prepare = plugin.pre_score if isinstance(plugin, PreScorePlugin) else None
-        if isinstance(plugin, SelfPreparingPlugin):
+        prepare = plugin.pre_score if is_a(plugin, PreScorePlugin) else None
+        if is_a(plugin, SelfPreparingPlugin):
             prepare = plugin.prepare_score
-        ask = plugin.score if isinstance(plugin, ScorePlugin) else _zeros
+        ask = plugin.score if is_a(plugin, ScorePlugin) else _zeros
         template.columns[key] = Column(plugin, template.pod, ask, prepare)
     return template.columns[key]
 
