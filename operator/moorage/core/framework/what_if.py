@@ -18,7 +18,7 @@ from moorage.core.columns.herds import Herd
 from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot, Trial
 from moorage.core.framework.columns import Column
-from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin, Refusal
+from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin, Refusal, is_a
 from moorage.core.objects import Pod, priority
 
 IntRows = npt.NDArray[np.intp]
@@ -39,7 +39,7 @@ class WhatIf:
             for i, column in enumerate(filters.values())
             if column.takes_part
         ]
-        self._adjusted: dict[int, States] = {i: {} for i, plugin, _ in self._filters if isinstance(plugin, AdjustingPlugin)}
+        self._adjusted: dict[int, States] = {i: {} for i, plugin, _ in self._filters if is_a(plugin, AdjustingPlugin)}
         self._stack = contextlib.ExitStack()
         self._trial: Trial
         self.guests = _guests(pod, snapshot)
@@ -107,7 +107,7 @@ class WhatIf:
 
     def _adjust(self, herd: Herd, which: IntRows, sign: int) -> None:
         for i, plugin, state in self._filters:
-            if i in self._adjusted and isinstance(plugin, AdjustingPlugin):
+            if i in self._adjusted and is_a(plugin, AdjustingPlugin):
                 states = self._adjusted[i]
                 for j, row in zip(which.tolist(), herd.rows[which].tolist(), strict=True):
                     pod = herd.records[j].pod
