@@ -24,7 +24,7 @@ from moorage.core.objects import (
     Volume,
 )
 from moorage.core.predicates import NodeTerm, NodeTerms, readable_terms
-from moorage.core.quantities import nanos, value
+from moorage.core.quantities import NANO, nanos, value
 from moorage.core.storage_objects import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec, StorageClass
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -35,6 +35,8 @@ MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 """On a CSINode: in-tree drivers whose volumes CSI drivers serve there."""
 WAIT = "WaitForFirstConsumer"
 STORAGE = "storage"
+_MOST = 2**62
+"""Bytes that stand for any larger amount: they go into int64 columns."""
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _CLASS = "volume.beta.kubernetes.io/storage-class"
 
@@ -255,21 +257,22 @@ def is_for(pv: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     return ref is not None and (ref.namespace, ref.name) == (meta.namespace, meta.name) and ref.uid in ("", meta.uid)
 
 
-def requested(claim: PersistentVolumeClaim) -> str | int | None:
-    """The room that a claim asks for."""
+def requested(claim: PersistentVolumeClaim) -> int | None:
+    """The room that a claim asks for in bytes, None when it does not say. Raises QuantityError."""
     resources = claim.spec.resources
-    return ((resources.requests if resources is not None else None) or {}).get(STORAGE)
+    amount = ((resources.requests if resources is not None else None) or {}).get(STORAGE)
+    return min(value(amount), _MOST) if amount is not None else None
 
 
 def size(pv: PersistentVolume) -> int:
-    """A volume's capacity in nano-bytes."""
-    return nanos((pv.spec.capacity or {}).get(STORAGE, 0))
+    """A volume's capacity in whole bytes."""
+    return min(nanos((pv.spec.capacity or {}).get(STORAGE, 0)) // NANO, _MOST)
 
 
 def room(capacity: CSIStorageCapacity) -> int:
     """The largest volume in bytes that can be made there; -1 when that is not said."""
     limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
-    return value(limit) if limit is not None else -1
+    return min(value(limit), _MOST) if limit is not None else -1
 
 
 # ---- where volumes can be reached --------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.labels import ABSENT
+from moorage.core.columns.labels import ABSENT, LabelColumn
 from moorage.core.columns.node_table import NodeTable, Rows
 from moorage.core.columns.selecting import rows_matching
 from moorage.core.objects import Labels
@@ -21,52 +21,99 @@ from moorage.core.predicates import NodeTerms
 
 Place = TypeVar("Place", bound=Hashable)
 Item = tuple[int, str]
-"""Size and name; lists of items are sorted."""
+"""Size (an int64) and name; lists of items are sorted."""
 Likes = Callable[[str], bool]
 """Whether a thing of this name will do, apart from its size."""
+
+
+class _Label:
+    """What is reached by one label: lists by value, and the same as columns. ``_sizes`` and ``_which`` (a value's number) go by place."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, list[Item]] = {}
+        self._numbers: dict[str, int] = {}
+        self._names: list[tuple[str, str]] = []
+        self._place: dict[tuple[str, str], int] = {}
+        self._sizes = np.zeros(64, np.int64)
+        self._which = np.zeros(64, np.int64)
+        self._codes: tuple[LabelColumn, int, npt.NDArray[np.int64]] | None = None
+
+    def put(self, item: Item, value: str) -> None:
+        """Something is reached where the label has this value."""
+        bisect.insort(self.values.setdefault(value, []), item)
+        place = self._place[item[1], value] = len(self._names)
+        self._names.append((item[1], value))
+        if place == self._sizes.size:
+            self._sizes, self._which = (np.concatenate([array, np.zeros_like(array)]) for array in (self._sizes, self._which))
+        self._sizes[place] = item[0]
+        self._which[place] = self._numbers.setdefault(value, len(self._numbers))
+
+    def take(self, item: Item, value: str) -> None:
+        """It is there no more; the last one takes its place."""
+        _drop(self.values, value, item)
+        place, last = self._place.pop((item[1], value)), len(self._names) - 1
+        moved = self._names.pop()
+        if place != last:
+            self._names[place], self._place[moved] = moved, place
+            self._sizes[place], self._which[place] = self._sizes[last], self._which[last]
+
+    def counts(self, least: int, likes: Likes | None, column: LabelColumn) -> npt.NDArray[np.int64]:
+        """How many of at least this size are reached by each code of the label. -> int64[codes]."""
+        fits = np.flatnonzero(self._sizes[: len(self._names)] >= least)
+        if likes is not None:
+            fits = fits[[likes(self._names[place][0]) for place in fits.tolist()]]
+        per_value = np.bincount(self._which[fits], minlength=len(self._numbers))
+        per_code = np.zeros(len(column.values), np.int64)
+        per_code[self._codes_of(column)] = per_value
+        per_code[ABSENT] = 0
+        return per_code
+
+    def _codes_of(self, column: LabelColumn) -> npt.NDArray[np.int64]:
+        """The code of each value; looked up again when there are more of either. -> int64[values]."""
+        known = self._codes
+        if known is None or known[0] is not column or known[1] != len(column.values) or known[2].size != len(self._numbers):
+            codes = np.array([column.code(value) for value in self._numbers], np.int64)
+            known = self._codes = column, len(column.values), codes
+        return known[2]
 
 
 class Shelf:
     """See the module's docstring. A thing is reached from the nodes that match any of its terms, or (None) from all."""
 
     def __init__(self) -> None:
-        self._by_value: dict[str, dict[str, list[Item]]] = {}
+        self._by_label: dict[str, _Label] = {}
         self._by_terms: dict[NodeTerms | None, list[Item]] = {}
 
     def __bool__(self) -> bool:
         """Whether anything is there."""
-        return bool(self._by_value or self._by_terms)
+        return bool(self._by_label or self._by_terms)
 
     def put(self, item: Item, terms: NodeTerms | None) -> None:
         """Something is there now."""
         if (label := _single_label(terms)) is None:
             bisect.insort(self._by_terms.setdefault(terms, []), item)
             return
-        values = self._by_value.setdefault(label[0], {})
+        there = self._by_label.setdefault(label[0], _Label())
         for value in label[1]:
-            bisect.insort(values.setdefault(value, []), item)
+            there.put(item, value)
 
     def take(self, item: Item, terms: NodeTerms | None) -> None:
         """It is there no more; put and taken with the same size and terms."""
         if (label := _single_label(terms)) is None:
             _drop(self._by_terms, terms, item)
             return
-        values = self._by_value[label[0]]
+        there = self._by_label[label[0]]
         for value in label[1]:
-            _drop(values, value, item)
-        if not values:
-            del self._by_value[label[0]]
+            there.take(item, value)
+        if not there.values:
+            del self._by_label[label[0]]
 
     def counts(self, least: int, likes: Likes | None, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
         """How many things of at least this size each row can reach. -> int64[len(rows)]."""
         total = np.zeros(nodes.live[rows].size, np.int64)
-        for label, values in self._by_value.items():
+        for label, there in self._by_label.items():
             column = nodes.labels.column(label)
-            per_code = np.zeros(len(column.values), np.int64)
-            for value, items in values.items():
-                per_code[column.code(value)] = _count(items, least, likes)
-            per_code[ABSENT] = 0
-            total += per_code[column.codes[rows]]
+            total += there.counts(least, likes, column)[column.codes[rows]]
         for terms, items in self._by_terms.items():
             number = _count(items, least, likes)
             if number:
@@ -75,12 +122,12 @@ class Shelf:
 
     def within_reach(self, least: int, likes: Likes, labels: Labels) -> Iterator[Item]:
         """For a node with these labels, the smallest such thing in each of the places where it finds some."""
-        there = [values.get(labels.get(label, ""), []) for label, values in self._by_value.items() if label in labels]
-        there += [items for terms, items in self._by_terms.items() if terms is None or any(term.matches(labels, "") for term in terms)]
-        for items in there:
-            found = next((item for item in items[bisect.bisect_left(items, (least, "")) :] if likes(item[1])), None)
-            if found is not None:
-                yield found
+        found = [there.values.get(labels[label], []) for label, there in self._by_label.items() if label in labels]
+        found += [items for terms, items in self._by_terms.items() if terms is None or any(term.matches(labels, "") for term in terms)]
+        for items in found:
+            first = next((item for item in items[bisect.bisect_left(items, (least, "")) :] if likes(item[1])), None)
+            if first is not None:
+                yield first
 
 
 def _single_label(terms: NodeTerms | None) -> tuple[str, list[str]] | None:

@@ -24,7 +24,7 @@ from moorage.core.volumes import affinity_of, class_of, is_for, room, size
 
 
 class Want(NamedTuple):
-    """What a claim asks for: at least ``least`` nano-bytes of a class, and labels of the volume (None: any)."""
+    """What a claim asks for: at least ``least`` bytes of a class, and labels of the volume (None: any)."""
 
     claim: PersistentVolumeClaim
     storage_class: str

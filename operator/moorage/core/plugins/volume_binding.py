@@ -25,7 +25,7 @@ from moorage.core.framework.interfaces import Codes, Prepared, Reserved, Scores
 from moorage.core.label_selectors import SelectorError, compile_selector
 from moorage.core.objects import HasMetadata, Labels, Pod, key
 from moorage.core.predicates import NodeTerms
-from moorage.core.quantities import QuantityError, nanos, value
+from moorage.core.quantities import QuantityError
 from moorage.core.storage_objects import (
     ClaimRef,
     CSIDriver,
@@ -328,7 +328,7 @@ def _needs(claims: Iterable[PersistentVolumeClaim], snapshot: Snapshot) -> Needs
             nodes.add(node)
             continue
         selector = compile_selector(claim.spec.selector) if claim.spec.selector is not None else None
-        wants.append(Want(claim, class_of(claim), nanos(requested(claim) or 0), selector))
+        wants.append(Want(claim, class_of(claim), requested(claim) or 0, selector))
     wants.sort(key=lambda want: want.least)
     return Needs(tuple(bound), tuple(promised), frozenset(nodes), tuple(wants), making)
 
@@ -350,7 +350,7 @@ def _making(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Making:
         storage_class.provisioner in _NO_PROVISIONER,
         allowed_topologies(storage_class),
         name,
-        value(amount) if amount is not None else None,
+        amount,
     )
 
 
