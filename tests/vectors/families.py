@@ -104,6 +104,8 @@ BUILT: dict[str, Adapter] = {
             "NodeVolumeLimits",
             "VolumeBinding",
             "VolumeZone",
+            "Profiles",
+            "DefaultProfile",
         ),
         scheduling,
     ),

@@ -15,6 +15,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
 from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.interfaces import Point, Refusal
+from moorage.core.framework.profiles import ProfileErrors, Revision
 from moorage.core.objects import Namespace, Node, NodeMeta, NodeStatus, Pod
 from moorage.core.storage_objects import (
     CSIDriver,
@@ -32,12 +33,18 @@ from tests.vectors.files import Case
 from tests.vectors.making_room import post_filter
 from tests.vectors.profiles import revision_of
 
+REFUSED = "refused"
+"""A profile that cannot run: the paths of what is wrong with it, in place of all decisions."""
+
 
 def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
     """All that a scheduling case expects. With ``rows``, nodes get row numbers in another order and pods come before them."""
     scheduler = Scheduler(cluster(case.get("objects", {}), rows))
     pod = msgspec.convert(case["pod"], Pod)
-    revision = revision_of(case["profile"])
+    try:
+        revision = revision_of(case["profile"])
+    except ProfileErrors as refusal:
+        return {REFUSED: sorted({error.path for error in refusal.errors})}
     outcome = decide(pod, revision, scheduler)
     blueprint = scheduler.runner.blueprint(pod, revision)
     snapshot = scheduler.snapshot
@@ -52,6 +59,8 @@ def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
             found |= allocations(pod, revision, snapshot, [snapshot.nodes.names[row] for row in feasible])
         if feasible and blueprint.scores:
             found |= _scores(blueprint, blueprint.refresh_scores(snapshot), {snapshot.nodes.names[row]: row for row in feasible})
+            if "scores" in found and (skipped := _silent(pod, revision, blueprint, snapshot)):
+                found["preScoreSkipped"] = skipped
     if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
         found["fitError"] = outcome.message
         if revision.points[Point.POST_FILTER]:
@@ -164,6 +173,13 @@ def _status(plugin: str, status: Status) -> dict[str, Any]:
     return found
 
 
+def _silent(pod: Pod, revision: Revision, blueprint: Blueprint, snapshot: Snapshot) -> list[str]:
+    """The plugins that have nothing to prefer. Those that prepare and do not score are asked here alone: they could change nothing."""
+    idle = {name for name, part in blueprint.scores.items() if not part.column.takes_part}
+    unasked = {name: plugin for name, plugin in revision.at(Point.PRE_SCORE) if name not in blueprint.scores}
+    return sorted(idle | {name for name, plugin in unasked.items() if plugin.pre_score(pod, snapshot).status.code is Code.SKIP})
+
+
 def _scores(blueprint: Blueprint, status: Status, feasible: dict[str, int]) -> dict[str, Any]:
     if status.code is not Code.SUCCESS:
         return {"scoreError": _status("", status)}
@@ -180,8 +196,6 @@ def _scores(blueprint: Blueprint, status: Status, feasible: dict[str, int]) -> d
     total = {node: int(blueprint.totals[row]) for node, row in feasible.items()}
     best = sorted(node for node in total if total[node] == max(total.values()))
     found: dict[str, Any] = {"scores": ranked, "total": total, "best": best}
-    if skipped := sorted(name for name, part in blueprint.scores.items() if not part.column.takes_part):
-        found["preScoreSkipped"] = skipped
     return found
 
 

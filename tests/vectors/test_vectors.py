@@ -86,11 +86,14 @@ def test_differences_name_the_place() -> None:
 
 
 def test_deviations_are_real() -> None:
-    """A vector that an ADR lists differs in each of the fields named, and so far as this repository has it."""
+    """A vector that an ADR lists differs in just the fields named, as far as this repository has it (other seeds' are not here)."""
     listed = deviations()
     assert listed
     cases = {case["id"]: case for family in {name.partition("-")[0] for name in listed} for case in cases_of(family)}
     for name, fields in listed.items():
+        if name not in cases:
+            assert name.split("-")[1] != "1", name
+            continue
         got = BUILT[name.partition("-")[0]](cases[name])
         assert {one.partition(":")[0].partition(".")[0] for one in differences(cases[name]["expect"], got)} == fields, name
 
