@@ -73,11 +73,11 @@ def shift(state: Skews, other: Pod, row: int, sign: int, nodes: NodeTable) -> Sk
     As in kube-scheduler, this counts what counting leaves out: pods being deleted, and those of a selector that selects everything.
     """
     included, spreads = state
-    here = np.array([row], np.intp)
     if other.metadata.namespace != included.pod.metadata.namespace:
         return state
     if not any(spread.constraint.selector.matches(other.metadata.labels) for spread in spreads):
         return state  # itself: rows with the same state are asked at once
+    here = np.array([row], np.intp)
     if not with_all_keys(tuple(spread.constraint for spread in spreads), nodes, here)[0]:
         return state
     changed = []

@@ -40,6 +40,8 @@ class WhatIf:
             if column.takes_part
         ]
         self._adjusted: dict[int, States] = {i: {} for i, plugin, _ in self._filters if is_a(plugin, AdjustingPlugin)}
+        self._strangers: dict[int, set[str]] = {i: set() for i in self._adjusted}
+        """Pods (UIDs) that are of no concern to an adjusting plugin."""
         self._stack = contextlib.ExitStack()
         self._trial: Trial
         self.guests = _guests(pod, snapshot)
@@ -108,11 +110,15 @@ class WhatIf:
     def _adjust(self, herd: Herd, which: IntRows, sign: int) -> None:
         for i, plugin, state in self._filters:
             if i in self._adjusted and is_a(plugin, AdjustingPlugin):
-                states = self._adjusted[i]
+                states, strangers = self._adjusted[i], self._strangers[i]
                 for j, row in zip(which.tolist(), herd.rows[which].tolist(), strict=True):
                     pod = herd.records[j].pod
-                    if isinstance(pod, Pod):
-                        states[row] = plugin.adjust(states.get(row, state), pod, row, sign, self._snapshot)
+                    if not isinstance(pod, Pod) or pod.metadata.uid in strangers:
+                        continue
+                    before = states.get(row, state)
+                    states[row] = plugin.adjust(before, pod, row, sign, self._snapshot)
+                    if states[row] is before:
+                        strangers.add(pod.metadata.uid)
 
 
 def _guests(pod: Pod, snapshot: Snapshot) -> dict[int, list[Record]]:
