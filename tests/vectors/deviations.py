@@ -1,22 +1,34 @@
-"""Vectors that we differ from on purpose: each is listed, with the fields that differ, in the ADR that says why."""
+"""Vectors that we differ from on purpose: each is listed, with the fields that differ, in the ADR that says why.
+
+A table row names a vector, or in quotes a text of kube-scheduler's: any vector that expects the text is meant, whatever its seed.
+"""
 
 from __future__ import annotations
 
 import functools
+import json
 import re
 from pathlib import Path
 
+from tests.vectors.files import Case
+
 FOLDER = Path(__file__).parents[2] / "docs" / "adr"
 _HEADING = "## Vectors that differ"
-_ROW = re.compile(r"\| (?P<id>[A-Za-z]+-\d+-\d+) \| (?P<fields>[A-Za-z, ]+) \|")
+_ROW = re.compile(r"\| (?:(?P<id>[A-Za-z]+-\d+-\d+)|\"(?P<text>[^\"|]+)\") \| (?P<fields>[A-Za-z, ]+) \|")
 
 
 @functools.lru_cache(maxsize=1)
 def deviations() -> dict[str, frozenset[str]]:
-    """Vector -> the fields of its ``expect`` that are not ours."""
+    """Vector, or text that is expected -> the fields of ``expect`` that are not ours."""
     found: dict[str, frozenset[str]] = {}
     for page in sorted(FOLDER.glob("*.md")):
         _, _, listed = page.read_text().partition(_HEADING)
         for row in _ROW.finditer(listed):
-            found[row["id"]] = frozenset(row["fields"].split(", "))
+            found[row["id"] or row["text"]] = frozenset(row["fields"].split(", "))
     return found
+
+
+def meant(case: Case) -> frozenset[str]:
+    """The fields in which we mean to differ from a case."""
+    expected = json.dumps(case["expect"])
+    return frozenset().union(*(fields for name, fields in deviations().items() if name == case["id"] or (" " in name and name in expected)))

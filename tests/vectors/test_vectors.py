@@ -89,8 +89,11 @@ def test_deviations_are_real() -> None:
     """A vector that an ADR lists differs in just the fields named, as far as this repository has it (other seeds' are not here)."""
     listed = deviations()
     assert listed
-    cases = {case["id"]: case for family in {name.partition("-")[0] for name in listed} for case in cases_of(family)}
+    families = {name.partition("-")[0] for name in listed if " " not in name}
+    cases = {case["id"]: case for family in families for case in cases_of(family)}
     for name, fields in listed.items():
+        if " " in name:
+            continue
         if name not in cases:
             assert name.split("-")[1] != "1", name
             continue
