@@ -229,6 +229,31 @@ def test_conditions(run: Run) -> None:
     run(scenario)
 
 
+def test_evictions(run: Run) -> None:
+    """A victim is told why and deleted, a namesake is not; a nomination alone is taken away."""
+
+    async def scenario(edge: Edge) -> None:
+        clock = SystemClock()
+        fence = Fence(clock.boottime)
+        fence.extend(clock.boottime() + 60)
+        writes = KubeWrites(edge.session, fence, NAMESPACE, "moorage")
+        pod = edge.pod("victim")
+        namesake = dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000")
+        await writes.pod_nomination(pod, "feeds-other")
+        await writes.pod_nomination(pod, "")
+        await writes.pod_condition(pod, {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "go"})
+        status = edge.client.get(f"{PODS}/victim")["status"]
+        assert "nominatedNodeName" not in status
+        assert [(c["type"], c["reason"]) for c in status["conditions"]] == [("DisruptionTarget", "PreemptionByScheduler")]
+        with pytest.raises(Conflict):
+            await writes.delete_pod(namesake)
+        await writes.delete_pod(pod)
+        with pytest.raises(NotFound):
+            await writes.delete_pod(pod)
+
+    run(scenario)
+
+
 def test_revisions_and_replicas(run: Run) -> None:
     """Stored revisions come back as they were, long names included; replicas announce, are seen, and withdraw."""
 
