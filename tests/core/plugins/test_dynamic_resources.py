@@ -473,10 +473,17 @@ def test_arguments_are_written_as_kubernetes_writes_them() -> None:
 
 
 def test_only_changed_nodes_are_asked_again() -> None:
-    """One device is taken: the answers for the other nodes are kept."""
-    scheduler = world(claim("c0"), claim("c1"), nodes=6)
-    placement = placed(user("p0", "c0"), scheduler)
-    blueprint = scheduler.runner.blueprint(user("p1", "c1"), REVISION)
+    """Pods with a claim each of one template: a device is taken, and the answers for the other nodes are kept for the next pod."""
+    pods = []
+    scheduler = world(nodes=6)
+    for i in range(2):
+        uses = (PodResourceClaim("x", resource_claim_template_name="t"),)
+        status = PodStatus(resource_claim_statuses=(PodResourceClaimStatus("x", f"c{i}"),))
+        pods.append(msgspec.structs.replace(make_pod(f"p{i}", resource_claims=uses), status=status))
+        owned = ClaimMeta(f"c{i}", "default", f"uid-c{i}", owner_references=(OwnerReference(uid=f"uid-p{i}", controller=True),))
+        scheduler.cache.store.put(msgspec.structs.replace(claim(f"c{i}"), metadata=owned))
+    placement = placed(pods[0], scheduler)
+    blueprint = scheduler.runner.blueprint(pods[1], REVISION)
     column = blueprint.filters["DynamicResources"]
     column.values[:6] = 77  # what is not asked again stays
     blueprint.refresh_filters(scheduler.snapshot)

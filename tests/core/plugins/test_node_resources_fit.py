@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moorage.core.claim_objects import DeviceClass, DeviceClassSpec
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.arguments import Validated, Violation
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
-from moorage.core.objects import Container, Node, Pod, ResourceRequirements
+from moorage.core.objects import Container, Node, ObjectMeta, Pod, ResourceRequirements
 from moorage.core.plugins.node_resources_fit import (
     INSUFFICIENT,
     TOO_MANY_PODS,
@@ -303,6 +304,36 @@ def test_a_node_wakes(old: Node | None, new: Node, want: bool) -> None:
     """If the pod would fit it when empty, and it is new or has more of something that counts."""
     action = Action.ADD if old is None else Action.UPDATE_NODE_ALLOCATABLE
     assert woken(WAITING, Resource.NODE, action, old, new) is want
+
+
+def a_class(name: str, resource: str | None = None) -> DeviceClass:
+    """A class of devices, and the resource that it stands for."""
+    return DeviceClass(ObjectMeta(name), DeviceClassSpec(extended_resource_name=resource))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        (None, a_class("x", "example.com/gpu"), True),
+        (None, a_class("fast"), True),
+        (None, a_class("x", "example.com/other"), False),
+        (a_class("x"), a_class("x", "example.com/gpu"), True),
+        (a_class("x", "example.com/gpu"), a_class("x", "example.com/gpu"), False),
+        (a_class("fast"), a_class("fast"), False),
+    ],
+    ids=["new", "new, by its name", "new, for something else", "named now", "same", "same, by its name"],
+)
+def test_a_class_of_devices_wakes(old: DeviceClass | None, new: DeviceClass, want: bool) -> None:
+    """If it stands for something that the pod asks for, and did not before."""
+    asks = ResourceRequirements({"example.com/gpu": "1", "deviceclass.resource.kubernetes.io/fast": "1"})
+    pod = make_pod("p", containers=(Container("c", resources=asks),))
+    assert woken(pod, Resource.DEVICE_CLASS, Action.UPDATE if old else Action.ADD, old, new) is want
+
+
+def test_a_node_wakes_whatever_devices_it_lacks() -> None:
+    """A resource named after a class is none of the node's own."""
+    pod = make_pod("p", containers=(Container("c", resources=ResourceRequirements({"deviceclass.resource.kubernetes.io/fast": "1"})),))
+    assert woken(pod, Resource.NODE, Action.ADD, None, make_node("n"))
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------------
