@@ -111,7 +111,7 @@ def _preset_arguments(preset: str) -> Iterator[str]:
 
 
 def plugin_section(spec: PluginSpec) -> Iterator[str]:
-    """What one plugin is for, where it takes part, what it can be told and what wakes its pods."""
+    """What one plugin is for, where it takes part, what it costs, what it can be told and what wakes its pods."""
     yield f"## {spec.name}"
     yield purpose(spec)
     facts = [f"Extension points: {', '.join(code(point) for point in Point if point in spec.points)}."]
@@ -119,6 +119,7 @@ def plugin_section(spec: PluginSpec) -> Iterator[str]:
         facts.append(f"Weight unless set: {spec.weight}.")
     if spec.args is None:
         facts.append("Takes no arguments.")
+    facts += [f"Cost: {cost}" for cost in (costs(spec),) if cost]
     yield " ".join(facts)
     if spec.args is not None:
         yield "\n".join(("```yaml", *outline(decoder(spec.args).schema, encoded(spec.args())), "```"))
@@ -132,6 +133,13 @@ def purpose(spec: PluginSpec) -> str:
     described: Any = sys.modules[spec.decider.__module__] if spec.decider is not None else ACTORS[spec.name]
     sentence = re.split(r"(?<=\.)\s", described.__doc__)[0].removeprefix(f"{spec.name}: ")
     return sentence[0].upper() + sentence[1:]
+
+
+def costs(spec: PluginSpec) -> str:
+    """What the plugin's module says after "Cost: "; nothing of one that only acts."""
+    described = (sys.modules[spec.decider.__module__].__doc__ or "") if spec.decider is not None else ""
+    _, _, after = described.partition("\nCost: ")
+    return " ".join(after.partition("\nSource:")[0].split())
 
 
 def event(wake: Wake) -> str:

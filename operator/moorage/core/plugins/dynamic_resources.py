@@ -5,7 +5,8 @@ nodes offer (``columns.devices``), and again for the chosen node when the pod is
 
 Core has no clock. ``filterTimeout`` is therefore a number of devices tried, ``_TRIES_A_SECOND`` for each second; and that a device
 took longer than ``bindingTimeout`` to become usable is found by whoever waits for it, who gives the claim up then.
-Source: kube-scheduler DynamicResources (v1.36). Deviations: docs/adr/0005.
+Cost: nothing for pods without claims; else a search for devices on each node that has any, the dearest thing a profile can do.
+Source: kube-scheduler DynamicResources (v1.36). Deviations: docs/adr/0006.
 """
 
 from __future__ import annotations

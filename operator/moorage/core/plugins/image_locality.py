@@ -1,6 +1,7 @@
 """ImageLocality: prefers nodes that hold the pod's images already, the more so the larger they are.
 
 An image that few nodes hold counts for less, so that pods of one image do not all gather where it was pulled first.
+Cost: nothing until images or the number of nodes change; then an addition per node that holds an image of the pod.
 Source: kube-scheduler ImageLocality (v1.36).
 """
 

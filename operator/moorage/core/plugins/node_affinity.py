@@ -1,5 +1,6 @@
 """NodeAffinity: a node must have the labels that the pod, or the administrator for all pods, requires; preferred terms rank nodes.
 
+Cost: each distinct value of a label is judged once; a node that changed costs a look-up per requirement.
 Source: kube-scheduler NodeAffinity (v1.36).
 """
 

@@ -1,5 +1,6 @@
 """NodeResourcesFit: a node must have what the pod asks for; prefers emptier nodes, fuller ones, or those near a shape of use.
 
+Cost: one subtraction per resource for each node that changed, and a few more for its score.
 Source: kube-scheduler NodeResourcesFit (v1.36).
 """
 

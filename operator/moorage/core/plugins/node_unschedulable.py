@@ -1,4 +1,8 @@
-"""NodeUnschedulable: a cordoned node takes only pods that tolerate that. Source: kube-scheduler NodeUnschedulable (v1.36)."""
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate that.
+
+Cost: one array look-up for each node that changed.
+Source: kube-scheduler NodeUnschedulable (v1.36).
+"""
 
 from __future__ import annotations
 

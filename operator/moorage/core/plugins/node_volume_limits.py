@@ -1,5 +1,6 @@
 """NodeVolumeLimits: a node can hold only so many volumes of a CSI driver.
 
+Cost: nothing for pods without claims; else an array operation per driver over the nodes that changed.
 Source: kube-scheduler NodeVolumeLimits (v1.36); docs/adr/0007 on claims that a pod does not own.
 """
 

@@ -1,4 +1,8 @@
-"""PrioritySort: the pod with the highest priority goes first, among equals the one queued first. Source: kube-scheduler (v1.36)."""
+"""PrioritySort: the pod with the highest priority goes first, among equals the one queued first.
+
+Cost: a comparison of numbers in a heap.
+Source: kube-scheduler (v1.36).
+"""
 
 from __future__ import annotations
 

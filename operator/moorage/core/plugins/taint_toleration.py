@@ -1,5 +1,6 @@
 """TaintToleration: keeps pods off nodes whose taints they do not tolerate, and prefers nodes with fewer soft taints.
 
+Cost: each distinct set of taints is judged once; a node that changed costs a look-up.
 Source: kube-scheduler TaintToleration (v1.36).
 """
 

@@ -1,5 +1,6 @@
 """VolumeRestrictions: disks that can't be shared, and claims that only one pod in the cluster may use.
 
+Cost: nothing for pods without such volumes; else a look at the nodes that use one of them.
 Source: kube-scheduler VolumeRestrictions (v1.36).
 """
 
