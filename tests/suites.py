@@ -38,13 +38,15 @@ class Suite:
     commands: tuple[tuple[str, ...], ...] = ()
 
 
-UNIT: Final = tuple(f"tests/{folder}" for folder in ("core", "api", "ports", "engine", "adapters", "handlers", "apps", "architecture"))
+UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "engine", "adapters", "handlers", "apps", "architecture"))
+CORE: Final = ("tests/core",)
 
 # `make test`. Together under 8 minutes.
 SUITES: Final = (
     Suite("lint", 30, commands=(("ruff", "check"), ("ruff", "format", "--check"), ("lint-imports", "--no-logo"))),
     Suite("types", 60, commands=(("mypy",),)),
     Suite("unit", 90, tests=UNIT),
+    Suite("core", 90, tests=CORE),
     Suite("vectors", 60, tests=("tests/vectors",)),
     Suite("real", 180, tests=("tests/real",)),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
@@ -54,7 +56,7 @@ SUITES: Final = (
 # What `make test-all` runs too.
 LONGER: Final = (
     Suite("memory", 240, tests=("tests/load/test_memory.py",)),
-    Suite("thorough", 1800, tests=UNIT, options=("--hypothesis-profile=thorough",)),
+    Suite("thorough", 1800, tests=CORE + UNIT, options=("--hypothesis-profile=thorough",)),
 )
 
 

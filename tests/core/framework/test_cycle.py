@@ -81,6 +81,15 @@ def test_nodes_that_come_and_go_are_seen_by_a_known_template() -> None:
     assert placed(decide(make_pod("e"), rules, them)) == "n5"
 
 
+def test_a_lone_feasible_node_is_not_scored() -> None:
+    """There is nothing to compare it with; of two, the score is told."""
+    alone, beside = decide(make_pod("a"), revision(), scheduler("n1")), decide(make_pod("a"), revision(), scheduler("n1", "n2"))
+    assert isinstance(alone, Placement)
+    assert isinstance(beside, Placement)
+    assert alone.score is None
+    assert beside.score is not None
+
+
 def test_a_clock_that_moved_makes_all_rows_stale() -> None:
     """A plugin whose answer depends on other rows is asked for all rows when one of them changes."""
     them = scheduler("n0", "n1", "n2")
