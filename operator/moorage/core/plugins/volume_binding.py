@@ -218,7 +218,7 @@ class VolumeBinding:
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """What the pod's claims have and lack; a pod without claims skips this plugin."""
-        uses = list(claim_uses(pod))
+        uses = tuple(dict.fromkeys(claim_uses(pod)))  # two volumes of one claim are one to bind
         if not uses:
             return Prepared(SKIP)
         status, claims = _claims(pod, uses, snapshot)
