@@ -204,3 +204,16 @@ def test_shapes_leave_names_out_and_see_who_has_what() -> None:
     assert ledger.shape(NODES[0]) != ledger.shape(NODES[1])
     store.put(msgspec.structs.replace(claim, status=ResourceClaimStatus()))
     assert ledger.shape(NODES[0]) == ledger.shape(NODES[1])
+
+
+def test_a_claim_that_goes_is_not_assumed_any_more() -> None:
+    """Its devices are free."""
+    store = Store()
+    result = AllocatedDevice(driver="a", pool="n0", device="d")
+    claim = ResourceClaim(ClaimMeta("c", "ns", "uid"), status=ResourceClaimStatus(Allocation(DeviceAllocation((result,)))))
+    store.put(msgspec.structs.replace(claim, status=ResourceClaimStatus()))
+    ledger = store.index(DeviceLedger)
+    ledger.assume(claim)
+    store.remove(ResourceClaim, "ns/c")
+    assert not ledger.is_assumed(claim)
+    assert not list(ledger.offer(NODES[0]).taken)  # type: ignore[call-overload]  # a container that can be listed

@@ -235,3 +235,35 @@ def test_no_more_devices_than_a_claim_can_have() -> None:
     answers = search([claim(exactly(30, "r0"), DeviceRequest("r1", first_available=options))], offer_of(plain(50), [], "1"))
     assert answers is not None
     assert [wish.reference for wish in answers[0].chosen] == ["r0", "r1/s2"]
+
+
+def test_counters_are_given_back() -> None:
+    """The first request tries the device that takes all of the counter, which leaves none for the second, and then another one."""
+
+    def taking(name: str, amount: str, slot: int) -> There:
+        takes = (CounterConsumption("set", {"mem": Counter(amount)}),)
+        return There("a.test", "p", Device(name=name, attributes={"slot": DeviceAttribute(integer=slot)}, consumes_counters=takes))
+
+    found = [taking("d0", "3", 0), taking("d1", "1", 0), taking("d2", "2", 0)]
+    answers = search([claim(exactly(1, "r0"), exactly(1, "r1"))], offer_of(found, [], "3"))
+    assert answers is not None
+    assert [one.candidate.id.device for one in answers[0].given] == ["d1", "d2"]
+
+
+def test_looking_on_twice() -> None:
+    """Two requests of a claim that only look on share no device with each other, though with anybody else."""
+    found = plain(2)
+    answers = search([claim(exactly(1, "r0", admin_access=True), exactly(1, "r1", admin_access=True))], offer_of(found, found, "1"))
+    assert answers is not None
+    assert [one.candidate.id.device for one in answers[0].given] == ["d0", "d1"]
+
+
+def test_three_distinct_devices() -> None:
+    """All of them differ, not only neighbours."""
+
+    def at(name: str, slot: int) -> There:
+        return There("a.test", "p", Device(name=name, attributes={"slot": DeviceAttribute(integer=slot)}))
+
+    asked = claim(exactly(3), constraints=(DeviceConstraint(distinct_attribute="a.test/slot"),))
+    assert search([asked], offer_of([at("d0", 0), at("d1", 1), at("d2", 0)], [], "1")) is None
+    assert search([asked], offer_of([at("d0", 0), at("d1", 1), at("d2", 0), at("d3", 2)], [], "1")) is not None

@@ -240,6 +240,21 @@ def test_devices_for_extended_resources() -> None:
     assert not scheduler.cache.store.index(DeviceLedger).is_assumed(written)
 
 
+def test_init_containers_share_what_the_neediest_needs() -> None:
+    """Beyond the devices of the app container, two more: both init containers use the same request for them."""
+    scheduler = world(slice_of("n1", 4))
+    pod = make_pod("p", containers=(box("c0", "1"),), init_containers=(box("i0", "3"), box("i1", "2")))
+    value = placed(pod, scheduler).reservations["DynamicResources"].value
+    assert [one.name for one in value.claims[0].claim.spec.devices.requests] == ["container-0-request-1", "container-2-request-1"]
+    assert [(one.container_name, one.request_name) for one in value.mappings] == [
+        ("c0", "container-2-request-1"),
+        ("i0", "container-2-request-1"),
+        ("i0", "container-0-request-1"),
+        ("i1", "container-2-request-1"),
+        ("i1", "container-0-request-1"),
+    ]
+
+
 def test_a_claim_that_an_earlier_attempt_left() -> None:
     """It has to go before the pod can get a node."""
     left = claim("left")

@@ -17,7 +17,7 @@ from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.arguments import Validated, Violation
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
-from moorage.core.objects import Container, Node, ObjectMeta, Pod, ResourceRequirements
+from moorage.core.objects import Container, HasMetadata, Node, ObjectMeta, Pod, ResourceRequirements
 from moorage.core.plugins.node_resources_fit import (
     INSUFFICIENT,
     TOO_MANY_PODS,
@@ -252,7 +252,7 @@ def test_sums_of_the_largest_amounts_do_not_overflow() -> None:
 # ---- what wakes ----------------------------------------------------------------------------------------------------------
 
 
-def woken(pod: Pod, resource: Resource, action: Action, old: Pod | Node | None, new: Pod | Node | None = None) -> bool:
+def woken(pod: Pod, resource: Resource, action: Action, old: HasMetadata | None, new: HasMetadata | None = None) -> bool:
     """Whether the plugin's registrations let this event wake the pod."""
     event = ClusterEvent(resource, action, old, new)
     return any(wake.hint is None or wake.hint(pod, event) for wake in PLUGIN.wakes if wake.matches(event))
