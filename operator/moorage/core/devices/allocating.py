@@ -2,7 +2,7 @@
 
 Claims, requests and devices are gone through in order, and whatever leads nowhere is taken back: an exhaustive search whose first
 answer counts. Each request is a generator of the ways to fulfil it, so that the search is a stack of generators.
-Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.36). What is not kept of it: docs/adr/0005.
+Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.36). What is not kept of it: docs/adr/0006.
 """
 
 from __future__ import annotations
