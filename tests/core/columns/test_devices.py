@@ -32,7 +32,7 @@ from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.node_table import Aspect
 from moorage.core.columns.store import Store
 from moorage.core.devices.extended_resources import ANNOTATION
-from moorage.core.objects import Node, NodeSelector, NodeSelectorTerm, ObjectMeta, OwnerReference, Requirement
+from moorage.core.objects import Node, NodeSelector, NodeSelectorTerm, ObjectMeta, OwnerReference, Requirement, Taint
 from tests.builders import make_node, make_pod
 
 NODES = [make_node(f"n{i}", labels={"zone": f"z{i % 2}"}) for i in range(3)]
@@ -217,3 +217,16 @@ def test_a_claim_that_goes_is_not_assumed_any_more() -> None:
     store.remove(ResourceClaim, "ns/c")
     assert not ledger.is_assumed(claim)
     assert not list(ledger.offer(NODES[0]).taken)  # type: ignore[call-overload]  # a container that can be listed
+
+
+def test_shapes_are_remembered_within_bounds() -> None:
+    """However many there have been, different nodes are never taken for alike."""
+    store = Store()
+    ledger = store.index(DeviceLedger)
+    for i in range(9000):
+        devices = (Device(name="d", taints=(Taint(str(i)),)),)
+        store.put(
+            ResourceSlice(ObjectMeta("s"), ResourceSliceSpec(driver="a", pool=ResourcePool("p", 1, 1), devices=devices, node_name="n0"))
+        )
+        assert ledger.shape(NODES[0]) != ledger.shape(NODES[1])
+    assert len(ledger._shapes) < 8200

@@ -22,6 +22,9 @@ from moorage.core.devices.pools import AllocationError, DeviceId, Offer, Pool, P
 from moorage.core.expressions import DeviceFacts, ExpressionError, holds
 from moorage.core.objects import Labels, Node, Pod
 
+_MOST_SHAPES = 8192
+"""Shapes that are remembered: each allocation may make a new one."""
+
 
 @dataclasses.dataclass(slots=True)
 class _Seen:
@@ -55,6 +58,7 @@ class DeviceLedger:
         self._seen: dict[str, _Seen] = {}
         self._reached_by: dict[PoolId, set[str]] = {}
         self._shapes: dict[tuple[object, ...], int] = {}
+        self._next_shape = 0
         store.follow(ResourceSlice, self._put_slice)
         store.follow(ResourceClaim, self._put_claim)
 
@@ -69,7 +73,12 @@ class DeviceLedger:
         seen = self._look(node)
         if seen.shape is None:
             shape = tuple(self._shape_of(pool) for pool in seen.pools)
-            seen.shape = self._shapes.setdefault(shape, len(self._shapes))
+            if shape not in self._shapes:
+                if len(self._shapes) >= _MOST_SHAPES:
+                    self._shapes.clear()  # a shape may get another number now: it is asked about once more, that is all
+                self._shapes[shape] = self._next_shape
+                self._next_shape += 1
+            seen.shape = self._shapes[shape]
         return seen.shape
 
     def count(self, node: Node, class_: DeviceClass) -> tuple[int, int]:
