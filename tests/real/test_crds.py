@@ -17,7 +17,7 @@ PROFILE, CONFIG = "SchedulerProfile", "PluginConfig"
 def crds(rig: Rig) -> Rig:
     """The shared control plane, with crds/ applied the way that users do."""
     rig.kubectl("apply", "-f", str(ROOT / "crds"))
-    rig.kubectl("wait", "--for=condition=Established", "crd/schedulerprofiles.moorage.dev", "crd/pluginconfigs.moorage.dev")
+    rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
     return rig
 
 

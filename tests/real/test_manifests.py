@@ -21,7 +21,7 @@ def installed(assets: Path) -> Iterator[Rig]:
     """A control plane with everything applied."""
     with Rig(assets) as rig:
         rig.kubectl("apply", "-k", str(ROOT / "manifests" / "default"))
-        rig.kubectl("wait", "--for=condition=Established", "crd/schedulerprofiles.moorage.dev", "crd/pluginconfigs.moorage.dev")
+        rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
         yield rig
 
 

@@ -158,7 +158,7 @@ def test_it_serves_a_cluster_that_has_only_the_crds_and_outlives_the_api_server(
     """With an administrator's kubeconfig it makes the namespace of its Lease. A crash of the API server ends nothing."""
     with Rig(assets) as rig:
         rig.kubectl("apply", "-k", str(ROOT / "crds"))
-        rig.kubectl("wait", "--for=condition=Established", "crd", "--all")
+        rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
         create(rig, node("only", "a"), profile("plain"))
         # Without this a slow restart of the API server would cost the lease, and so rightly end the process.
         patient = {"leaderElection": {"leaseDuration": "60s", "renewDeadline": "50s"}}
@@ -224,7 +224,7 @@ def test_status_tells_leader_queue_plugins_and_replicas(installed: Installation)
     assert status["leader"]["identity"] == installed.holder
     assert Counter(replica["role"] for replica in status["replicas"]) == {"Leader": 1, "Standby": 1}
     assert set(status["queue"]) >= {"active", "backoff", "unschedulable", "gated", "inFlight"}
-    assert {"name": "NodeResourcesFit", "weight": 10} in status["effective"]["score"]
+    assert {"name": "NodeResourcesFit", "weight": 20} in status["effective"]["score"]
     assert "NodeResourcesBalancedAllocation" not in [plugin["name"] for plugin in status["effective"]["score"]]
     assert status["claimedBy"] == "moorage-system/moorage"
     assert status["pluginConfigs"] == [{"name": "mostly-cpu", "observedGeneration": 1, "activeGeneration": 1}]

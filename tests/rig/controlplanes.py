@@ -89,6 +89,20 @@ class Rig:
             raise RigError(f"kubectl {' '.join(args)} ended with {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
+    def establish(self, *kinds: str) -> None:
+        """Wait until these CRDs are served. kubectl fails at once for one so new that it has no conditions."""
+
+        def established() -> bool:
+            try:
+                self.kubectl("wait", "--for=condition=Established", *(f"crd/{kind}" for kind in kinds))
+            except RigError as error:
+                if "accessor error" not in str(error):
+                    raise
+                return False
+            return True
+
+        wait_until(established, (), f"{', '.join(kinds)} to be established", 30)
+
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
         """Write a kubeconfig for `user` of `groups`, with a client certificate."""
         certificate, key = self._authority.client(user, groups)

@@ -20,7 +20,7 @@ SERVICE_ACCOUNT: Final = "moorage"
 def install(rig: Rig) -> Path:
     """Apply what `kubectl apply -k manifests/default` gives a cluster; returns the kubeconfig of the operator's ServiceAccount."""
     rig.kubectl("apply", "-k", str(ROOT / "manifests" / "default"))
-    rig.kubectl("wait", "--for=condition=Established", "crd/schedulerprofiles.moorage.dev", "crd/pluginconfigs.moorage.dev")
+    rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
     return rig.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from moorage.core.claim_objects import ResourceClaim
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.registry import Registry
-from moorage.core.objects import Pod
+from moorage.core.objects import Pod, key
 from moorage.core.verdicts import SUCCESS, Status
 from moorage.ports.errors import EdgeError
 from moorage.ports.kube import PodRef, Writes
@@ -85,7 +86,25 @@ class VolumeBinder:
             raise EdgeError(f"claims of the pod are not bound ({', '.join(reserved.claims)}): Moorage can't have volumes bound yet")
 
 
-ACTORS: dict[str, ActorFactory] = {"DefaultBinder": DefaultBinder, "VolumeBinding": VolumeBinder}
+class DeviceBinder:
+    """Keeps pods from being bound before their claims are allocated and reserved. Source: kube-scheduler DynamicResources (v1.36)."""
+
+    def __init__(self, writes: Writes) -> None:
+        self._writes = writes
+
+    async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> None:
+        """Nothing is to be done where all claims are allocated and reserved for the pod; writing that is not built yet."""
+        claims = reserved.claims if reserved is not None else ()
+        lacking = [key(claim) for claim, allocation in claims if allocation is not None or not _is_for(claim, pod)]
+        if lacking:
+            raise EdgeError(f"claims of the pod are not allocated to it ({', '.join(lacking)}): Moorage can't have claims allocated yet")
+
+
+def _is_for(claim: ResourceClaim, pod: Pod) -> bool:
+    return any(consumer.uid == pod.metadata.uid for consumer in claim.status.reserved_for or ())
+
+
+ACTORS: dict[str, ActorFactory] = {"DefaultBinder": DefaultBinder, "VolumeBinding": VolumeBinder, "DynamicResources": DeviceBinder}
 """The actors in the tree, by plugin name."""
 
 

@@ -23,7 +23,7 @@ def revision(preset: str, **plugins: PluginSet) -> Revision:
 
 
 def test_default_order_and_weights() -> None:
-    """As in kube-scheduler 1.36, less what is not built yet."""
+    """As in kube-scheduler 1.36."""
     default = revision("Default")
     assert {point: names for point, names in default.points.items() if names} == {
         Point.PRE_ENQUEUE: ("SchedulingGates", "DynamicResources"),
@@ -79,7 +79,7 @@ def test_default_order_and_weights() -> None:
             "ImageLocality",
         ),
         Point.RESERVE: ("VolumeBinding", "DynamicResources"),
-        Point.PRE_BIND: ("VolumeBinding",),
+        Point.PRE_BIND: ("VolumeBinding", "DynamicResources"),
         Point.BIND: ("DefaultBinder",),
     }
     assert default.weights == {

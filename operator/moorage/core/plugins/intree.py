@@ -49,7 +49,13 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(volume_zone.NAME, volume_zone.VolumeZone),
     PluginSpec(pod_topology_spread.NAME, pod_topology_spread.PodTopologySpread, pod_topology_spread.PodTopologySpreadArgs, weight=2),
     PluginSpec(inter_pod_affinity.NAME, inter_pod_affinity.InterPodAffinity, inter_pod_affinity.InterPodAffinityArgs, weight=2),
-    PluginSpec(dynamic_resources.NAME, dynamic_resources.DynamicResources, dynamic_resources.DynamicResourcesArgs, weight=2),
+    PluginSpec(
+        dynamic_resources.NAME,
+        dynamic_resources.DynamicResources,
+        dynamic_resources.DynamicResourcesArgs,
+        acts_at=frozenset({Point.PRE_BIND}),
+        weight=2,
+    ),
     PluginSpec(default_preemption.NAME, default_preemption.DefaultPreemption, default_preemption.DefaultPreemptionArgs),
     PluginSpec(
         node_resources_balanced.NAME,
