@@ -223,18 +223,20 @@ capacities = st.builds(
     mostly(None, st.just("1Gi")),
 )
 drivers = st.booleans().map(lambda tells: msgspec.convert({"metadata": {"name": "x"}, "spec": {"storageCapacity": tells}}, CSIDriver))
-csi_nodes = st.builds(
-    lambda name, counts, notes: msgspec.convert(
-        {
-            "metadata": {"name": name, "annotations": notes},
-            "spec": {"drivers": [{"name": driver, "allocatable": {"count": count}} for driver, count in counts.items()]},
-        },
-        CSINode,
-    ),
-    st.sampled_from([*NODE_NAMES, "elsewhere"]),
-    st.dictionaries(st.sampled_from(["x", "y", "ebs.csi.aws.com", "pd.csi.storage.gke.io"]), st.sampled_from([0, 1, 2, None])),
-    st.sampled_from([{}, {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs,other"}]),
-)
+limits = st.dictionaries(st.sampled_from(["x", "y", "ebs.csi.aws.com", "pd.csi.storage.gke.io"]), st.sampled_from([0, 1, 1, 2, None]))
+migrated = st.sampled_from([{}, {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs,other"}])
+
+
+def _csi_node(name: str, counts: dict[str, int | None], notes: dict[str, str]) -> CSINode:
+    said = [{"name": driver, "allocatable": {"count": count}} for driver, count in counts.items()]
+    return msgspec.convert({"metadata": {"name": name, "annotations": notes}, "spec": {"drivers": said}}, CSINode)
+
+
+def csi_nodes_named(names: st.SearchStrategy[str]) -> st.SearchStrategy[CSINode]:
+    """CSINodes with one of these names."""
+    return st.builds(_csi_node, names, limits, migrated)
+
+
 attachments = st.builds(
     lambda i, driver, where, name: msgspec.convert(
         {"metadata": {"name": f"va{i}"}, "spec": {"attacher": driver, "nodeName": where, "source": {"persistentVolumeName": name}}},
@@ -252,15 +254,16 @@ others: st.SearchStrategy[HasMetadata] = st.one_of(
     st.builds(_class, st.sampled_from(CLASSES), topologies),
     capacities,
     drivers,
-    csi_nodes,
+    csi_nodes_named(st.sampled_from([*NODE_NAMES, "elsewhere"])),
     attachments,
 )
 everything: st.SearchStrategy[tuple[HasMetadata, ...]] = st.tuples(
     *(st.builds(_class, st.just(name), topologies) for name in sorted(set(CLASSES))),
     *(claims_named(st.just("a"), st.just(name)) for name in CLAIMS),
     *(volumes_named(st.just(name)) for name in VOLUMES),
-    csi_nodes,
+    *(csi_nodes_named(st.just(name)) for name in NODE_NAMES[:2]),
     drivers,
     capacities,
+    attachments,
 )
 """Enough for most pods to be placed."""

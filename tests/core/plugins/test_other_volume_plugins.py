@@ -1,0 +1,221 @@
+"""VolumeRestrictions, NodeVolumeLimits and VolumeZone beside their vectors: what is supposed, whose claims count, what wakes a pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.objects import HasMetadata
+from moorage.core.plugins.node_volume_limits import NodeVolumeLimits
+from moorage.core.plugins.volume_restrictions import VolumeRestrictions, Wanted
+from moorage.core.plugins.volume_zone import VolumeZone
+from moorage.core.storage_objects import CSINode, PersistentVolume, StorageClass
+from tests.builders import make_node
+from tests.core.plugins.test_volume_binding import FOREIGN, OWN, USES, is_woken
+from tests.core.storage_builders import (
+    Storage,
+    csi,
+    make_attachment,
+    make_claim,
+    make_class,
+    make_csi_node,
+    make_volume,
+    with_claims,
+)
+from tests.core.volume_strategies import pod
+
+LIMIT = ("node(s) exceed max volume count",)
+
+# ---- VolumeRestrictions ------------------------------------------------------------------------------------------------------
+
+
+def test_users_of_a_claim_for_one_pod_alone_are_counted_by_name() -> None:
+    """As kube-scheduler supposes pods: whatever their namespace, and once for each volume."""
+    snapshot = Storage().scheduler.snapshot
+    plugin, wanted = VolumeRestrictions(), Wanted((), frozenset({"c"}), 1)
+    user = pod("q", "b", [{"persistentVolumeClaim": {"claimName": "c"}}, {"persistentVolumeClaim": {"claimName": "c"}}])
+    assert plugin.adjust(wanted, with_claims("q", "c"), 0, -1, snapshot).users == 0
+    assert plugin.adjust(wanted, user, 0, 1, snapshot).users == 3
+    assert plugin.adjust(wanted, with_claims("q", "d"), 0, 1, snapshot) is wanted
+
+
+def test_a_claim_for_one_pod_alone_in_use() -> None:
+    """Keeps other pods off all nodes, until its user goes; an ephemeral volume's claim of the same name is another use."""
+    storage = Storage(make_claim("q-v0", "v", mode="ReadWriteOncePod"), make_volume("v"))
+    assert storage.refused(with_claims("p", "q-v0")) == {}
+    storage.put(pod("q", "a", [{"ephemeral": {}}], "n0"))
+    assert storage.refused(with_claims("p", "q-v0")) == {}
+    storage.put(with_claims("q", "q-v0", node="n0"))
+    assert set(storage.refused(with_claims("p", "q-v0"))) == {"n0", "n1"}
+    storage.scheduler.cache.remove("uid-a-q")
+    assert storage.refused(with_claims("p", "q-v0")) == {}
+
+
+DISK = [{"gcePersistentDisk": {"pdName": "d"}}]
+
+
+@pytest.mark.parametrize(
+    ("gone", "woken"),
+    [
+        (pod("q", "a", [{"persistentVolumeClaim": {"claimName": "c"}}], "n"), True),
+        (pod("q", "b", [{"persistentVolumeClaim": {"claimName": "c"}}], "n"), False),
+        (pod("q", "a", DISK, "n"), True),
+        (pod("q", "b", DISK, "n"), False),
+        (pod("q", "a", [{"persistentVolumeClaim": {"claimName": "d"}}], "n"), False),
+    ],
+)
+def test_whose_end_frees_a_disk_or_claim(gone: HasMetadata, woken: bool) -> None:
+    """A pod of the same namespace with the same claim or disk."""
+    waiting = pod("p", "a", [*DISK, {"persistentVolumeClaim": {"claimName": "c"}}])
+    event = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, gone)
+    assert is_woken(VolumeRestrictions(), waiting, event) == woken
+
+
+# ---- NodeVolumeLimits --------------------------------------------------------------------------------------------------------
+
+
+def own_claim(owner: str, volume: str = "") -> Any:
+    """The claim of the ephemeral volume of pod ``p``, owned by a pod."""
+    owners = [{"kind": "Pod", "uid": f"uid-a-{owner}", "controller": True}]
+    return make_claim("p-v0", volume, ownerReferences=owners)
+
+
+def test_a_claim_that_a_pod_does_not_own() -> None:
+    """Of a pod on a node it does not count; a pod to be placed is refused, and others are not hindered."""
+    storage = Storage(
+        make_csi_node("n0", 1), make_claim("c", "w"), make_volume("w", csi=csi("w")), make_volume("v", csi=csi("v")), nodes=("n0",)
+    )
+    storage.put(pod("p", "a", [{"ephemeral": {}}], "n0"), own_claim("p", "v"))
+    assert storage.refused(with_claims("q", "c")) == {"n0": LIMIT}
+    storage.put(own_claim("somebody", "v"))
+    assert storage.refused(with_claims("q", "c")) == {}
+    storage.scheduler.cache.remove("uid-a-p")
+    plugin, wanted = NodeVolumeLimits(), pod("p", "a", [{"ephemeral": {}}])
+    state = plugin.pre_filter(wanted, storage.scheduler.snapshot).state
+    (code,) = plugin.filter(state, storage.scheduler.snapshot, slice(0, 1)).tolist()
+    assert plugin.explain(state, code)[0][1] == "a/p-v0 was not created for pod a/p"
+
+
+def test_pods_with_ephemeral_volumes_are_told_apart() -> None:
+    """Each has claims of its own."""
+    snapshot = Storage().scheduler.snapshot
+    plugin = NodeVolumeLimits()
+    one, other = (plugin.distinguish(pod(name, "a", [{"ephemeral": {}}]), snapshot) for name in "pq")
+    assert one != other
+    assert plugin.distinguish(with_claims("p", "c"), snapshot) == b""
+
+
+@pytest.mark.parametrize(
+    ("source", "attached"),
+    [
+        ({"gcePersistentDisk": {"pdName": "d"}}, ("pd.csi.storage.gke.io", "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d")),
+        ({"awsElasticBlockStore": {"volumeID": "vol-1"}}, ("ebs.csi.aws.com", "vol-1")),
+        ({"awsElasticBlockStore": {"volumeID": "aws://z/vol-1"}}, ("ebs.csi.aws.com", "vol-1")),
+        ({"azureDisk": {"diskURI": "u", "kind": "Managed"}}, ("disk.csi.azure.com", "u")),
+        ({"cinder": {"volumeID": "u"}}, ("cinder.csi.openstack.org", "u")),
+        ({"portworxVolume": {"volumeID": "u"}}, ("pxd.portworx.com", "u")),
+        ({"azureDisk": {"diskURI": "u", "kind": "Dedicated"}}, None),
+        ({"awsElasticBlockStore": {"volumeID": "aws://z/odd"}}, None),
+        ({"iscsi": {"iqn": "i"}}, None),
+    ],
+)
+def test_volumes_that_were_in_tree(source: dict[str, Any], attached: tuple[str, str] | None) -> None:
+    """They count for the CSI driver that took over, in a pod's spec and as volumes of claims; those that can't be translated do not."""
+    storage = Storage(nodes=("n0",))
+    storage.put(pod("p", "a", [source], "n0"), make_volume("v", **source), make_claim("c", "v"), with_claims("q", "c", node="n0"))
+    mounted = storage.scheduler.cache.volumes._mounted
+    assert [(volume.driver, volume.handle) for volume in mounted] == ([attached] if attached else [])
+
+
+@pytest.mark.parametrize(
+    ("zones", "handle"),
+    [
+        ("us-east1-b", "projects/UNSPECIFIED/zones/us-east1-b/disks/d"),
+        ("us-east1-b__us-east1-c", "projects/UNSPECIFIED/regions/us-east1/disks/d"),
+        ("us-east1-b__us-east2-c", None),
+        ("odd__us-east1-c", None),
+    ],
+)
+def test_regional_disks(zones: str, handle: str | None) -> None:
+    """A disk in several zones of one region is known by the region."""
+    storage = Storage(make_claim("c", "v"), with_claims("q", "c", node="n0"))
+    storage.put(make_volume("v", gcePersistentDisk={"pdName": "d"}, labels={"topology.kubernetes.io/zone": zones}))
+    assert [volume.handle for volume in storage.scheduler.cache.volumes._mounted] == ([handle] if handle else [])
+
+
+def drivers(**counts: int | None) -> CSINode:
+    """A node with these limits."""
+    said = [{"name": name, "allocatable": {"count": count}} for name, count in counts.items()]
+    return msgspec.convert({"metadata": {"name": "n"}, "spec": {"drivers": said}}, CSINode)
+
+
+WITH_DISK = pod("p", "a", [{"awsElasticBlockStore": {"volumeID": "vol-1"}}])
+
+
+@pytest.mark.parametrize(
+    ("waiting", "event", "woken"),
+    [
+        (USES, ClusterEvent(Resource.CSI_NODE, Action.ADD, None, drivers()), True),
+        (USES, ClusterEvent(Resource.CSI_NODE, Action.UPDATE, drivers(x=1), drivers(x=2)), True),
+        (USES, ClusterEvent(Resource.CSI_NODE, Action.UPDATE, drivers(x=1), drivers(x=1, y=1)), True),
+        (USES, ClusterEvent(Resource.CSI_NODE, Action.UPDATE, drivers(x=1), drivers(x=None)), True),
+        (USES, ClusterEvent(Resource.CSI_NODE, Action.UPDATE, drivers(x=1, y=None), drivers(x=1)), False),
+        (USES, ClusterEvent(Resource.CSI_NODE, Action.UPDATE, drivers(x=2), drivers(x=1)), False),
+        (USES, ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, with_claims("q", "d", node="n")), True),
+        (USES, ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod("q", "a", [{"cinder": {"volumeID": "u"}}], "n")), True),
+        (USES, ClusterEvent(Resource.UNSCHEDULED_POD, Action.DELETE, with_claims("q", "d")), False),
+        (USES, ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod("q", "a", [{}], "n")), False),
+        (USES, ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, None, OWN), True),
+        (USES, ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, None, FOREIGN), False),
+        (USES, ClusterEvent(Resource.VOLUME_ATTACHMENT, Action.DELETE, make_attachment("at", "n", "v")), True),
+        (WITH_DISK, ClusterEvent(Resource.VOLUME_ATTACHMENT, Action.DELETE, make_attachment("at", "n", "v")), False),
+    ],
+)
+def test_what_makes_room_for_volumes(waiting: Any, event: ClusterEvent, woken: bool) -> None:
+    """By event."""
+    assert is_woken(NodeVolumeLimits(), waiting, event) == woken
+
+
+# ---- VolumeZone --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_nodes_newer_label_stands_for_a_volumes_older_one() -> None:
+    """A node that still has the older one is judged by it."""
+    old, new = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
+    storage = Storage(make_class(), make_claim("c", "v"), make_volume("v", labels={old: "z"}), nodes=())
+    for name, labels in {"new": {new: "z"}, "old": {old: "z"}, "both": {old: "y", new: "z"}, "none": {}, "other": {new: "y"}}.items():
+        storage.scheduler.cache.put_node(make_node(name, labels=labels))
+    assert set(storage.refused(with_claims("p", "c"))) == {"both", "other"}
+
+
+def zoned(zone: str) -> PersistentVolume:
+    """A volume in a zone."""
+    return make_volume("v", labels={"topology.kubernetes.io/zone": zone, "colour": zone})
+
+
+@pytest.mark.parametrize(
+    ("event", "woken"),
+    [
+        (ClusterEvent(Resource.STORAGE_CLASS, Action.ADD, None, make_class()), True),
+        (ClusterEvent(Resource.STORAGE_CLASS, Action.ADD, None, make_class(mode="Immediate")), False),
+        (ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.UPDATE, make_claim("c"), make_claim("c", "v")), True),
+        (ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, None, OWN), False),
+        (ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, None, FOREIGN), False),
+        (ClusterEvent(Resource.PERSISTENT_VOLUME, Action.ADD, None, zoned("a")), True),
+        (ClusterEvent(Resource.PERSISTENT_VOLUME, Action.UPDATE, zoned("a"), zoned("b")), True),
+        (ClusterEvent(Resource.PERSISTENT_VOLUME, Action.UPDATE, zoned("a__b"), zoned("b__a")), False),
+    ],
+)
+def test_what_moves_a_volume(event: ClusterEvent, woken: bool) -> None:
+    """By event."""
+    assert is_woken(VolumeZone(), USES, event) == woken
+
+
+def test_a_claim_without_name_is_refused() -> None:
+    """Kube-scheduler's text; the API server admits none."""
+    assert isinstance(make_class(), StorageClass)
+    prepared = VolumeZone().pre_filter(with_claims("p", ""), Storage().scheduler.snapshot)
+    assert prepared.status.reasons == ("PersistentVolumeClaim had no name",)
