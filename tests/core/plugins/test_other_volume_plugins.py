@@ -191,6 +191,15 @@ def test_a_nodes_newer_label_stands_for_a_volumes_older_one() -> None:
     assert set(storage.refused(with_claims("p", "c"))) == {"both", "other"}
 
 
+def test_a_volume_that_moves_is_seen() -> None:
+    """Of a pod that was judged before, too."""
+    storage = Storage(make_class(), make_claim("c", "v"), zoned("z"), nodes=())
+    storage.scheduler.cache.put_node(make_node("n0", labels={"topology.kubernetes.io/zone": "z"}))
+    assert storage.refused(with_claims("p", "c")) == {}
+    storage.put(zoned("y"))
+    assert storage.refused(with_claims("p", "c")) == {"n0": ("node(s) had no available volume zone",)}
+
+
 def zoned(zone: str) -> PersistentVolume:
     """A volume in a zone."""
     return make_volume("v", labels={"topology.kubernetes.io/zone": zone, "colour": zone})

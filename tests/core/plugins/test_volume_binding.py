@@ -166,6 +166,28 @@ def test_what_the_api_server_shows_counts_more(changed: str) -> None:
         assert storage.refused(with_claims("q", "c")) == {}
 
 
+def test_a_volume_that_changed_after_it_was_chosen() -> None:
+    """Its newest state says who can reach it, also for the claim that is bound to it by then."""
+    storage = Storage(make_class(), make_claim("c"), make_volume("v", "n0"))
+    assert storage.place(with_claims("p", "c")).node == "n0"
+    storage.put(make_volume("v", "n1", version="2"), make_claim("c", "v"))
+    assert storage.refused(with_claims("q", "c")) == {"n0": (OUT_OF_REACH,)}
+
+
+def test_room_that_comes_and_goes_is_seen() -> None:
+    """Of a pod that was judged before, too."""
+    storage = Storage(driver(True), make_class("static", "x"), make_claim("c"), nodes=("n0",))
+    wanted, full = with_claims("p", "c"), {"n0": ("node(s) did not have enough free storage",)}
+    assert storage.refused(wanted) == full
+    there = {"metadata": {"name": "r"}, "storageClassName": "static", "nodeTopology": {}}
+    storage.put(msgspec.convert({**there, "capacity": "1Gi"}, CSIStorageCapacity))
+    assert storage.refused(wanted) == {}
+    storage.put(msgspec.convert({**there, "capacity": "1023Mi"}, CSIStorageCapacity))
+    assert storage.refused(wanted) == full
+    storage.put(driver(False))
+    assert storage.refused(wanted) == {}
+
+
 def test_nothing_is_to_be_written_for_bound_claims() -> None:
     """Nor for pods without claims."""
     storage = Storage(make_class(), make_claim("c", "v"), make_volume("v", "n0"))
