@@ -36,7 +36,7 @@ STEPS = st.one_of(
     st.tuples(st.just("node"), st.sampled_from(NODES), st.sampled_from("34"), st.booleans()),
     st.tuples(st.just("gone"), st.integers(0, 15)),
     st.tuples(st.just("budget"), st.integers(0, 2)),
-    st.tuples(st.just("nominate"), st.sampled_from(NODES), st.integers(0, 9)),
+    st.tuples(st.just("nominate"), st.sampled_from(NODES), st.integers(0, 4)),
     st.tuples(st.just("withdraw")),
 )
 """Mostly changes that leave the nodes full."""
@@ -49,7 +49,9 @@ def pod(name: str, cpu: str, priority: int, node: str = "", app: str = "x", **sp
     return msgspec.convert({"metadata": metadata, "spec": {"nodeName": node, "priority": priority, "containers": containers, **spec}}, Pod)
 
 
-WAITING = (pod("one", "2", 5), pod("two", "3", 1, app="y"), pod("three", "2", 5, topologySpreadConstraints=[SPREAD]))
+WAITING = (pod("one", "2", 5), pod("eins", "2", 5), pod("two", "3", 1, app="y"), pod("three", "2", 5, topologySpreadConstraints=[SPREAD]))
+NOMINEES = (*WAITING[:2], *(pod(f"guest{level}", "2", level) for level in (0, 5, 9)))
+"""Pods that room is promised to, among them two that are decided themselves."""
 
 
 def step(cache: Cache, action: str, *given: Any) -> None:
@@ -73,11 +75,11 @@ def step(cache: Cache, action: str, *given: Any) -> None:
         case "budget", (allowed,):
             body = {"metadata": {"name": "b", "namespace": "d"}, "spec": {"selector": {"matchLabels": {"app": "x"}}}}
             cache.store.put(msgspec.convert({**body, "status": {"disruptionsAllowed": allowed}}, PodDisruptionBudget))
-        case "nominate", (node, priority):
-            guest = pod("guest", "2", priority)
-            cache.nominations.put(guest, node, pod_requests(guest))
+        case "nominate", (node, number):
+            cache.nominations.put(NOMINEES[number], node, pod_requests(NOMINEES[number]))
         case _:
-            cache.nominations.remove("uid-guest")
+            for one in NOMINEES:
+                cache.nominations.remove(one.metadata.uid)
 
 
 def brief(outcome: Placement | Diagnosis) -> tuple[Any, ...]:
@@ -101,3 +103,16 @@ def test_what_is_remembered_is_what_would_be_found(steps: list[tuple[Any, ...]])
         step(cache, *one)
         for waiting in WAITING:
             assert brief(decide(waiting, REVISION, kept)) == brief(decide(waiting, REVISION, Scheduler(cache)))
+
+
+def test_a_pod_leaves_room_for_a_sibling_that_was_decided_before_it() -> None:
+    """Pods of one template share what was compiled for the first of them, but not its exception from its own nomination."""
+    cache = Cache()
+    cache.put_node(make_node("n1", cpu="3"))
+    kept = Scheduler(cache)
+    first, second, guest = *WAITING[:2], NOMINEES[2]
+    cache.nominations.put(guest, "elsewhere", pod_requests(guest))
+    assert isinstance(decide(first, REVISION, kept), Placement)
+    cache.nominations.put(first, "n1", pod_requests(first))
+    assert isinstance(decide(first, REVISION, kept), Placement)
+    assert isinstance(decide(second, REVISION, kept), Diagnosis)

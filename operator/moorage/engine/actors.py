@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from moorage.core.claim_objects import ResourceClaim
+from moorage.core.claim_objects import DeviceClass, ResourceClaim
+from moorage.core.columns.requests import pod_requests
+from moorage.core.columns.store import Objects
+from moorage.core.devices.extended_resources import PREFIX
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.registry import Registry
 from moorage.core.objects import Pod, key
+from moorage.core.storage_objects import PersistentVolumeClaim
 from moorage.core.verdicts import SUCCESS, Status
+from moorage.core.volumes import claim_uses, is_bound
 from moorage.ports.errors import EdgeError
 from moorage.ports.kube import PodRef, Writes
 
@@ -98,6 +103,15 @@ class DeviceBinder:
         lacking = [key(claim) for claim, allocation in claims if allocation is not None or not _is_for(claim, pod)]
         if lacking:
             raise EdgeError(f"claims of the pod are not allocated to it ({', '.join(lacking)}): Moorage can't have claims allocated yet")
+
+
+def would_fail(pod: Pod, store: Objects) -> bool:
+    """Whether one of these two would keep the pod from being bound, for want of what is not built yet: nobody goes in vain for it."""
+    claims = store.objects(PersistentVolumeClaim)
+    unbound = any((claim := claims.get(use.key)) is None or not is_bound(claim) for use in claim_uses(pod))
+    names = {one.spec.extended_resource_name for one in store.objects(DeviceClass).values()}
+    delegated = any(name in names or name.startswith(PREFIX) for name, _ in pod_requests(pod).others)
+    return unbound or delegated or bool(pod.spec.resource_claims)
 
 
 def _is_for(claim: ResourceClaim, pod: Pod) -> bool:

@@ -63,6 +63,9 @@ class Failures:
                 warning=True,
             )
         )
+        replaced = self._pending.get(pod.metadata.uid) or self._writing.get(pod.metadata.uid)
+        if replaced is not None and verdict.nominated_node is None:  # what that one was to write of a nomination still holds
+            verdict = dataclasses.replace(verdict, nominated_node=replaced.nominated_node)
         self._pending[pod.metadata.uid] = verdict
         self._wanted.set()
 

@@ -7,6 +7,7 @@ bindings have their turn. A pod is decided by the revision that is live at that 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Callable
 
@@ -19,6 +20,7 @@ from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key, on_node, priority
 from moorage.core.verdicts import REFUSALS, Code
+from moorage.engine.actors import would_fail
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.preempting import Eviction, Preemptor
@@ -96,10 +98,12 @@ class Loop:
         if isinstance(outcome, Placement):
             entry.started = started
             self.binder.start(entry, outcome)
-        elif outcome.victims:
+        elif outcome.victims and not would_fail(pod, self.scheduler.cache.store):
             self._preempt(entry, outcome, now - started)
         else:
-            self._refuse(entry, outcome, now - started)
+            self._refuse(
+                entry, dataclasses.replace(outcome, nominated_node="" if outcome.victims else outcome.nominated_node), now - started
+            )
         if decisions.isEnabledFor(logging.INFO):
             node = outcome.node if isinstance(outcome, Placement) else ""
             decisions.info(

@@ -183,6 +183,7 @@ class Swapper:
             return True
         record.said = ""
         if self._lacks(record, resolution):
+            self._apply_suspension(record)
             return True
         if self.leading and not await self._store(record, resolution):
             return False

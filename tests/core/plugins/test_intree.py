@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from moorage.core.framework.interfaces import Plugin, Point
-from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import build_registry
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
@@ -168,3 +168,12 @@ def test_every_reason_is_declared() -> None:
             module = vars(sys.modules[spec.decider.__module__])
             declared = set(spec.decider.reasons)  # type: ignore[attr-defined]  # all in the tree have them
             assert {value for value in module.values() if isinstance(value, Reason)} == declared, spec.name
+
+
+@pytest.mark.parametrize("point", ["reserve", "preBind"])
+@pytest.mark.parametrize("plugin", ["VolumeBinding", "DynamicResources"])
+def test_what_is_reserved_has_to_be_written(point: str, plugin: str) -> None:
+    """A profile that would bind pods without their volumes or devices is refused; one without the plugin is not."""
+    with pytest.raises(ProfileErrors, match="enable both or neither"):
+        revision("Default", **{point: PluginSet(disabled=(plugin,))})
+    revision("Default", multiPoint=PluginSet(disabled=(plugin,)))

@@ -90,6 +90,7 @@ class Cache:
         if row is not None:
             for record in self._on_node.get(name, {}).values():
                 self.volumes.charge(row, record.volumes, -1)
+            self.volumes.uses.tick()
             self.volumes.remove_node(row, name)
             self.matches.clear(row)
             self.priorities.clear(row)
@@ -173,6 +174,7 @@ class Cache:
         self.priorities.charge(row, record.pod, sign)
         if record.volumes:
             self.volumes.charge(row, record.volumes, sign)
+            self.volumes.uses.tick()
             self.nodes.logs[Aspect.VOLUMES].add(row)
 
     def _pods_in(self, namespaces: frozenset[str] | None) -> Iterator[tuple[AnyPod, int]]:

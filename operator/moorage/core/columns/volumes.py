@@ -70,7 +70,7 @@ class _Driver:
 
 
 class VolumeTable:
-    """See the module's docstring. ``uses`` moves when a pod begins or ceases to use a claim."""
+    """See the module's docstring. ``uses`` moves when a pod begins or ceases to use a claim (the cache moves it)."""
 
     def __init__(self, store: Store, nodes: NodeTable) -> None:
         self.uses = Clock()
@@ -153,7 +153,6 @@ class VolumeTable:
         if not _add(self._users[claim], (row, use), sign):
             del self._users[claim]
             self._forget(claim)
-        self.uses.tick()
 
     def _find(self, claim: str) -> None:
         found = self._found[claim] = find_volume(claim, self._store)

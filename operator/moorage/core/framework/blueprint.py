@@ -121,6 +121,7 @@ class Blueprint:
         if self._filter_follower.stale:
             self.verdict, self.narrowed_by, self._names = _judge(self.preparing)
         if self.verdict[1].code is not Code.SUCCESS:
+            self.fault = ""  # of nodes that nobody looks at now
             return
         active = [(i, column) for i, column in enumerate(self.filters.values()) if column.takes_part]
         for _, column in active:
@@ -196,8 +197,8 @@ class Blueprint:
         return refusals
 
     def what_if(self, snapshot: Snapshot) -> WhatIf:
-        """Suppose other pods on nodes; after ``refresh_filters``."""
-        return WhatIf(self.pod, self.filters, snapshot)
+        """Suppose other pods on nodes; after ``refresh_filters``. Where preFilter refused all nodes, no filter is prepared to be asked."""
+        return WhatIf(self.pod, self.filters if self.verdict[1].code is Code.SUCCESS else {}, snapshot)
 
     def rejectors(self) -> frozenset[str]:
         """The plugins that refused a node, or narrowed the choice of nodes."""
@@ -250,14 +251,14 @@ class Blueprint:
                 self.blame[row] = refusal.place
 
     def _fault(self, snapshot: Snapshot) -> str:
-        """What a plugin says of the first node (by name) that it could not judge."""
+        """What a plugin says of the first node (by name) that it could not judge, with the pods nominated there or without."""
         for i, column in self._failing:
             rows = np.flatnonzero(self.blame == i) if column.takes_part else NOTHING
-            rows = rows[column.values[rows] < 0]
-            if rows.size:
-                row = min(rows.tolist(), key=lambda row: snapshot.nodes.names[row])
-                text = ", ".join(texts(_explain(column, int(column.values[row]))))
-                return f'running "{column.plugin.name}" filter plugin: {text}'
+            found = {row: _explain(column, code) for row in rows.tolist() if (code := int(column.values[row])) < 0}
+            found |= {row: refusal.why for row, refusal in self.crowded.items() if refusal.place == i and refusal.code < 0}
+            if found:
+                why = found[min(found, key=lambda row: snapshot.nodes.names[row])]
+                return f'running "{column.plugin.name}" filter plugin: {", ".join(texts(why))}'
         return ""
 
     def _refused(self) -> Iterator[tuple[Why, npt.NDArray[np.intp]]]:

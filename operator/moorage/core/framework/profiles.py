@@ -20,8 +20,13 @@ from moorage.core.objects import HasMetadata
 
 MULTI_POINT = "multiPoint"
 MAX_WEIGHT = 2**31 - 1
-_NEEDS = {Point.FILTER: Point.PRE_FILTER, Point.SCORE: Point.PRE_SCORE}
-"""A plugin that prepares at the second point cannot run at the first without it."""
+_NEEDS = (
+    (Point.FILTER, Point.PRE_FILTER),
+    (Point.SCORE, Point.PRE_SCORE),
+    (Point.RESERVE, Point.PRE_BIND),
+    (Point.PRE_BIND, Point.RESERVE),
+)
+"""A plugin that prepares at the second point cannot run at the first without it, and what it reserves has to be written."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -238,7 +243,7 @@ def _missing(points: Mapping[Point, tuple[str, ...]], registry: Registry) -> Ite
         )
     if not points[Point.BIND]:
         yield FieldError("plugins.bind", [], "at least one bind plugin has to be enabled")
-    for later, earlier in _NEEDS.items():
+    for later, earlier in _NEEDS:
         for name in points[later]:
             if earlier in registry[name].points and name not in points[earlier]:
                 yield FieldError(

@@ -74,6 +74,8 @@ class Template:
         self.pod = pod
         for column in self.columns.values():
             column.pod = pod
+        for blueprint in self.blueprints.values():
+            blueprint.pod = pod
 
     @property
     def arrays(self) -> int:
