@@ -216,6 +216,9 @@ def test_the_same_news_again_change_nothing() -> None:
     bench.pods.list_ended()
     assert bench.attempt() == ""
     assert [event.note for event in bench.events.events] == ["skip schedule deleting pod: default/a"]
+    bench.pods.put(versioned(pod, labels={"held": "by a finalizer"}))
+    assert bench.attempt() == ""
+    assert len(bench.events.events) == 1
 
 
 def test_a_pod_in_flight_is_retried_in_its_newest_state() -> None:

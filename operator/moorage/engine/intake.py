@@ -173,6 +173,8 @@ class Pods(Sink[Pod]):
                 self._cache.nominations.put(new, node, requests)
         if self._backlog.get(uid) is not None:  # in flight too: if its binding fails, it is tried in its newest state
             self._backlog.update(new, now)
+        elif old is not None and old.metadata.deletion_timestamp is not None:
+            return  # it was skipped as it is being deleted, and told so: that finalizers hold it makes no difference
         elif record is None or record.state is State.OBSERVED:  # else it is bound, and the watch is behind
             self._cache.remove(uid)
             self._backlog.add(new, now)

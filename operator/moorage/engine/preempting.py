@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from moorage.core.backlog.entries import Entry
 from moorage.core.cycle import Diagnosis
 from moorage.core.objects import Pod, key
+from moorage.core.plugins.default_preemption import BY_PREEMPTION
 from moorage.engine.actors import pod_ref
 from moorage.engine.failures import pod_object
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
@@ -25,8 +26,6 @@ from moorage.ports.surroundings import Clock, Event, EventSink
 
 log = logging.getLogger(__name__)
 
-REASON = "PreemptionByScheduler"
-"""By this, preemption recognises its own victims later."""
 _AT_ONCE = 16
 _ATTEMPTS = 4
 
@@ -118,7 +117,7 @@ def _condition(scheduler_name: str, now: datetime.datetime) -> dict[str, str]:
     return {
         "type": "DisruptionTarget",
         "status": "True",
-        "reason": REASON,
+        "reason": BY_PREEMPTION,
         "message": f"{scheduler_name}: preempting to accommodate a higher priority pod",
         "lastTransitionTime": now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
