@@ -310,6 +310,17 @@ def test_a_fault_ends_the_attempt() -> None:
     )
 
 
+def test_a_fault_ends_with_its_cause() -> None:
+    """The class goes: the pod is refused for that, also by a scheduler that has seen the fault."""
+    bad = DeviceRequest("r", ExactDeviceRequest("", "gpu", (DeviceSelector(CELSelector("device.nope")),), "ExactCount", 1))
+    scheduler = world(claim("c0", bad))
+    assert refused(user("p", "c0"), scheduler).code is Code.ERROR
+    scheduler.cache.store.remove(DeviceClass, "gpu")
+    outcome = refused(user("p", "c0"), scheduler)
+    assert (outcome.code, outcome.rejectors) == (Code.UNRESOLVABLE, frozenset({"DynamicResources"}))
+    assert "gpu does not exist" in outcome.message
+
+
 def test_a_search_that_takes_too_long() -> None:
     """``filterTimeout`` bounds it, by devices tried; 0s does not."""
     requests = tuple(DeviceRequest(f"r{i}", ExactDeviceRequest("", "gpu", None, "ExactCount", 5)) for i in range(2))
