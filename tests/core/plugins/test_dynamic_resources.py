@@ -313,10 +313,13 @@ def test_a_fault_ends_the_attempt() -> None:
 def test_a_fault_ends_with_its_cause() -> None:
     """The class goes: the pod is refused for that, also by a scheduler that has seen the fault."""
     bad = DeviceRequest("r", ExactDeviceRequest("", "gpu", (DeviceSelector(CELSelector("device.nope")),), "ExactCount", 1))
-    scheduler = world(claim("c0", bad))
-    assert refused(user("p", "c0"), scheduler).code is Code.ERROR
+    scheduler, pod = world(claim("c0", bad)), user("p", "c0")
+    first = decide(pod, REVISION, scheduler)
+    assert isinstance(first, Diagnosis)
+    assert first.code is Code.ERROR
     scheduler.cache.store.remove(DeviceClass, "gpu")
-    outcome = refused(user("p", "c0"), scheduler)
+    outcome = decide(pod, REVISION, scheduler)
+    assert isinstance(outcome, Diagnosis)
     assert (outcome.code, outcome.rejectors) == (Code.UNRESOLVABLE, frozenset({"DynamicResources"}))
     assert "gpu does not exist" in outcome.message
 
