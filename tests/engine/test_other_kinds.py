@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 
+from moorage.core.backlog.entries import Place
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
@@ -19,7 +20,8 @@ from moorage.core.workload_objects import PodDisruptionBudget, Service, ServiceS
 from moorage.engine.intake import Others
 from moorage.ports.kinds import STORED, StoredKind
 from moorage.ports.kube import Unreadable
-from tests.engine.worlds import a_body, make_engine
+from tests.builders import make_pod
+from tests.engine.worlds import a_body, make_engine, versioned
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import RecordingEvents
 
@@ -136,6 +138,21 @@ def test_only_profiles_that_read_a_kind_wait_for_it(reads: bool) -> None:
     asyncio.run(engine.swapper.settle())
     assert record.active is not None
     assert record.held_up == ""
+
+
+def test_a_profile_is_suspended_although_its_new_revision_waits() -> None:
+    """The old revision places no more pods from then on."""
+    engine = make_engine(InMemoryKube(), RecordingEvents(), None, PluginSpec("Reader", Reader))
+    engine.profile_seen("p", a_body("p"))
+    asyncio.run(engine.swapper.settle())
+    engine.others[SERVICES].synced = False
+    waiting = {"multiPoint": {"enabled": [{"name": "Reader"}]}}
+    engine.profile_seen("p", a_body("p", generation=2, suspend=True, plugins=waiting))
+    asyncio.run(engine.swapper.settle())
+    engine.pods.put(versioned(make_pod("x", scheduler_name="p")))
+    entry = engine.backlog.get("uid-x")
+    assert entry is not None
+    assert entry.place is Place.HELD
 
 
 def test_a_right_that_only_some_profiles_need_is_missing_for_those_alone() -> None:
