@@ -36,8 +36,14 @@ def test_dates_stay_text() -> None:
         ("!!python/object:os.system {}", "could not determine a constructor"),
         ("a: \x00", "special characters are not allowed"),
         ("[" * 1200, "nested too deeply"),
+        ("e: 0x_", "a value is not what its form or tag says"),
+        (f"e: {'9' * 5000}", "a value is not what its form or tag says"),
+        ("e: !!bool x", "a value is not what its form or tag says"),
+        ("e: !!timestamp x", "a value is not what its form or tag says"),
+        ("a: &a {b: *a}", "more than 100000 values"),
+        ("\n".join(["a0: &a0 [x]", *(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 10)}]" for i in range(9))]), "more than 100000 values"),
     ],
-    ids=["twice", "twice-below", "number-as-key", "unfinished", "tab", "python", "nul", "deep"],
+    ids="twice twice-below number-as-key unfinished tab python nul deep no-number long-number no-bool no-time without-end bomb".split(),
 )
 def test_what_has_no_one_meaning_is_refused(text: str, message: str) -> None:
     """The message has the place."""

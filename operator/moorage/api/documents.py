@@ -15,6 +15,10 @@ class DocumentError(ValueError):
     """The text is not YAML, or not YAML that means one thing only."""
 
 
+MOST_VALUES = 100_000
+"""Of a document, its aliases written out."""
+
+
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         self.flatten_mapping(node)
@@ -48,11 +52,27 @@ class _Dumper(yaml.SafeDumper):
 def load_all(text: str) -> list[Any]:
     """Every document of a file, empty ones left out. Raises DocumentError with line and column."""
     try:
-        return [document for document in yaml.load_all(text, _Loader) if document is not None]
+        documents = [document for document in yaml.load_all(text, _Loader) if document is not None]
+        for document in documents:
+            _check_size(document)
     except yaml.YAMLError as error:
         raise DocumentError(f"not readable as YAML: {_where(error)}") from error
     except RecursionError as error:
         raise DocumentError("not readable as YAML: nested too deeply") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # PyYAML's own, from values that it can't make
+        raise DocumentError(f"not readable as YAML: a value is not what its form or tag says: {error}") from error
+    return documents
+
+
+def _check_size(document: Any) -> None:
+    """A small text can mean a huge document, or one without end, by aliases. Raises ValueError."""
+    left, waiting = MOST_VALUES, [document]
+    while waiting:
+        value = waiting.pop()
+        waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list | set | tuple) else ()
+        left -= 1
+        if left < len(waiting):
+            raise ValueError(f"it has more than {MOST_VALUES} values, its aliases written out")
 
 
 def _where(error: yaml.YAMLError) -> str:

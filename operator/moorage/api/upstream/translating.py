@@ -129,7 +129,7 @@ def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 def _object_name(wanted: str, others: Iterable[Mapping[str, Any]]) -> str:
     """A name for an object: what is wanted as far as it can be one, with a number where there is one like it."""
-    name = re.sub(r"[^a-z0-9.-]+", "-", wanted.lower())
+    name = re.sub(r"[^a-z0-9.-]+", "-", wanted[:253].lower())
     name = re.sub(r"[.-]*\.[.-]*", ".", name).strip("-.")[:200].strip("-.") or "profile"
     taken = {other["metadata"]["name"] for other in others}
     candidates = [name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))]

@@ -48,7 +48,8 @@ _REASONS = (CANNOT_ALLOCATE, NOT_AVAILABLE, STALE_CLAIM, CANNOT_FIT, INVALID_POO
 _CODE = {reason: code for code, reason in enumerate(_REASONS, start=1)}
 _ALTERNATIVES = 8
 """The most that a request may have; the first scores as much, the next one less."""
-_TRIES_A_SECOND = 100_000
+_TRIES_A_SECOND = 20_000
+"""A search is part of a decision, and nothing else is decided meanwhile: ten such seconds are about one of the clock's."""
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------------------
@@ -292,6 +293,7 @@ class DynamicResources:
         """(place among the rows, what ``judge`` says) for each node on which something has to be found; faults for those that fail."""
         wanted, nodes = state.wanted, snapshot.nodes
         known: dict[tuple[int, int], int] = {}
+        late: int | None = None
         numbers = np.arange(nodes.rows)[rows]
         needed = np.flatnonzero((ways >= 0) if wanted.open else (ways > 0))
         for place, row, way in zip(needed.tolist(), numbers[needed].tolist(), ways[needed].tolist(), strict=True):
@@ -300,18 +302,18 @@ class DynamicResources:
                 continue
             try:
                 shape = way, wanted.ledger.shape(node)
-                if shape not in known:
-                    known[shape] = self._ask(state, node, way, judge)
+                if shape not in known:  # once a search took too long, no other one is begun
+                    known[shape] = late if late is not None else self._ask(state, node, way, judge)
                 yield place, known[shape]
+            except TriedTooLong:
+                late = state.fault(f"node {node.metadata.name}: timed out trying to allocate devices")
+                yield place, late
             except (AllocationError, QuantityError) as error:  # it may name the node's pools
                 yield place, state.fault(str(error))
 
     def _ask(self, state: Sought, node: Node, way: int, judge: Judge) -> int:
-        """One node stands for all of its shape, also as to how long the search takes."""
-        try:
-            found = state.wanted.find(node, way, self.args.tries)
-        except TriedTooLong:
-            return state.fault(f"node {node.metadata.name}: timed out trying to allocate devices")
+        """One node stands for all of its shape, also as to how long the search takes. Raises TriedTooLong."""
+        found = state.wanted.find(node, way, self.args.tries)
         if found is not None:
             state.wanted.allocations(found, node)  # raises where it could not be written down
         return judge(state.wanted, node, found)
