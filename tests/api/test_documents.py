@@ -43,7 +43,22 @@ def test_dates_stay_text() -> None:
         ("a: &a {b: *a}", "more than 100000 values"),
         ("\n".join(["a0: &a0 [x]", *(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 10)}]" for i in range(9))]), "more than 100000 values"),
     ],
-    ids="twice twice-below number-as-key unfinished tab python nul deep no-number long-number no-bool no-time without-end bomb".split(),
+    ids=[
+        "twice",
+        "twice-below",
+        "number-as-key",
+        "unfinished",
+        "tab",
+        "python",
+        "nul",
+        "deep",
+        "no-number",
+        "long-number",
+        "no-bool",
+        "no-time",
+        "without-end",
+        "bomb",
+    ],
 )
 def test_what_has_no_one_meaning_is_refused(text: str, message: str) -> None:
     """The message has the place."""
