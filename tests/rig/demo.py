@@ -92,7 +92,7 @@ In another terminal:
   kubectl get sprof -o wide                      # profiles; `kubectl get pcfg`: the configurations that they reference
   kubectl get sprof binpack -o yaml              # effective plugins, revisions, queue, leader, replicas
 
-  # Change a configuration: the next pods are placed by it, with no restart.
+  # Change a configuration: a moment later (0.2 s, in which edits are gathered) pods are placed by it, with no restart.
   kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":"LeastAllocated"}}}}}}}}'
   kubectl -n {NAMESPACE} run more --image=none --overrides='{{"spec":{{"schedulerName":"binpack"}}}}'
   kubectl -n {NAMESPACE} get pods -o wide
