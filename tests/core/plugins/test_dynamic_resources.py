@@ -498,7 +498,7 @@ def test_arguments(args: dict[str, str], wrong: list[tuple[str, str, str]]) -> N
 def test_arguments_are_written_as_kubernetes_writes_them() -> None:
     """Equal durations are equal arguments; null is the default."""
     assert DynamicResourcesArgs("60s", None) == DynamicResourcesArgs("1m", "600s") == DynamicResourcesArgs("1m0s", "10m0s")
-    assert DynamicResourcesArgs().tries == 200_000
+    assert DynamicResourcesArgs().tries == 1_000_000
 
 
 def test_only_changed_nodes_are_asked_again() -> None:

@@ -48,8 +48,8 @@ _REASONS = (CANNOT_ALLOCATE, NOT_AVAILABLE, STALE_CLAIM, CANNOT_FIT, INVALID_POO
 _CODE = {reason: code for code, reason in enumerate(_REASONS, start=1)}
 _ALTERNATIVES = 8
 """The most that a request may have; the first scores as much, the next one less."""
-_TRIES_A_SECOND = 20_000
-"""A search is part of a decision, and nothing else is decided meanwhile: ten such seconds are about one of the clock's."""
+_TRIES_A_SECOND = 100_000
+"""A search is part of a decision, and nothing else is decided meanwhile: ten such seconds are about six of the clock's."""
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------------------
