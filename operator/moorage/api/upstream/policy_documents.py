@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from moorage.api import durations
+from moorage.api.upstream.configuration import ExtenderTLS, ManagedResource
 
 
 class _Part(BaseModel):
@@ -100,26 +101,6 @@ class Priority(_Part):
     name: str
     weight: int = 0
     argument: PriorityArgument | None = None
-
-
-class ManagedResource(_Part):
-    """An extended resource that an extender looks after."""
-
-    name: str = ""
-    ignored_by_scheduler: bool = False
-
-
-class ExtenderTLS(_Part):
-    """An extender's certificates."""
-
-    insecure: bool = False
-    server_name: str = ""
-    cert_file: str = ""
-    key_file: str = ""
-    ca_file: str = ""
-    cert_data: str = ""
-    key_data: str = ""
-    ca_data: str = ""
 
 
 class Extender(_Part):

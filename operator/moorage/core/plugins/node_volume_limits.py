@@ -17,7 +17,7 @@ from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.volumes import find_volume
 from moorage.core.framework.interfaces import Codes, Prepared
-from moorage.core.objects import HasMetadata, Pod
+from moorage.core.objects import HasMetadata, Pod, key
 from moorage.core.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why
 from moorage.core.volumes import VolumeId, claim_uses, identity_for_claims, inline_volumes, not_owner
@@ -64,7 +64,7 @@ def _frees(_pod: Pod, event: ClusterEvent) -> bool:
 def _is_used(pod: Pod, event: ClusterEvent) -> bool:
     """Whether the new claim is one that this pod uses."""
     claim = event.new
-    return claim is not None and any(use.key == f"{claim.metadata.namespace}/{claim.metadata.name}" for use in claim_uses(pod))
+    return claim is not None and any(use.key == key(claim) for use in claim_uses(pod))
 
 
 def _is_detached(pod: Pod, event: ClusterEvent) -> bool:
