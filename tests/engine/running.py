@@ -11,13 +11,16 @@ from typing import Any
 
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
+from moorage.core.columns.store import Store
 from moorage.core.framework.interfaces import Plugin, Point
 from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.verdicts import SUCCESS, Status
-from moorage.engine.actors import ACTORS
+from moorage.engine.actors.contract import Tools
+from moorage.engine.actors.intree import ACTORS
 from moorage.engine.engine import Engine, Surroundings
+from moorage.engine.following import Following
 from tests.builders import make_node
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import ManualClock, settle
@@ -27,6 +30,11 @@ from tests.fakes.sinks import CountingTelemetry, RecordingEvents
 TRIED_AGAIN = 3.0
 """Seconds after which a pod that failed once has been tried again."""
 STEPS = {"multiPoint": {"enabled": [{"name": "Steps"}]}}
+
+
+def make_tools(kube: InMemoryKube) -> Tools:
+    """What an actor is made with, with this API server."""
+    return Tools(kube, kube, ManualClock(), Following(Store()))
 
 
 class Steps:

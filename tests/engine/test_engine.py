@@ -11,12 +11,13 @@ import pytest
 
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.engine.actors import ActorFactory, join
+from moorage.engine.actors.contract import ActorFactory, Tools
+from moorage.engine.actors.intree import join
 from moorage.engine.reporting import GAUGES_EVERY, LAG_LIMIT
 from moorage.ports.errors import Forbidden, Retryable
 from moorage.ports.kinds import NAMESPACES
 from tests.builders import make_node, make_pod
-from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps
+from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps, make_tools
 from tests.engine.worlds import a_body, make_engine, versioned
 from tests.fakes.clocks import settle
 from tests.fakes.kube import InMemoryKube
@@ -218,6 +219,7 @@ def test_a_plugin_that_fails_in_the_queue_is_logged(caplog: pytest.LogCaptureFix
 
 ACTS = PluginSpec("Acts", None, acts_at=frozenset({Point.PERMIT, Point.POST_BIND}))
 DECIDES = PluginSpec("Decides", None)
+TOOLS = make_tools(InMemoryKube())
 
 
 @pytest.mark.parametrize(
@@ -231,20 +233,19 @@ DECIDES = PluginSpec("Decides", None)
 def test_a_missing_half_is_an_error(factories: dict[str, ActorFactory], text: str) -> None:
     """At the start, not at the first pod."""
     with pytest.raises(ValueError, match=text):
-        join(build_registry([ACTS, DECIDES]), factories, InMemoryKube())
+        join(build_registry([ACTS, DECIDES]), factories, TOOLS)
 
 
-def test_actors_are_made_once_with_the_port_that_they_need() -> None:
+def test_actors_are_made_once_with_their_tools() -> None:
     """One for each plugin that acts."""
     given: list[object] = []
 
-    def make(writes: object) -> Steps:
-        given.append(writes)
+    def make(tools: Tools) -> Steps:
+        given.append(tools)
         return Steps()
 
-    kube = InMemoryKube()
-    assert set(join(build_registry([ACTS, DECIDES]), {"Acts": make}, kube)) == {"Acts"}
-    assert given == [kube]
+    assert set(join(build_registry([ACTS, DECIDES]), {"Acts": make}, TOOLS)) == {"Acts"}
+    assert given == [TOOLS]
 
 
 def test_the_profile_of_these_tests_uses_every_step() -> None:

@@ -17,10 +17,11 @@ from moorage.core.storage_objects import (
     PersistentVolumeClaimSpec,
     StorageClass,
 )
-from moorage.engine.actors import ACTORS, DeviceBinder
+from moorage.engine.actors.device_binder import DeviceBinder
+from moorage.engine.actors.intree import ACTORS
 from moorage.ports.errors import EdgeError
 from tests.builders import make_pod
-from tests.engine.running import Running
+from tests.engine.running import Running, make_tools
 from tests.fakes.kube import InMemoryKube
 
 POD = make_pod("p")
@@ -44,7 +45,7 @@ def claim(*consumers: Consumer) -> ResourceClaim:
 )
 def test_devices_come_before_binding(reserved: Any, binds: bool) -> None:
     """The claim is named."""
-    binding = DeviceBinder(InMemoryKube()).pre_bind(POD, "n1", reserved)
+    binding = DeviceBinder(make_tools(InMemoryKube())).pre_bind(POD, "n1", reserved)
     if binds:
         asyncio.run(binding)
     else:
@@ -77,4 +78,4 @@ def test_nobody_is_evicted_for_a_pod_that_cannot_be_bound(bound: bool) -> None:
 @pytest.mark.parametrize("plugin", ["VolumeBinding", "DynamicResources"])
 def test_plugins_that_claim_have_an_actor(plugin: str) -> None:
     """Which is asked before the pod is bound."""
-    assert hasattr(ACTORS[plugin](InMemoryKube()), "pre_bind")
+    assert hasattr(ACTORS[plugin](make_tools(InMemoryKube())), "pre_bind")

@@ -19,7 +19,7 @@ from moorage.core.object_changes import pod_changes
 from moorage.core.objects import Node, PartialObject, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.engine.actors import ACTORS
+from moorage.engine.actors.intree import ACTORS
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.engine import Engine, Surroundings
 from moorage.engine.failures import Failures

@@ -38,7 +38,8 @@ from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
 from moorage.core.objects import Node, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.engine.actors import ACTORS, ActorFactory
+from moorage.engine.actors.contract import ActorFactory
+from moorage.engine.actors.intree import ACTORS
 from moorage.engine.engine import Engine, Surroundings
 from moorage.handlers.registration import Connection, EmbeddedKopf
 from moorage.ports.errors import Conflict, EdgeError

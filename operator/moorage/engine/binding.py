@@ -20,7 +20,7 @@ from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import key
 from moorage.core.verdicts import Code, Status, failed
-from moorage.engine.actors import Actor, BindActor, pod_ref
+from moorage.engine.actors.contract import Actor, BindActor, pod_ref
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.kube import Reads
 from moorage.ports.surroundings import Clock

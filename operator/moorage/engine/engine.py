@@ -18,10 +18,12 @@ from moorage.core.framework.registry import Registry
 from moorage.core.object_changes import pod_changes
 from moorage.core.objects import Pod, key
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.engine.actors import ActorFactory, join
+from moorage.engine.actors.contract import ActorFactory, Tools
+from moorage.engine.actors.intree import join
 from moorage.engine.binding import Binder
 from moorage.engine.claims import Claims
 from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
+from moorage.engine.following import Following
 from moorage.engine.intake import Nodes, Others, Pods
 from moorage.engine.loop import Loop
 from moorage.engine.preempting import Preemptor
@@ -77,7 +79,8 @@ class Engine:
         self.scheduler = Scheduler(Cache(), observer=self.reporter)
         flush_after = config.pod_max_in_unschedulable_pods_duration
         self.backlog = Backlog(PrioritySort().sort_key, pod_changes, around.telemetry.incoming, _plugin_failed, flush_after)
-        binder = Binder(join(registry, actors, around.writes), around.reads, clock, config.bind_concurrency)
+        tools = Tools(around.writes, around.reads, clock, Following(self.scheduler.cache.store))
+        binder = Binder(join(registry, actors, tools), around.reads, clock, config.bind_concurrency)
         self.failures = Failures(around.writes, around.events, clock, self._current)
         preemptor = Preemptor(around.writes, around.events, clock)
         self.loop = Loop(self.scheduler, self.backlog, binder, preemptor, self.failures)

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 
 from moorage.core.objects import Pod
-from moorage.engine.actors import pod_ref
+from moorage.engine.actors.contract import pod_ref
 from moorage.ports.errors import EdgeError, Fenced, Refused, Retryable
 from moorage.ports.kube import Writes
 from moorage.ports.surroundings import Clock, Event, EventSink, ObjectRef

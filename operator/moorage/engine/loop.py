@@ -20,7 +20,7 @@ from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key, on_node, priority
 from moorage.core.verdicts import REFUSALS, Code
-from moorage.engine.actors import would_fail
+from moorage.engine.actors.device_binder import would_fail
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.preempting import Eviction, Preemptor
@@ -93,7 +93,11 @@ class Loop:
         except Exception as error:  # a plugin's bug fails this pod's attempt, never the process
             log.exception("an attempt failed with a bug", extra={"pod": key(pod), "profile": revision.scheduler_name})
             outcome = Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")
-        now = self._clock.boottime()
+        self.conclude(entry, outcome, started)
+
+    def conclude(self, entry: Entry, outcome: Placement | Diagnosis, started: float) -> None:
+        """The cycle is over: the pod goes on to binding, has room made for it, or goes back to the queue."""
+        pod, revision, now = outcome.pod, outcome.revision, self._clock.boottime()
         self._telemetry.algorithm(now - started)
         if isinstance(outcome, Placement):
             entry.started = started

@@ -18,7 +18,7 @@ from moorage.core.backlog.entries import Entry
 from moorage.core.cycle import Diagnosis
 from moorage.core.objects import Pod, key
 from moorage.core.plugins.default_preemption import BY_PREEMPTION
-from moorage.engine.actors import pod_ref
+from moorage.engine.actors.contract import pod_ref
 from moorage.engine.failures import pod_object
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.kube import Writes

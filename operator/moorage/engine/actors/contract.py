@@ -1,0 +1,65 @@
+"""What an actor is, and what it does things with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from moorage.core.objects import Pod
+from moorage.core.verdicts import Status
+from moorage.engine.following import Following
+from moorage.ports.kube import PodRef, Reads, Writes
+from moorage.ports.surroundings import Clock
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tools:
+    """What actors are made with; each keeps of it what it needs. ``following`` shows the objects that the watches bring."""
+
+    writes: Writes
+    reads: Reads
+    clock: Clock
+    following: Following
+
+
+@runtime_checkable
+class PermitActor(Protocol):
+    """May hold a pod back after it got its node, or refuse it."""
+
+    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status:
+        """SUCCESS when the pod may go on; a refusal sends it back to the queue."""
+
+
+@runtime_checkable
+class PreBindActor(Protocol):
+    """Does what must be done before the pod is bound."""
+
+    async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> None:
+        """Return when it is done."""
+
+
+@runtime_checkable
+class BindActor(Protocol):
+    """Binds pods."""
+
+    async def bind(self, pod: Pod, node: str, reserved: Any) -> Status:
+        """SUCCESS when bound; SKIP leaves it to the next bind plugin."""
+
+
+@runtime_checkable
+class PostBindActor(Protocol):
+    """Is told of a binding."""
+
+    async def post_bind(self, pod: Pod, node: str, reserved: Any) -> None:
+        """The pod is bound; nothing can be refused any more."""
+
+
+Actor: TypeAlias = object
+"""One object per plugin, with the method of each extension point that its plugin acts at."""
+ActorFactory: TypeAlias = Callable[[Tools], Actor]
+
+
+def pod_ref(pod: Pod) -> PodRef:
+    """The pod as writes name it."""
+    return PodRef(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
