@@ -199,7 +199,7 @@ def test_a_plugin_that_fails_in_the_queue_is_logged(caplog: pytest.LogCaptureFix
         name = "Broken"
         wakes = ()
 
-        def pre_enqueue(self, pod: object) -> object:
+        def pre_enqueue(self, pod: object, _store: object) -> object:
             raise ZeroDivisionError("a bug")
 
     async def scenario() -> None:

@@ -14,6 +14,7 @@ from moorage.core.backlog.entries import Place
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.framework.interfaces import Attempt, Codes, Point, PostFilterResult, Prepared, Reserved, Scores
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.objects import Pod
@@ -50,12 +51,12 @@ class Bomb:
         """New nodes may help."""
         return (Wake(Resource.NODE, Action.ADD, self.hint),)
 
-    def hint(self, pod: Pod, event: ClusterEvent) -> bool:
+    def hint(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
         """No."""
         self.reached("hint", pod)
         return False
 
-    def pre_enqueue(self, pod: Pod) -> Status:
+    def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
         """Come in."""
         self.reached("pre_enqueue", pod)
         return SUCCESS

@@ -15,7 +15,6 @@ from moorage.core.backlog.entries import Entry
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle import Placement, Scheduler
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.core.object_changes import pod_changes
 from moorage.core.objects import Node, PartialObject, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
@@ -103,7 +102,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.scheduler = Scheduler(Cache())
-        self.backlog = Backlog(PrioritySort().sort_key, pod_changes, self.telemetry.incoming, self._report)
+        self.backlog = Backlog(PrioritySort().sort_key, self.scheduler.cache.store, self.telemetry.incoming, self._report)
         self.queued: list[str] = []
         self.pods = Pods(self.cache, self.backlog, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))
         self.nodes = Nodes(self.cache, self.backlog, self.clock.boottime)

@@ -11,6 +11,7 @@ import msgspec
 
 from moorage.core import quantities
 from moorage.core.columns.requests import pod_requests
+from moorage.core.columns.store import Store
 from moorage.core.framework.interfaces import Point
 from moorage.core.objects import Pod
 from tests.vectors.configurations import configuration
@@ -57,7 +58,7 @@ def gates(case: Case) -> dict[str, Any]:
     """The first preEnqueue plugin that holds the pod back."""
     pod = msgspec.convert(case["pod"], Pod)
     for name, plugin in revision_of(case["profile"]).at(Point.PRE_ENQUEUE):
-        status = plugin.pre_enqueue(pod)
+        status = plugin.pre_enqueue(pod, Store())
         if status.reasons:
             return {"preEnqueue": {"code": status.code.value, "plugin": name, "reasons": list(status.reasons)}}
     return {"preEnqueue": {"code": "Success"}}

@@ -11,6 +11,7 @@ import enum
 from collections.abc import Callable
 from typing import Protocol
 
+from moorage.core.columns.store import Objects
 from moorage.core.objects import HasMetadata, Pod
 
 
@@ -87,8 +88,8 @@ class ClusterEvent:
         return self.resource.value + "".join(part.title() for part in (self.action.name or "Update").split("_"))
 
 
-Hint = Callable[[Pod, ClusterEvent], bool]
-"""Whether this event may make this waiting pod fit; pure and cheap."""
+Hint = Callable[[Pod, ClusterEvent, Objects], bool]
+"""Whether this event may make this waiting pod fit, with the store as it is after the event; pure and cheap."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

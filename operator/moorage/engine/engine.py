@@ -15,7 +15,6 @@ from moorage.core.columns.cache import Cache
 from moorage.core.cycle import Scheduler
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import Registry
-from moorage.core.object_changes import pod_changes
 from moorage.core.objects import Pod, key
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.engine.actors.contract import ActorFactory, Tools
@@ -78,8 +77,9 @@ class Engine:
         self.reporter = Reporter(around.telemetry, clock)
         self.scheduler = Scheduler(Cache(), observer=self.reporter)
         flush_after = config.pod_max_in_unschedulable_pods_duration
-        self.backlog = Backlog(PrioritySort().sort_key, pod_changes, around.telemetry.incoming, _plugin_failed, flush_after)
-        tools = Tools(around.writes, around.reads, clock, Following(self.scheduler.cache.store))
+        store = self.scheduler.cache.store
+        self.backlog = Backlog(PrioritySort().sort_key, store, around.telemetry.incoming, _plugin_failed, flush_after)
+        tools = Tools(around.writes, around.reads, clock, Following(store))
         binder = Binder(join(registry, actors, tools), around.reads, clock, config.bind_concurrency)
         self.failures = Failures(around.writes, around.events, clock, self._current)
         preemptor = Preemptor(around.writes, around.events, clock)

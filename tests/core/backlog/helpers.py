@@ -9,7 +9,7 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.profile_views import Gate, ProfileView
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.object_changes import pod_changes
+from moorage.core.columns.store import Objects, Store
 from moorage.core.objects import ObjectMeta, Pod, PodSpec
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.verdicts import SUCCESS, Code, Status
@@ -37,12 +37,12 @@ def node_relabelled(name: str) -> ClusterEvent:
     return ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL, make_node(name), make_node(name, labels={"new": ""}))
 
 
-def wants_node(pod: Pod, event: ClusterEvent) -> bool:
+def wants_node(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """A hint: the pod's label ``wants`` names the node."""
     return event.new is not None and event.new.metadata.name == (pod.metadata.labels or {}).get("wants")
 
 
-def is_itself(pod: Pod, event: ClusterEvent) -> bool:
+def is_itself(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """A hint: the event is about this pod."""
     return event.new is not None and event.new.metadata.uid == pod.metadata.uid
 
@@ -53,7 +53,7 @@ class LabelGate:
 
     name: str
 
-    def pre_enqueue(self, pod: Pod) -> Status:
+    def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
         """Whether the label is there."""
         return SHUT if self.name in (pod.metadata.labels or {}) else SUCCESS
 
@@ -83,7 +83,7 @@ class Rig:
         self.now = 0.0
         self.observed: list[tuple[str, str]] = []
         self.failures: list[tuple[str, str, str]] = []
-        self.backlog = Backlog(PrioritySort().sort_key, pod_changes, self._observe, self._report, max_unschedulable)
+        self.backlog = Backlog(PrioritySort().sort_key, Store(), self._observe, self._report, max_unschedulable)
         self.backlog.set_profile("test", view(*gates, wakes=wakes), self.now)
 
     def _observe(self, queue: str, event: str) -> None:

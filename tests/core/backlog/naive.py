@@ -8,6 +8,7 @@ import math
 from moorage.core.backlog.entries import Counts, Place
 from moorage.core.backlog.profile_views import ProfileView
 from moorage.core.cluster_events import ClusterEvent, Resource
+from moorage.core.columns.store import Store
 from moorage.core.object_changes import pod_changes
 from moorage.core.objects import Pod, priority
 from moorage.core.verdicts import SUCCESS
@@ -151,7 +152,7 @@ class NaiveBacklog:
             failures = it.errors or it.refusals
             delay = min(view.initial_backoff * 2 ** (failures - 1), view.max_backoff) if failures else 0
             it.until = math.ceil(it.queued_at + delay) if delay else it.queued_at
-        shut = [gate.name for gate in view.pre_enqueue if gate.pre_enqueue(it.pod) != SUCCESS]
+        shut = [gate.name for gate in view.pre_enqueue if gate.pre_enqueue(it.pod, Store()) != SUCCESS]
         if shut:
             it.gate = it.gate if it.gate in shut else shut[0]
             it.place = Place.GATED
@@ -165,7 +166,7 @@ class NaiveBacklog:
         wakes = [wake for plugin in it.blockers for wake in self.views[it.name].wakes.get(plugin, ())]
         if event.resource is Resource.ANY:
             return bool(wakes)
-        return any(wake.matches(event) and (wake.hint is None or wake.hint(it.pod, event)) for wake in wakes)
+        return any(wake.matches(event) and (wake.hint is None or wake.hint(it.pod, event, Store())) for wake in wakes)
 
     # ---- looking -----------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.profile_views import Gate
 from moorage.core.cluster_events import ClusterEvent
-from moorage.core.object_changes import pod_changes
+from moorage.core.columns.store import Store
 from moorage.core.plugins.priority_sort import PrioritySort
 from tests.core.backlog.helpers import ANYTHING, GATE, LATCH, NODE_ADDED, NODE_DELETED, WAKES, a_pod, node_relabelled, view
 from tests.core.backlog.naive import NaiveBacklog
@@ -33,7 +33,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.number = 0
-        self.backlog = Backlog(PrioritySort().sort_key, pod_changes, lambda queue, event: None, self._report, MAX_UNSCHEDULABLE)
+        self.backlog = Backlog(PrioritySort().sort_key, Store(), lambda queue, event: None, self._report, MAX_UNSCHEDULABLE)
         self.naive = NaiveBacklog(MAX_UNSCHEDULABLE)
         self.swap("test", (), (1.0, 10.0))
 

@@ -10,6 +10,7 @@ from moorage.core.backlog.backlog import MOVES, IllegalMove
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.profile_views import Gate
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.store import Objects
 from moorage.core.objects import Pod, SchedulingGate
 from moorage.core.plugins.scheduling_gates import SchedulingGates
 from moorage.core.verdicts import Code, Status
@@ -301,7 +302,7 @@ def test_an_event_asks_only_those_it_may_concern() -> None:
     """Of 50,000 refused pods an event costs not one hint but those of the plugins that registered for it."""
     asked: list[str] = []
 
-    def hint(pod: Pod, event: ClusterEvent) -> bool:
+    def hint(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
         asked.append(pod.metadata.name)
         return False
 
@@ -322,7 +323,7 @@ def test_an_event_asks_only_those_it_may_concern() -> None:
 def test_a_failing_hint_counts_as_yes_and_is_reported() -> None:
     """Better one attempt too many than a pod left behind; the other pods go their way."""
 
-    def broken(pod: Pod, event: ClusterEvent) -> bool:
+    def broken(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
         raise ZeroDivisionError(pod.metadata.name)
 
     rig = Rig(Broken=(Wake(Resource.NODE, Action.ADD, broken),))
@@ -409,7 +410,7 @@ def test_the_gate_that_is_shut_is_asked_first() -> None:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def pre_enqueue(self, pod: Pod) -> Status:
+        def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
             asked.append(self.name)
             return Status(Code.UNSCHEDULABLE if self.name == "latch" else Code.SUCCESS)
 
@@ -441,7 +442,7 @@ def test_anything_but_success_gates(code: Code) -> None:
     class Saying:
         name = "gate"
 
-        def pre_enqueue(self, pod: Pod) -> Status:
+        def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
             return Status(code, ("because",))
 
     rig = Rig(Saying())
@@ -456,7 +457,7 @@ def test_a_failing_gate_gates_its_pod_and_is_reported() -> None:
     class Broken:
         name = "gate"
 
-        def pre_enqueue(self, pod: Pod) -> Status:
+        def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
             raise ZeroDivisionError(pod.metadata.name)
 
     rig = Rig(Broken())

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
+from moorage.core.columns.store import Store
 from moorage.core.cycle import Diagnosis, Scheduler, decide
 from moorage.core.framework.interfaces import Point, PostFilterPlugin
 from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
@@ -337,4 +338,4 @@ def test_a_deleted_pod_alone_frees_nobody() -> None:
     (wake,) = PLUGIN.wakes
     assert wake.matches(event)
     assert wake.hint is not None
-    assert not wake.hint(HIGH, event)
+    assert not wake.hint(HIGH, event, Store())

@@ -35,6 +35,7 @@ from moorage.core.claim_objects import (
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.devices import DeviceLedger
+from moorage.core.columns.store import Store
 from moorage.core.cycle import Diagnosis, Placement, Scheduler, commit, decide, undo
 from moorage.core.devices.extended_resources import ANNOTATION, TO_BE_CREATED
 from moorage.core.framework.interfaces import (
@@ -423,7 +424,7 @@ UNNEEDED = msgspec.structs.replace(TEMPLATED, status=PodStatus(resource_claim_st
 )
 def test_pods_wait_for_their_claims(pod: Pod, text: str) -> None:
     """In front of the queue, as far as the pod itself tells."""
-    status = PLUGIN.pre_enqueue(pod)
+    status = PLUGIN.pre_enqueue(pod, Store())
     assert status.message == text
     assert status.code is (Code.UNRESOLVABLE if text else Code.SUCCESS)
 
@@ -464,7 +465,7 @@ def test_statuses_that_wake(pod: Pod, want: bool) -> None:
 def _hint(event: ClusterEvent, pod: Pod) -> bool:
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
-    return wake.hint(pod, event)
+    return wake.hint(pod, event, Store())
 
 
 def test_pods_whose_claims_say_the_same_are_one_template() -> None:

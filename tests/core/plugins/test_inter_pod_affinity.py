@@ -8,6 +8,7 @@ import pytest
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Store
 from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
 from moorage.core.framework.interfaces import (
     AdjustingPlugin,
@@ -343,14 +344,14 @@ def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bo
     event = ClusterEvent(Resource.ASSIGNED_POD, action, old, new)
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
-    assert wake.hint(waiting, event) is want
+    assert wake.hint(waiting, event, Store()) is want
 
 
 def test_half_of_what_is_wanted_wakes_with_any_pod() -> None:
     """Then each term counts for itself."""
     hint = ANY_POD.wakes[0].hint
     assert hint is not None
-    assert hint(TWO, ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, None, DB))
+    assert hint(TWO, ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, None, DB), Store())
 
 
 @pytest.mark.parametrize(
@@ -385,4 +386,4 @@ def test_nodes_that_wake(waiting: Pod, old: Node | None, new: Node, want: bool) 
     event = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL if old else Action.ADD, old, new)
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
-    assert wake.hint(waiting, event) is want
+    assert wake.hint(waiting, event, Store()) is want

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Store
 from moorage.core.objects import Affinity, Node, Pod
 from moorage.core.plugins.node_affinity import CONFLICT, NOT_ALLOWED, NOT_WANTED, NodeAffinity, NodeAffinityArgs
 from moorage.core.verdicts import SKIP, SUCCESS, Code, refused
@@ -192,7 +193,7 @@ def test_nodes_that_wake(old: dict[str, str] | None, new: dict[str, str], want: 
     (wake,) = plugin.wakes
     assert wake.matches(event)
     assert wake.hint is not None
-    assert wake.hint(pod_with(affinity(SSD)), event) is want
+    assert wake.hint(pod_with(affinity(SSD)), event, Store()) is want
 
 
 # ---- arguments ---------------------------------------------------------------------------------------------------------------

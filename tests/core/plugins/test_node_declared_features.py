@@ -9,6 +9,7 @@ import pytest
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Store
 from moorage.core.framework.columns import Column
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin
 from moorage.core.objects import Container, Node, Pod, RestartRule
@@ -96,4 +97,4 @@ def test_pods_that_wake(new: Pod, want: bool) -> None:
 def _hint(event: ClusterEvent) -> bool:
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
-    return wake.hint(NEEDY, event)
+    return wake.hint(NEEDY, event, Store())

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.columns.store import Store
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin
 from moorage.core.objects import ObjectMeta, Pod
 from moorage.core.plugins.node_ports import PORT_TAKEN, NodePorts
@@ -80,7 +81,7 @@ def test_a_deleted_pod_wakes_whom_its_port_served(case: str) -> None:
     gone, want = GONE[case]
     (wake,) = (wake for wake in PLUGIN.wakes if wake.resource is Resource.POD)
     assert wake.hint is not None
-    assert wake.hint(WAITING, ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, gone)) is want
+    assert wake.hint(WAITING, ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, gone), Store()) is want
 
 
 def test_a_new_node_wakes_everyone() -> None:

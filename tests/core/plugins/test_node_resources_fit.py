@@ -15,6 +15,7 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Store
 from moorage.core.framework.arguments import Validated, Violation
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from moorage.core.objects import Container, HasMetadata, Node, ObjectMeta, Pod, ResourceRequirements
@@ -255,7 +256,7 @@ def test_sums_of_the_largest_amounts_do_not_overflow() -> None:
 def woken(pod: Pod, resource: Resource, action: Action, old: HasMetadata | None, new: HasMetadata | None = None) -> bool:
     """Whether the plugin's registrations let this event wake the pod."""
     event = ClusterEvent(resource, action, old, new)
-    return any(wake.hint is None or wake.hint(pod, event) for wake in PLUGIN.wakes if wake.matches(event))
+    return any(wake.hint is None or wake.hint(pod, event, Store()) for wake in PLUGIN.wakes if wake.matches(event))
 
 
 WAITING = pod_asking(cpu="2", memory="0")

@@ -8,6 +8,7 @@ import pytest
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Store
 from moorage.core.framework.interfaces import FilterPlugin
 from moorage.core.objects import Node, Taint, Toleration
 from moorage.core.plugins.node_unschedulable import CORDONED, NodeUnschedulable
@@ -48,7 +49,7 @@ def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
     event = ClusterEvent(Resource.NODE, action, old, new)
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
-    assert wake.hint(STRICT, event) is want
+    assert wake.hint(STRICT, event, Store()) is want
 
 
 @pytest.mark.parametrize(
@@ -61,4 +62,4 @@ def test_tolerations_that_wake(pod: object, changed: object, want: bool) -> None
     event = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_TOLERATION, changed, changed)  # type: ignore[arg-type]
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
-    assert wake.hint(pod, event) is want  # type: ignore[arg-type]
+    assert wake.hint(pod, event, Store()) is want  # type: ignore[arg-type]

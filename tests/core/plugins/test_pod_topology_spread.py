@@ -11,6 +11,7 @@ from moorage.api.decoding import DecodeError, decoder
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Store
 from moorage.core.framework.interfaces import (
     AdjustingPlugin,
     DistinguishingPlugin,
@@ -429,7 +430,7 @@ def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bo
     event = ClusterEvent(Resource.ASSIGNED_POD, action, old, new)
     (wake,) = [wake for wake in defaults(HARD_ZONE).wakes if wake.matches(event)]
     assert wake.hint is not None
-    assert wake.hint(waiting, event) is want
+    assert wake.hint(waiting, event, Store()) is want
 
 
 @pytest.mark.parametrize(
@@ -465,4 +466,4 @@ def test_nodes_that_wake(old: Node | None, new: Node | None, want: bool) -> None
     event = ClusterEvent(Resource.NODE, action, old, new)
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
-    assert wake.hint(WAITING, event) is want
+    assert wake.hint(WAITING, event, Store()) is want

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.columns.store import Store
 from moorage.core.framework.interfaces import PreEnqueuePlugin
 from moorage.core.objects import SchedulingGate
 from moorage.core.plugins.scheduling_gates import GATED, SchedulingGates
@@ -17,13 +18,13 @@ PLUGIN: PreEnqueuePlugin = SchedulingGates()
 @pytest.mark.parametrize("gates", [None, ()], ids=["none", "empty"])
 def test_pod_without_gates_enters(gates: tuple[SchedulingGate, ...] | None) -> None:
     """Nothing to wait for."""
-    assert PLUGIN.pre_enqueue(make_pod("p", scheduling_gates=gates)) == SUCCESS
+    assert PLUGIN.pre_enqueue(make_pod("p", scheduling_gates=gates), Store()) == SUCCESS
 
 
 def test_gated_pod_waits() -> None:
     """All gates are named, in the pod's order."""
     pod = make_pod("p", scheduling_gates=(SchedulingGate("b"), SchedulingGate("a")))
-    assert PLUGIN.pre_enqueue(pod) == Status(GATED.code, ("waiting for scheduling gates: [b a]",))
+    assert PLUGIN.pre_enqueue(pod, Store()) == Status(GATED.code, ("waiting for scheduling gates: [b a]",))
 
 
 @pytest.mark.parametrize(("who", "want"), [("p", True), ("other", False)])
@@ -33,4 +34,4 @@ def test_only_its_own_gates_wake_a_pod(who: str, want: bool) -> None:
     (wake,) = PLUGIN.wakes
     assert wake.matches(event)
     assert wake.hint is not None
-    assert wake.hint(make_pod("p"), event) is want
+    assert wake.hint(make_pod("p"), event, Store()) is want

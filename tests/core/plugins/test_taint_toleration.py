@@ -8,6 +8,7 @@ import pytest
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Store
 from moorage.core.objects import Node, Taint, Toleration
 from moorage.core.plugins.taint_toleration import TAINTED, TaintToleration
 from moorage.core.verdicts import SUCCESS
@@ -71,7 +72,7 @@ def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
     event = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT if old else Action.ADD, old, new)
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
-    assert wake.hint(make_pod("p", tolerations=(Toleration("gpu", "Exists"),)), event) is want
+    assert wake.hint(make_pod("p", tolerations=(Toleration("gpu", "Exists"),)), event, Store()) is want
 
 
 @pytest.mark.parametrize(("who", "want"), [("p", True), ("other", False)])
@@ -80,4 +81,4 @@ def test_own_tolerations_wake(who: str, want: bool) -> None:
     event = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_TOLERATION, make_pod(who), make_pod(who))
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
-    assert wake.hint(make_pod("p"), event) is want
+    assert wake.hint(make_pod("p"), event, Store()) is want

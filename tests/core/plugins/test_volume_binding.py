@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.columns.store import Store
 from moorage.core.cycle import undo
 from moorage.core.objects import HasMetadata, Labels, Pod
 from moorage.core.plugins.volume_binding import VolumeBinding, VolumeBindingArgs, Work
@@ -286,4 +287,4 @@ def test_what_wakes_a_pod(resource: Resource, old: HasMetadata | None, new: HasM
 
 def is_woken(plugin: Any, waiting: Pod, event: ClusterEvent) -> bool:
     """Whether a registration of the plugin lets the event wake the pod."""
-    return any(wake.matches(event) and (wake.hint is None or wake.hint(waiting, event)) for wake in plugin.wakes)
+    return any(wake.matches(event) and (wake.hint is None or wake.hint(waiting, event, Store())) for wake in plugin.wakes)

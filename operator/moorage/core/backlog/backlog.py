@@ -42,12 +42,14 @@ from typing import Protocol
 
 from moorage.core.backlog.active import ActiveQueue
 from moorage.core.backlog.backoff import BackoffQueue, backoff_end
-from moorage.core.backlog.entries import UNSETTLED, Changes, Counts, Entry, Place, Sort
+from moorage.core.backlog.entries import UNSETTLED, Counts, Entry, Place, Sort
 from moorage.core.backlog.in_flight import InFlight
 from moorage.core.backlog.parked import ParkedPods
 from moorage.core.backlog.profile_views import LiveProfiles, ProfileView, Report
 from moorage.core.backlog.rosters import Roster
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.columns.store import Objects
+from moorage.core.object_changes import pod_changes
 from moorage.core.objects import Pod, key
 
 MAX_UNSCHEDULABLE = 300.0
@@ -90,7 +92,7 @@ class Queue(Protocol):
 class Backlog:
     """See the module's docstring.
 
-    ``sort`` orders the queue for all profiles. ``changes`` tells the events of a pod's update. ``observe(queue, event label)`` is
+    ``sort`` orders the queue for all profiles. ``store`` is what plugins look at beside the pod. ``observe(queue, event label)`` is
     called for each pod that comes into a queue, ``report(plugin, pod, error)`` for a plugin that fails: a hint that fails counts
     as yes, a preEnqueue plugin that fails gates the pod.
     """
@@ -98,15 +100,14 @@ class Backlog:
     def __init__(
         self,
         sort: Sort,
-        changes: Changes,
+        store: Objects,
         observe: Callable[[str, str], None],
         report: Report,
         max_unschedulable: float = MAX_UNSCHEDULABLE,
     ) -> None:
-        self._changes = changes
         self._observe = observe
         self._max_unschedulable = max_unschedulable
-        self._profiles = LiveProfiles(report)
+        self._profiles = LiveProfiles(store, report)
         self._all = Roster()
         self._rosters: defaultdict[str, Roster] = defaultdict(Roster)
         self._active = ActiveQueue(sort)
@@ -138,7 +139,7 @@ class Backlog:
     def update(self, pod: Pod, now: float) -> None:
         """A new state of a pod that is here, which may free it. Raises KeyError when it is not here."""
         entry = self._all.entries[pod.metadata.uid]
-        events = self._changes(entry.pod, pod)
+        events = pod_changes(entry.pod, pod)
         entry.pod = pod
         if entry.place in (Place.ACTIVE, Place.BACKOFF):
             self._queues[entry.place].add(entry)

@@ -8,14 +8,11 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-from moorage.core.cluster_events import ClusterEvent
 from moorage.core.objects import Pod
 
 SortKey: TypeAlias = tuple[float, ...]
 Sort = Callable[[Pod, float], SortKey]
 """(pod, queued_at) -> a key that is lower for the pod that is to go first."""
-Changes = Callable[[Pod, Pod], list[ClusterEvent]]
-"""(old, new) -> the events that this update of a pod stands for."""
 
 UNSETTLED = -math.inf
 """The end of a backoff that nobody has asked for since the last attempt: the profile that is live then decides."""

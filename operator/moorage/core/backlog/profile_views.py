@@ -11,6 +11,7 @@ from typing import Protocol
 
 from moorage.core.backlog.entries import Entry
 from moorage.core.cluster_events import ClusterEvent, Resource, Wake
+from moorage.core.columns.store import Objects
 from moorage.core.objects import Pod
 from moorage.core.verdicts import Code, Status
 
@@ -25,7 +26,7 @@ class Gate(Protocol):
     def name(self) -> str:
         """The plugin's name."""
 
-    def pre_enqueue(self, pod: Pod) -> Status:
+    def pre_enqueue(self, pod: Pod, store: Objects, /) -> Status:
         """SUCCESS, or the pod is gated."""
 
 
@@ -42,8 +43,9 @@ class ProfileView:
 class LiveProfiles:
     """The views by schedulerName."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, store: Objects, report: Report) -> None:
         self.views: dict[str, ProfileView] = {}
+        self._store = store
         self._report = report
 
     def closed_gate(self, entry: Entry) -> str:
@@ -51,7 +53,7 @@ class LiveProfiles:
         plugins = self.views[entry.scheduler_name].pre_enqueue
         for plugin in sorted(plugins, key=lambda plugin: plugin.name != entry.gate):
             try:
-                status = plugin.pre_enqueue(entry.pod)
+                status = plugin.pre_enqueue(entry.pod, self._store)
             except Exception as error:  # noqa: BLE001  # reported; a plugin's bug gates this pod and no other
                 self._report(plugin.name, entry.pod, error)
                 return plugin.name
@@ -70,7 +72,7 @@ class LiveProfiles:
         if event.resource is Resource.ANY:
             return any(wakes)
         try:
-            return any(wake.hint is None or wake.hint(entry.pod, event) for wake in wakes)
+            return any(wake.hint is None or wake.hint(entry.pod, event, self._store) for wake in wakes)
         except Exception as error:  # noqa: BLE001  # reported; better one attempt too many than a pod left behind
             self._report(plugin, entry.pod, error)
             return True

@@ -46,6 +46,7 @@ from moorage.core.columns.changes import Versioned
 from moorage.core.columns.herds import Herd
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.objects import HasMetadata, Pod
 from moorage.core.verdicts import Status, Why
 
@@ -104,7 +105,7 @@ class ReadingPlugin(Plugin, Protocol):
 class PreEnqueuePlugin(Plugin, Protocol):
     """May keep a pod out of the queue (gated) until an event it registered comes."""
 
-    def pre_enqueue(self, pod: Pod) -> Status:
+    def pre_enqueue(self, pod: Pod, store: Objects, /) -> Status:
         """SUCCESS, or a refusal: the pod is gated."""
 
 

@@ -23,6 +23,7 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.herds import Herd
 from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.interfaces import Attempt, PostFilterResult, Supposing
 from moorage.core.framework.tie_breaking import in_order
@@ -88,7 +89,7 @@ Outcome = Candidate | tuple[str, ...]
 """What came of a row: a candidate, or the reasons why it is none."""
 
 
-def _never(_pod: Pod, _event: ClusterEvent) -> bool:
+def _never(_pod: Pod, _event: ClusterEvent, _store: Objects) -> bool:
     """Whether never by this: the plugins that refused nodes know what helps."""
     return False
 

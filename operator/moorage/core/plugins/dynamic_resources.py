@@ -23,6 +23,7 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.device_wants import Found, Wanted, Ways, content_of, delegable, wanted_by
 from moorage.core.devices.allocating import TriedTooLong
 from moorage.core.devices.pools import AllocationError, State
@@ -107,7 +108,7 @@ def _names(pod: Pod) -> frozenset[str] | None:
         return None
 
 
-def _claim_helps(pod: Pod, event: ClusterEvent) -> bool:
+def _claim_helps(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether devices were given back, or a claim of this pod came or got another status."""
     old, new, names = event.old, event.new, _names(pod)
     if not isinstance(new, ResourceClaim) or names is None:
@@ -119,7 +120,7 @@ def _claim_helps(pod: Pod, event: ClusterEvent) -> bool:
     return not isinstance(old, ResourceClaim) or old.status != new.status
 
 
-def _claims_are_there(pod: Pod, event: ClusterEvent) -> bool:
+def _claims_are_there(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether this pod was told the last of its claims."""
     new = event.new
     return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and _names(new) is not None
@@ -185,7 +186,7 @@ class DynamicResources:
 
     args: DynamicResourcesArgs = DynamicResourcesArgs()
 
-    def pre_enqueue(self, pod: Pod) -> Status:
+    def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
         """A pod waits for its claims to be generated. Whether they are there, and its own, is asked when it is looked at."""
         try:
             list(claim_names(pod))

@@ -23,6 +23,7 @@ from moorage.core.columns.labels import ABSENT
 from moorage.core.columns.matches import Counter, Counts, Kind, Query
 from moorage.core.columns.node_table import Aspect, NodeTable, Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.columns.term_reach import carried_speaks_of, meeting_all, speaks_of
 from moorage.core.framework.arguments import ARGUMENTS
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
@@ -223,7 +224,7 @@ class InterPodAffinity:
             return self.args.hard_pod_affinity_weight or None
         return term.weight if kind is Kind.PREFERRED else None
 
-    def _pod_frees(self, pod: Pod, event: ClusterEvent) -> bool:
+    def _pod_frees(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
         """Whether it is this pod, or one on a node that meets its affinity now, or stands against its anti-affinity no more.
 
         Also a pod that went and whose own anti-affinity it stood against. A namespaceSelector is taken to select every namespace, and
@@ -244,7 +245,7 @@ class InterPodAffinity:
         return freed or (new is None and any(_may_meet((term,), pod) for term in pod_terms(old).anti_affinity))
 
 
-def _node_frees(pod: Pod, event: ClusterEvent) -> bool:
+def _node_frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether a label that its terms go by is new or changed there, or the node is new and it has anti-affinity or no terms.
 
     Anti-affinity is met on a new node whatever its labels. A pod without terms, which pods on nodes repel, is woken by any change.

@@ -19,6 +19,7 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.selecting import rows_matching
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.interfaces import Codes, Prepared, Scores, default_normalize
 from moorage.core.label_selectors import Fault, SelectorError
@@ -214,7 +215,7 @@ class NodeAffinity:
         """100 for the node with the highest sum."""
         return default_normalize(raw)
 
-    def _matches_now(self, pod: Pod, event: ClusterEvent) -> bool:
+    def _matches_now(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
         """Whether the node matches and, if it was there before, did not.
 
         kube-scheduler looks at the old node with the pod's own terms alone, so there a pod waits on when a node begins to match the

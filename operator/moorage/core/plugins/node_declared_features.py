@@ -14,6 +14,7 @@ import numpy as np
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.framework.interfaces import Codes, Prepared
 from moorage.core.objects import Node, Pod
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why
@@ -35,7 +36,7 @@ def required_features(pod: Pod) -> frozenset[str]:
     return frozenset(feature for feature, needed in needs.items() if needed)
 
 
-def _declares_anew(_pod: Pod, event: ClusterEvent) -> bool:
+def _declares_anew(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether a node is new, or says something else than before."""
     old, new = event.old, event.new
     if not isinstance(old, Node) or not isinstance(new, Node):
@@ -43,7 +44,7 @@ def _declares_anew(_pod: Pod, event: ClusterEvent) -> bool:
     return (old.status.declared_features or ()) != (new.status.declared_features or ())
 
 
-def _needs_something_else(pod: Pod, event: ClusterEvent) -> bool:
+def _needs_something_else(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether this pod changed so that it needs other features."""
     old, new = event.old, event.new
     if not isinstance(old, Pod) or not isinstance(new, Pod) or new.metadata.uid != pod.metadata.uid:

@@ -16,6 +16,7 @@ from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.ports import HostPort, clash
 from moorage.core.columns.requests import host_ports
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.framework.interfaces import Codes, Prepared
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason
@@ -24,7 +25,7 @@ NAME = "NodePorts"
 PORT_TAKEN = Reason("HostPortTaken", "node(s) didn't have free ports for the requested pod ports", Code.UNSCHEDULABLE)
 
 
-def _frees_a_port(pod: Pod, event: ClusterEvent) -> bool:
+def _frees_a_port(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the deleted pod held, on a node, a port that this pod asks for."""
     gone = event.old
     if not isinstance(gone, Pod) or not (gone.spec.node_name or gone.status.nominated_node_name):

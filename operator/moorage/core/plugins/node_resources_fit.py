@@ -19,6 +19,7 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.requests import OCCUPIED, PODS, RANKED, SPECIFIED, allocatable_amounts, is_delegable, is_extended, pod_amounts
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.devices.extended_resources import PREFIX
 from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
@@ -139,7 +140,7 @@ class NodeResourcesFitArgs:
 # ---- what wakes a pod that was refused -------------------------------------------------------------------------------------
 
 
-def _names_resource(pod: Pod, event: ClusterEvent) -> bool:
+def _names_resource(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether a class of devices is new or stands for something else than before, and the pod asks for that."""
     old, new = event.old, event.new
     if not isinstance(new, DeviceClass):
@@ -150,7 +151,7 @@ def _names_resource(pod: Pod, event: ClusterEvent) -> bool:
     return name in wanted or PREFIX + new.metadata.name in wanted
 
 
-def _frees_resources(pod: Pod, event: ClusterEvent) -> bool:
+def _frees_resources(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether a pod left a node, or one (this pod, even) asks for less of something that this pod asks for."""
     old, new = event.old, event.new
     if not isinstance(old, Pod):
@@ -166,7 +167,7 @@ def _frees_resources(pod: Pod, event: ClusterEvent) -> bool:
     return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items())
 
 
-def _makes_room(pod: Pod, event: ClusterEvent) -> bool:
+def _makes_room(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the pod would fit the node if that were empty, and the node is new or has more of something than before.
 
     Resources that are named after a class of devices are none of the node's own.

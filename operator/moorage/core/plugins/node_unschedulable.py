@@ -14,6 +14,7 @@ import numpy as np
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.framework.interfaces import Codes
 from moorage.core.objects import Node, Pod, Taint
 from moorage.core.predicates import tolerates
@@ -29,7 +30,7 @@ def _tolerates_cordon(pod: Pod) -> bool:
     return any(tolerates(toleration, CORDON) for toleration in pod.spec.tolerations or ())
 
 
-def _is_uncordoned(pod: Pod, event: ClusterEvent) -> bool:
+def _is_uncordoned(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether a node takes pods and did not before."""
     old, new = event.old, event.new
     if not isinstance(new, Node) or new.spec.unschedulable:
@@ -37,7 +38,7 @@ def _is_uncordoned(pod: Pod, event: ClusterEvent) -> bool:
     return not isinstance(old, Node) or bool(old.spec.unschedulable)
 
 
-def _tolerates_now(pod: Pod, event: ClusterEvent) -> bool:
+def _tolerates_now(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether it is this pod that changed and it tolerates a cordon now."""
     new = event.new
     return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and _tolerates_cordon(new)

@@ -15,6 +15,7 @@ import numpy as np
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.columns.volumes import find_volume
 from moorage.core.framework.interfaces import Codes, Prepared
 from moorage.core.objects import HasMetadata, Pod, key
@@ -38,7 +39,7 @@ class Wanted(NamedTuple):
     unknown: Why = ()
 
 
-def _has_more(_pod: Pod, event: ClusterEvent) -> bool:
+def _has_more(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the node is new, or can hold more volumes of a driver than before, or any number."""
     old, new = event.old, event.new
     if not isinstance(new, CSINode) or not isinstance(old, CSINode):
@@ -53,7 +54,7 @@ def _limits(node: CSINode) -> dict[str, int]:
     return {driver: count for driver, count in said if count is not None}
 
 
-def _frees(_pod: Pod, event: ClusterEvent) -> bool:
+def _frees(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the deleted pod was on a node, or was to go there, and had volumes."""
     gone = event.old
     if not isinstance(gone, Pod) or not (gone.spec.node_name or gone.status.nominated_node_name):
@@ -61,13 +62,13 @@ def _frees(_pod: Pod, event: ClusterEvent) -> bool:
     return _counts_volumes(gone)
 
 
-def _is_used(pod: Pod, event: ClusterEvent) -> bool:
+def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the new claim is one that this pod uses."""
     claim = event.new
     return claim is not None and any(use.key == key(claim) for use in claim_uses(pod))
 
 
-def _is_detached(pod: Pod, event: ClusterEvent) -> bool:
+def _is_detached(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the volume that was detached may make room for one of this pod."""
     gone = event.old
     if any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes or ()):

@@ -218,7 +218,7 @@ class PodTopologySpread:
             return constraints_of(pod, HARD)
         return tuple(compile_constraint(one, EVERYTHING) for one in _defaults(self.args, HARD))
 
-    def _pod_frees(self, pod: Pod, event: ClusterEvent) -> bool:
+    def _pod_frees(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
         """Whether a pod of its namespace that a hard constraint counts came, went or changed, or it is this pod that changed.
 
         Of its own changes labels count, and tolerations where a constraint honours taints. What default constraints match is not known
@@ -240,7 +240,7 @@ class PodTopologySpread:
             return default or any(one.selector.matches(before) != one.selector.matches(after) for one in constraints)
         return any(one.selector.matches(each.metadata.labels) for one in constraints for each in there)
 
-    def _node_frees(self, pod: Pod, event: ClusterEvent) -> bool:
+    def _node_frees(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
         """Whether a node with all labels that hard constraints go by came, went, or changed in these or in its taints."""
         keys = [one.topology_key for one in self._hinted(pod)]
         old, new = (one if isinstance(one, Node) else None for one in (event.old, event.new))

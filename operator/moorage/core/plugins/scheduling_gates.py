@@ -10,6 +10,7 @@ import dataclasses
 from typing import ClassVar
 
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.store import Objects
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SUCCESS, Code, Reason, Status
 
@@ -17,7 +18,7 @@ NAME = "SchedulingGates"
 GATED = Reason("SchedulingGated", "waiting for scheduling gates: [{}]", Code.UNRESOLVABLE)
 
 
-def _is_about(pod: Pod, event: ClusterEvent) -> bool:
+def _is_about(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether it is this pod that lost its gates."""
     return isinstance(event.new, Pod) and event.new.metadata.uid == pod.metadata.uid
 
@@ -30,7 +31,7 @@ class SchedulingGates:
     reasons: ClassVar[tuple[Reason, ...]] = (GATED,)
     wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_about),)
 
-    def pre_enqueue(self, pod: Pod) -> Status:
+    def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
         """Names the gates in the order in which the pod has them."""
         gates = " ".join(gate.name for gate in pod.spec.scheduling_gates or ())
         return Status(GATED.code, (GATED.text.replace("{}", gates),)) if gates else SUCCESS

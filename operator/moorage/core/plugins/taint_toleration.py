@@ -13,6 +13,7 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.selecting import judge_each
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.framework.interfaces import Codes, Prepared, Scores, default_normalize
 from moorage.core.objects import Node, Pod, Toleration
 from moorage.core.predicates import SOFT, untolerated
@@ -26,7 +27,7 @@ def _is_kept_off(pod: Pod, node: Node) -> bool:
     return any(untolerated(node.spec.taints or (), pod.spec.tolerations or ()))
 
 
-def _lets_in(pod: Pod, event: ClusterEvent) -> bool:
+def _lets_in(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the pod tolerates the node as it is now and did not before."""
     old, new = event.old, event.new
     if not isinstance(new, Node) or _is_kept_off(pod, new):
@@ -34,7 +35,7 @@ def _lets_in(pod: Pod, event: ClusterEvent) -> bool:
     return not isinstance(old, Node) or _is_kept_off(pod, old)
 
 
-def _is_about(pod: Pod, event: ClusterEvent) -> bool:
+def _is_about(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether it is this pod whose tolerations changed."""
     return isinstance(event.new, Pod) and event.new.metadata.uid == pod.metadata.uid
 

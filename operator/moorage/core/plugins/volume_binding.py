@@ -21,6 +21,7 @@ from moorage.core.columns.changes import Versioned
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.selecting import rows_matching
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.columns.volume_offers import StorageRooms, VolumeOffers, Want
 from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.interfaces import Codes, Prepared, Reserved, Scores
@@ -155,7 +156,7 @@ class Work(NamedTuple):
 # ---- what wakes it -------------------------------------------------------------------------------------------------------------
 
 
-def _allows_more(_pod: Pod, event: ClusterEvent) -> bool:
+def _allows_more(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the class is new, or its topologies changed."""
     old, new = event.old, event.new
     if not isinstance(old, StorageClass) or not isinstance(new, StorageClass):
@@ -163,25 +164,25 @@ def _allows_more(_pod: Pod, event: ClusterEvent) -> bool:
     return (old.allowed_topologies or ()) != (new.allowed_topologies or ())
 
 
-def _is_used(pod: Pod, event: ClusterEvent) -> bool:
+def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether this pod uses the claim."""
     claim = event.new
     return claim is not None and any(use.key == key(claim) for use in claim_uses(pod))
 
 
-def _is_migrated(_pod: Pod, event: ClusterEvent) -> bool:
+def _is_migrated(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the node is new, or other drivers were taken over there."""
     old, new = event.old, event.new
     return not isinstance(old, CSINode) or not isinstance(new, CSINode) or _migrated(old) != _migrated(new)
 
 
-def _asks_no_more(_pod: Pod, event: ClusterEvent) -> bool:
+def _asks_no_more(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the driver does not tell any more how much room it has, so that nobody looks at that."""
     old, new = event.old, event.new
     return isinstance(old, CSIDriver) and bool(old.spec.storage_capacity) and not (isinstance(new, CSIDriver) and new.spec.storage_capacity)
 
 
-def _has_grown(_pod: Pod, event: ClusterEvent) -> bool:
+def _has_grown(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether there is more room than before."""
     old, new = event.old, event.new
     return not isinstance(old, CSIStorageCapacity) or not isinstance(new, CSIStorageCapacity) or room(new) > room(old)

@@ -14,6 +14,7 @@ import numpy as np
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
 from moorage.core.framework.interfaces import Codes, Prepared
 from moorage.core.objects import HasMetadata, Pod
 from moorage.core.storage_objects import PersistentVolumeClaim
@@ -32,7 +33,7 @@ NO_CLAIM = Reason("RestrictedClaimNotFound", 'persistentvolumeclaim "{}" not fou
 _DISK, _CLAIM = 1, 2
 
 
-def _frees(pod: Pod, event: ClusterEvent) -> bool:
+def _frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the deleted pod of the same namespace used a disk or a claim that this pod wants."""
     gone = event.old
     if not isinstance(gone, Pod) or gone.metadata.namespace != pod.metadata.namespace:
@@ -41,7 +42,7 @@ def _frees(pod: Pod, event: ClusterEvent) -> bool:
     return any(mine.clashes(its) for its in disks(gone) for mine in wanted) or bool(_shared_claims(pod) & _shared_claims(gone))
 
 
-def _is_used(pod: Pod, event: ClusterEvent) -> bool:
+def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the new claim is one that this pod uses."""
     new = event.new
     return isinstance(new, PersistentVolumeClaim) and ClaimUse(new.metadata.namespace, new.metadata.name) in _shared_claims(pod)

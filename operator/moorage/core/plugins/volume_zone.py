@@ -55,12 +55,12 @@ def _places(labels: Labels | None) -> tuple[Place, ...]:
     return tuple(found)
 
 
-def _waits(_pod: Pod, event: ClusterEvent) -> bool:
+def _waits(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether claims of the new class wait for their pod."""
     return isinstance(event.new, StorageClass) and event.new.volume_binding_mode == WAIT
 
 
-def _is_used(pod: Pod, event: ClusterEvent) -> bool:
+def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether this pod uses the claim."""
     claim = event.new
     if not isinstance(claim, PersistentVolumeClaim) or claim.metadata.namespace != pod.metadata.namespace:
@@ -69,7 +69,7 @@ def _is_used(pod: Pod, event: ClusterEvent) -> bool:
     return any(one is not None and one.claim_name == claim.metadata.name for one in used)
 
 
-def _is_elsewhere(_pod: Pod, event: ClusterEvent) -> bool:
+def _is_elsewhere(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the volume is new, or labelled otherwise."""
     old, new = event.old, event.new
     return not isinstance(old, PersistentVolume) or new is None or _places(old.metadata.labels) != _places(new.metadata.labels)
