@@ -241,6 +241,24 @@ class PostFilterPlugin(Plugin, Protocol):
         """SUCCESS with a node that will have room; a refusal leaves it to the next plugin; UNRESOLVABLE and ERROR end it."""
 
 
+class Victims(NamedTuple):
+    """The pods that would have to go from a node, and how many of them a disruption budget protects."""
+
+    pods: tuple[Pod, ...]
+    violations: int
+
+
+@runtime_checkable
+class BargainingPlugin(PostFilterPlugin, Protocol):
+    """A postFilter plugin that extenders have a say with: its ``post_filter`` is ``candidates``, and then ``choose`` among them."""
+
+    def candidates(self, pod: Pod, attempt: Attempt) -> Mapping[str, Victims] | PostFilterResult:
+        """Nodes that could take the pod without some pods, in an order that decides between equals; or why there are none."""
+
+    def choose(self, candidates: Mapping[str, Victims], attempt: Attempt) -> PostFilterResult:
+        """One of these nodes; there may be none left, or others than those that were found."""
+
+
 @runtime_checkable
 class PreScorePlugin(Plugin, Protocol):
     """Compiles what a template prefers, once."""

@@ -25,7 +25,7 @@ from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
 from moorage.core.framework.arguments import ARGUMENTS, Violation
-from moorage.core.framework.interfaces import Attempt, PostFilterResult, Supposing
+from moorage.core.framework.interfaces import Attempt, PostFilterResult, Supposing, Victims
 from moorage.core.framework.tie_breaking import in_order
 from moorage.core.label_selectors import Selector, SelectorError, compile_selector
 from moorage.core.objects import HasMetadata, Pod, priority
@@ -38,6 +38,7 @@ NAME = "DefaultPreemption"
 NEVER = Reason("PreemptionPolicyNever", "preemption: not eligible due to preemptionPolicy=Never.", Code.UNSCHEDULABLE)
 UNDER_WAY = Reason("VictimsTerminating", "preemption: not eligible due to a terminating pod on the nominated node.", Code.UNSCHEDULABLE)
 NO_HELP = Reason("PreemptionNoHelp", "preemption: {}", Code.UNSCHEDULABLE)
+NO_CANDIDATE = Reason("NoCandidateNode", "preemption: no candidate node for preemption", Code.UNSCHEDULABLE)
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_TRIED = "Preemption is not helpful for scheduling"
 
@@ -99,7 +100,7 @@ class DefaultPreemption:
     """Looks for room among pods of lower priority."""
 
     name: ClassVar[str] = NAME
-    reasons: ClassVar[tuple[Reason, ...]] = (NEVER, UNDER_WAY, NO_HELP)
+    reasons: ClassVar[tuple[Reason, ...]] = (NEVER, UNDER_WAY, NO_HELP, NO_CANDIDATE)
     kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PodDisruptionBudget})
     wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.POD, Action.DELETE, _never),)
 
@@ -107,6 +108,25 @@ class DefaultPreemption:
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
         """The best node and its victims, or why there is none; a pod that may not preempt keeps its nomination."""
+        found = self._found(pod, attempt)
+        return found if isinstance(found, PostFilterResult) else _taken(found, attempt)
+
+    def candidates(self, pod: Pod, attempt: Attempt) -> Mapping[str, Victims] | PostFilterResult:
+        """What ``post_filter`` would choose from."""
+        found = self._found(pod, attempt)
+        if isinstance(found, PostFilterResult):
+            return found
+        return {attempt.snapshot.nodes.names[one.row]: Victims(one.victims, one.violations) for one in found}
+
+    def choose(self, candidates: Mapping[str, Victims], attempt: Attempt) -> PostFilterResult:
+        """The best of them. Without any the nomination is left alone."""
+        if not candidates:
+            return PostFilterResult(Status(NO_CANDIDATE.code, (NO_CANDIDATE.text,)))
+        row_of = attempt.snapshot.nodes.row_of
+        return _taken([candidate_of(row_of[node], *victims) for node, victims in candidates.items()], attempt)
+
+    def _found(self, pod: Pod, attempt: Attempt) -> list[Candidate] | PostFilterResult:
+        """All candidates, the harmless ones first."""
         nodes = attempt.snapshot.nodes
         if ineligible := _ineligible(pod, attempt):
             return PostFilterResult(Status(ineligible.code, (ineligible.text,)))
@@ -114,8 +134,7 @@ class DefaultPreemption:
         occupied = helpful[attempt.snapshot.priorities.below(priority(pod), nodes.rows)[helpful]]
         candidates, refused = self._search(pod, attempt, in_order(occupied, nodes.tie_break, pod.metadata.uid, attempt.seed))
         if candidates:
-            best = choose(candidates)
-            return PostFilterResult(SUCCESS, nodes.names[best.row], best.victims)
+            return candidates
         refused[NO_VICTIMS] += helpful.size - occupied.size
         refused[NOT_TRIED] = len(nodes) - helpful.size
         text = fit_error(len(nodes), [(reason, count) for reason, count in refused.items() if count])
@@ -142,6 +161,11 @@ class DefaultPreemption:
                     return harmless + violating[:enough], refused
             start = end
         return harmless + violating[:enough], refused
+
+
+def _taken(candidates: Sequence[Candidate], attempt: Attempt) -> PostFilterResult:
+    best = choose(candidates)
+    return PostFilterResult(SUCCESS, attempt.snapshot.nodes.names[best.row], best.victims)
 
 
 def choose(candidates: Sequence[Candidate]) -> Candidate:

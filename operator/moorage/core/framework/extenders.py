@@ -1,0 +1,113 @@
+"""Extenders: services outside that have a say in decisions, as a profile that asks them knows them.
+
+They are asked in the profile's order, those whose failure does not matter (``ignorable``) last.
+Source: kube-scheduler's HTTPExtender (v1.36), scheduler-core.md §12 in words of our own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from moorage.core.cluster_events import Action, Resource, Wake
+from moorage.core.framework.interfaces import Victims
+from moorage.core.objects import Pod
+
+EXTENDER = "Extender"
+"""The name under which pods that extenders refused wait, beside names of plugins: in the queue and in metrics."""
+WAKES = (Wake(Resource.ANY, Action.ALL),)
+"""What may free such a pod: nobody knows, so anything."""
+MAX_PRIORITY = 10
+"""The best that an extender says of a node."""
+DEFAULT_TIMEOUT = 5.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Extender:
+    """One extender. A verb that is empty is not asked; ``timeout`` in seconds; ``managed`` names extended resources."""
+
+    url: str
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+    preempt_verb: str = ""
+    bind_verb: str = ""
+    weight: int = 1
+    node_cache_capable: bool = False
+    """Names of nodes are enough for it."""
+    managed: frozenset[str] = frozenset()
+    """Only pods that want one of these are its business; empty: all."""
+    ignorable: bool = False
+    timeout: float = DEFAULT_TIMEOUT
+    insecure: bool = False
+    """Nobody checks who answers."""
+    server_name: str = ""
+    secret: str = ""
+
+    def wants(self, pod: Pod) -> bool:
+        """Whether the pod is its business. What is in limits an API server has put into requests too."""
+        containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
+        return not self.managed or any(
+            name in self.managed
+            for container in containers
+            if container.resources is not None
+            for name in container.resources.requests or ()
+        )
+
+    @property
+    def decides(self) -> bool:
+        """Whether it has a say before the pod has its node."""
+        return bool(self.filter_verb or self.prioritize_verb or self.preempt_verb)
+
+
+class Filtered(NamedTuple):
+    """Which of the nodes pass, and what is said of others: removing pods may help (``failed``), or not (``hopeless``)."""
+
+    passed: tuple[str, ...]
+    failed: Mapping[str, str]
+    hopeless: Mapping[str, str]
+
+
+class Spared(NamedTuple):
+    """What an extender makes of the victims on a node: their UIDs, and how many of them a disruption budget protects."""
+
+    uids: tuple[str, ...]
+    violations: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fault:
+    """An extender gave no answer that can be used, and why."""
+
+    text: str
+
+
+# ---- questions --------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AskFilter:
+    """Which of these nodes will do? Answer: Filtered or Fault."""
+
+    extender: Extender
+    nodes: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AskPriorities:
+    """How good is each of these nodes? All extenders side by side. Answer: for each (node, priority) pairs, or Fault."""
+
+    extenders: tuple[Extender, ...]
+    nodes: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AskVictims:
+    """Which of these pods may go, and from which nodes? Answer: node -> Spared, or Fault."""
+
+    extender: Extender
+    victims: Mapping[str, Victims]
+
+
+Question = AskFilter | AskPriorities | AskVictims
+Answer = Filtered | tuple[tuple[tuple[str, int], ...] | Fault, ...] | Mapping[str, Spared] | Fault

@@ -1,0 +1,43 @@
+"""Extenders, as the engine asks them. Pods and nodes go out in full, as the API server wrote them.
+
+All methods raise only EdgeError, with a text that names the extender's URL. An error of ``bind`` is a Retryable whose outcome is
+unknown wherever the extender may have bound the pod all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from moorage.core.framework.extenders import Extender, Filtered, Spared
+from moorage.ports.kube import PodRef
+
+
+class Candidates(NamedTuple):
+    """The nodes that an extender is asked about; ``whole`` has their JSON by name unless names are enough for it."""
+
+    names: Sequence[str]
+    whole: Mapping[str, bytes]
+
+
+class Proposal(NamedTuple):
+    """The victims on a node: UID -> JSON, b"" where the UID is enough."""
+
+    pods: Mapping[str, bytes]
+    violations: int
+
+
+class Extenders(Protocol):
+    """Services that have a say in decisions."""
+
+    async def filter(self, extender: Extender, pod: bytes, nodes: Candidates) -> Filtered:
+        """Which of the nodes pass."""
+
+    async def prioritize(self, extender: Extender, pod: bytes, nodes: Candidates) -> Sequence[tuple[str, int]]:
+        """(node, priority) pairs."""
+
+    async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, Proposal]) -> Mapping[str, Spared]:
+        """What it makes of the victims, by node."""
+
+    async def bind(self, extender: Extender, pod: PodRef, node: str) -> None:
+        """Have it bind the pod."""
