@@ -17,10 +17,11 @@ from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.verdicts import SUCCESS, Status
-from moorage.engine.actors.contract import Tools
+from moorage.engine.actors.contract import Hold, Tools
 from moorage.engine.actors.intree import ACTORS
 from moorage.engine.engine import Engine, Surroundings
 from moorage.engine.following import Following
+from moorage.engine.waiting import Waiting
 from tests.builders import make_node
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import ManualClock, settle
@@ -34,21 +35,22 @@ STEPS = {"multiPoint": {"enabled": [{"name": "Steps"}]}}
 
 def make_tools(kube: InMemoryKube) -> Tools:
     """What an actor is made with, with this API server."""
-    return Tools(kube, kube, ManualClock(), Following(Store()))
+    clock = ManualClock()
+    return Tools(kube, kube, clock, Following(Store()), Waiting(clock))
 
 
 class Steps:
     """An actor that does what a test has scripted, or nothing. At bind it comes after DefaultBinder unless a profile says otherwise."""
 
     def __init__(self) -> None:
-        self.script: dict[str, collections.deque[Exception | Status]] = collections.defaultdict(collections.deque)
+        self.script: dict[str, collections.deque[Exception | Status | Hold]] = collections.defaultdict(collections.deque)
         self.gates: dict[str, asyncio.Event] = {}
         self.calls: list[tuple[str, str]] = []
         self.reserved: set[str | None] = set()
 
-    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status:
+    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status | Hold:
         """As scripted."""
-        return await self._step("permit", pod, reserved)
+        return await self._scripted("permit", pod, reserved)
 
     async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> None:
         """As scripted."""
@@ -63,6 +65,11 @@ class Steps:
         await self._step("post_bind", pod, reserved)
 
     async def _step(self, step: str, pod: Pod, reserved: Any) -> Status:
+        answer = await self._scripted(step, pod, reserved)
+        assert isinstance(answer, Status), "only permit can hold a pod"
+        return answer
+
+    async def _scripted(self, step: str, pod: Pod, reserved: Any) -> Status | Hold:
         self.reserved.add(reserved)
         self.calls.append((step, pod.metadata.name))
         await asyncio.sleep(0)

@@ -132,8 +132,9 @@ def test_a_binding_that_is_cancelled(where: str) -> None:
             world.kube.put(make_pod("a"))
             await settle()
             assert len(world.engine.loop.binder) == 1
-            for task in list(world.engine.loop.binder._tasks):
-                task.cancel()
+            for binding in list(world.engine.loop.binder._bindings.values()):
+                assert binding.task is not None
+                binding.task.cancel()
             await settle()
             entry = world.engine.backlog.get("uid-a")
             assert (entry.place if entry else None) is (None if where == "post_bind" else Place.BACKOFF)
@@ -156,7 +157,7 @@ def test_a_pod_that_somebody_else_binds(first: str) -> None:
             gate = world.kube.hold("bind")
             pod: Pod = world.kube.put(make_pod("a"))
             await settle()
-            ours = next(iter(world.engine.loop.binder._tasks.values())).node
+            ours = world.engine.loop.binder._bindings["uid-a"].placement.node
             theirs = {"n1": "n2", "n2": "n1"}[ours]
             world.kube.silent = first == "answer"
             world.kube._change(on_node(pod, theirs))

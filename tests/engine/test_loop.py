@@ -179,7 +179,7 @@ def test_no_more_bindings_than_allowed(limit: int) -> None:
 
     async def scenario() -> None:
         world = Running(config=OperatorConfiguration.model_validate({"bindConcurrency": limit}))
-        async with world.leading(nodes=3) as world:
+        async with world.leading(a_body("test"), nodes=3) as world:
             gate = world.kube.hold("bind")
             for i in range(2 * limit + 1):
                 world.kube.put(make_pod(f"p{i}", cpu="10m"))

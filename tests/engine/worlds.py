@@ -18,15 +18,18 @@ from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects import Node, PartialObject, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.engine.actors.contract import Tools
 from moorage.engine.actors.intree import ACTORS
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.engine import Engine, Surroundings
 from moorage.engine.failures import Failures
+from moorage.engine.following import Following
 from moorage.engine.intake import Nodes, Pods
 from moorage.engine.loop import Loop
 from moorage.engine.preempting import Eviction, Preemptor
+from moorage.engine.waiting import Waiting
 from moorage.ports.kinds import NAMESPACES
-from moorage.ports.kube import Reads, Unreadable
+from moorage.ports.kube import Unreadable
 from moorage.ports.surroundings import Clock
 from tests.fakes.clocks import EagerClock, ManualClock
 from tests.fakes.kube import InMemoryKube
@@ -69,8 +72,8 @@ def unreadable(obj: Pod | Node) -> Unreadable:
 class HeldBinder(Binder):
     """Binds nothing: a test ends each attempt by ``loop.finish`` as it wants."""
 
-    def __init__(self, reads: Reads, clock: Clock) -> None:
-        super().__init__({}, reads, clock, 64)
+    def __init__(self, tools: Tools) -> None:
+        super().__init__({}, tools, 64)
         self.flying: dict[str, tuple[Entry, Placement]] = {}
 
     def start(self, entry: Entry, placement: Placement) -> None:
@@ -107,7 +110,7 @@ class Bench:
         self.pods = Pods(self.cache, self.backlog, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))
         self.nodes = Nodes(self.cache, self.backlog, self.clock.boottime)
         self.failures = Failures(self.kube, self.events, self.clock, self.pods.objects.get)
-        self.binder = HeldBinder(self.kube, self.clock)
+        self.binder = HeldBinder(Tools(self.kube, self.kube, self.clock, Following(self.cache.store), Waiting(self.clock)))
         self.preemptor = HeldPreemptor(self.kube, self.events, self.clock)
         self.loop = Loop(self.scheduler, self.backlog, self.binder, self.preemptor, self.failures)
         self.loop.unbound = self.pods.look_again

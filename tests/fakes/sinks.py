@@ -39,6 +39,9 @@ class NullTelemetry:
     def bound(self, attempts: int, sli_seconds: float) -> None:
         """Nothing."""
 
+    def overtaken(self, profile: str) -> None:
+        """Nothing."""
+
     def incoming(self, queue: str, event: str) -> None:
         """Nothing."""
 
@@ -80,6 +83,10 @@ class CountingTelemetry(NullTelemetry):
     def attempt(self, result: str, profile: str, seconds: float) -> None:
         """Count the result."""
         self.counts["attempt", result] += 1
+
+    def overtaken(self, profile: str) -> None:
+        """Count it."""
+        self.counts["overtaken", profile] += 1
 
     def swap(self, profile: str, result: str, seconds: float) -> None:
         """Count the result."""

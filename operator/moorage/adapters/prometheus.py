@@ -104,6 +104,11 @@ class PrometheusTelemetry:
             "attempts",
         )
         self._pod_attempts = self._histogram("scheduler_pod_scheduling_attempts", "Attempts that a bound pod took.", exponential(1, 2, 5))()
+        self._overtaken = self._counter(
+            "moorage_overtaken_bindings_total",
+            "Pods that were not bound as their node was changed by somebody else after it was chosen, by profile.",
+            "profile",
+        )
         self._incoming = self._counter(
             "scheduler_queue_incoming_pods_total", "Pods added to a queue, by queue and event.", "queue", "event"
         )
@@ -158,6 +163,10 @@ class PrometheusTelemetry:
         """A pod was bound."""
         self._pod_attempts.observe(attempts)
         self._sli_seconds(str(attempts) if attempts < 15 else "15+").observe(sli_seconds)
+
+    def overtaken(self, profile: str) -> None:
+        """A decision came to nothing by somebody else's doing."""
+        self._overtaken(profile).inc()
 
     def incoming(self, queue: str, event: str) -> None:
         """A pod entered a queue."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from moorage.core.columns.cache import Cache, State
+from moorage.core.columns.herds import Herd
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.blueprint import PASSES, Blueprint
@@ -23,7 +24,7 @@ from moorage.core.framework.runner import Observer, Runner, Unobserved
 from moorage.core.framework.sampling import Sampler
 from moorage.core.framework.tie_breaking import pick
 from moorage.core.objects import Pod, on_node
-from moorage.core.verdicts import REFUSALS, SUCCESS, Code, Status, fit_error
+from moorage.core.verdicts import REFUSALS, SUCCESS, Code, Status, fit_error, texts
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -138,6 +139,28 @@ def commit(placement: Placement, scheduler: Scheduler) -> Placement | Diagnosis:
         if not kept:
             undo(placement, scheduler.cache)
     return placement
+
+
+def objection(placement: Placement, scheduler: Scheduler) -> str:
+    """Why the node would not take the pod any more, "" when it would.
+
+    Asked where the node has changed since the decision by somebody else's doing (``Cache.news``). The pod itself, which is assumed
+    there, is left out of account; a plugin that reserved something for it is not asked, as that would be in its own way.
+    """
+    pod, node, snapshot = placement.pod, placement.node, scheduler.snapshot
+    record, row = scheduler.cache.record(pod.metadata.uid), snapshot.nodes.row_of.get(node)
+    if row is None:
+        return f"node {node!r} has been deleted since it was chosen"
+    if record is None or record.state is not State.ASSUMED or record.node != node:
+        return ""
+    blueprint = scheduler.runner.blueprint(pod, placement.revision)
+    blueprint.refresh_filters(snapshot)
+    reserving = {name for name, reserved in placement.reservations.items() if reserved.value is not None}
+    with blueprint.what_if(snapshot, without=reserving) as what_if:
+        what_if.remove(Herd([record], snapshot.nodes), np.array([0]))
+        refusal = what_if.ask(np.array([row])).get(row)
+        reasons = ", ".join(texts(refusal.why)) if refusal is not None else ""
+    return f"node {node!r} has changed since it was chosen: {reasons}" if reasons else ""
 
 
 def undo(placement: Placement, cache: Cache) -> None:

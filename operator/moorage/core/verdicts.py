@@ -25,8 +25,6 @@ class Code(enum.StrEnum):
     """Refused; removing pods cannot help here. The pod waits likewise."""
     PENDING = "Pending"
     """Refused until somebody outside acts; then retried without backoff."""
-    WAIT = "Wait"
-    """Permit only: hold the pod with its node reserved."""
     ERROR = "Error"
     """A fault, never "does not fit": the attempt ends, the pod is retried after a backoff, no plugin is blamed."""
 

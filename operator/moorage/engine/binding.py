@@ -20,15 +20,15 @@ from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import key
 from moorage.core.verdicts import Code, Status, failed
-from moorage.engine.actors.contract import Actor, BindActor, pod_ref
+from moorage.engine.actors.contract import Actor, BindActor, Hold, Tools, pod_ref
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
-from moorage.ports.kube import Reads
-from moorage.ports.surroundings import Clock
 
 log = logging.getLogger(__name__)
 
 ASK_AGAIN = (0.2, 3.0)
 """Seconds until a read that failed is tried again, doubled up to the second one."""
+STEP_LIMIT = 3600.0
+"""Seconds that one plugin may take to prepare a binding; those in the tree have shorter limits of their own."""
 PATIENCE = 5
 """How often a binding is asked for again when the API server has too much to do, before the pod goes back to the queue."""
 
@@ -43,42 +43,73 @@ class Outcome:
     """It was not sent, as this replica may not lead any more: nothing is to be told."""
     rejector: str = ""
     """The plugin that refused it at permit."""
+    overtaken: bool = False
+    """The node changed under the decision, by somebody else's doing, and does not take the pod any more."""
 
 
 BOUND = Outcome(True)
 GONE = Outcome(False)
 
 
-class Binder:
-    """Runs bindings; ``finish(entry, placement, outcome)`` is called on the loop's thread when one has ended, whatever happened."""
+@dataclasses.dataclass(slots=True, eq=False)
+class Binding:
+    """One placement on its way. ``news`` is the node's, as of the decision; ``since`` when the present step began, in seconds."""
 
-    def __init__(self, actors: Mapping[str, Actor], reads: Reads, clock: Clock, limit: int) -> None:
+    entry: Entry
+    placement: Placement
+    news: int
+    since: float
+    step: str = ""
+    preparing: bool = False
+    """Whether nothing irrevocable has been sent, so that it may be interrupted."""
+    interruption: Outcome | None = None
+    task: asyncio.Task[None] | None = None
+
+
+class Binder:
+    """Runs bindings; ``finish(entry, placement, outcome)`` is called on the loop's thread when one has ended, whatever happened.
+
+    At most ``limit`` of them ask the API server for a binding at a time. Those that wait before that (at permit, for a volume) are
+    not counted, or a few slow volumes would hold up everybody.
+    """
+
+    def __init__(self, actors: Mapping[str, Actor], tools: Tools, limit: int) -> None:
+        self.waiting = tools.waiting
         self._actors = actors
-        self._reads = reads
-        self._clock = clock
+        self._reads = tools.reads
+        self._clock = tools.clock
         self._limit = limit
-        self._tasks: dict[asyncio.Task[None], Placement] = {}
+        self._requests = asyncio.Semaphore(limit)
+        self._busy = 0
+        """Bindings that are to start, ask, or are ready to."""
+        self._bindings: dict[str, Binding] = {}
         self._freed = asyncio.Event()
         self.finish: Callable[[Entry, Placement, Outcome], None]
+        self.news: Callable[[str], int] = lambda _: 0
+        """How much has changed on a node that we did not decide; None of it is known to a decision made before."""
+        self.objection: Callable[[Placement], str] = lambda _: ""
+        """Why the node would not take the pod any more, "" when it would; asked when there was news of it since the decision."""
 
     @property
     def free(self) -> bool:
         """Whether another binding may start."""
-        return len(self._tasks) < self._limit
+        return self._busy < self._limit
 
     def __len__(self) -> int:
-        """How many bindings are in flight."""
-        return len(self._tasks)
+        """How many bindings are under way."""
+        return len(self._bindings)
 
     def draining(self, revision: Revision) -> int:
         """How many of them were decided by this revision."""
-        return sum(placement.revision is revision for placement in self._tasks.values())
+        return sum(binding.placement.revision is revision for binding in self._bindings.values())
 
     def start(self, entry: Entry, placement: Placement) -> None:
         """Bind this in the background."""
-        task = asyncio.get_running_loop().create_task(self._run(entry, placement))
-        self._tasks[task] = placement
-        task.add_done_callback(self._ended)
+        binding = Binding(entry, placement, self.news(placement.node), self._clock.boottime())
+        self._bindings[placement.pod.metadata.uid] = binding
+        self._busy += 1
+        binding.task = asyncio.get_running_loop().create_task(self._run(binding))
+        binding.task.add_done_callback(_ended)
 
     async def wait_free(self) -> None:
         """Return when another binding may start."""
@@ -87,41 +118,112 @@ class Binder:
             await self._freed.wait()
 
     async def settle(self, seconds: float) -> int:
-        """Wait at most so long for all bindings to end; returns how many did not."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
-        return len(self._tasks)
+        """Wait at most so long for all bindings to end, those that are only being prepared not at all; returns how many did not."""
+        for binding in list(self._bindings.values()):
+            self._interrupt(binding, Outcome(False, failed("this replica stops"), fenced=True))
+        tasks = [binding.task for binding in self._bindings.values() if binding.task is not None]
+        return len((await asyncio.wait(tasks, timeout=seconds))[1]) if tasks else 0
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
+    def gone(self, uid: str) -> None:
+        """The pod is gone, is going, or has a node: what is prepared for it is broken off."""
+        binding = self._bindings.get(uid)
+        if binding is not None:
+            self._interrupt(binding, GONE)
+
+    def node_gone(self, node: str) -> None:
+        """What is prepared for pods on this node is in vain."""
+        for binding in list(self._bindings.values()):
+            if binding.placement.node == node:
+                self._interrupt(binding, Outcome(False, failed(f"node {node!r} has been deleted since it was chosen")))
+
+    def recall(self, scheduler_name: str, why: str) -> None:
+        """Break off what is prepared for this profile's pods: they go back to the queue."""
+        for binding in list(self._bindings.values()):
+            if binding.placement.revision.scheduler_name == scheduler_name:
+                self._interrupt(binding, Outcome(False, failed(why)))
+
+    def sweep(self) -> None:
+        """Break off what takes too long to prepare."""
+        now = self._clock.boottime()
+        for binding in list(self._bindings.values()):
+            if binding.preparing and now - binding.since > STEP_LIMIT:
+                text = f"binding rejected: running {binding.step}: not done within {STEP_LIMIT:g} s"
+                self._interrupt(binding, Outcome(False, failed(text)))
+
+    def _interrupt(self, binding: Binding, outcome: Outcome) -> None:
+        if binding.preparing and binding.interruption is None and binding.task is not None:
+            binding.interruption = outcome
+            binding.task.cancel()
+
+    async def _run(self, binding: Binding) -> None:
+        placement, outcome = binding.placement, Outcome(False, failed("the binding was interrupted"))
+        self._busy -= 1
         self._freed.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a binding task ended with a bug", exc_info=error)
-
-    async def _run(self, entry: Entry, placement: Placement) -> None:
-        outcome = Outcome(False, failed("the binding was interrupted"))
         try:
-            outcome = await self._prepare(placement) or await self._bind(placement)
+            try:
+                outcome = await self._prepared(binding) or await self._sent(binding)
+            finally:
+                self.finish(binding.entry, placement, outcome)
+            if outcome.bound:
+                await self._tell_bound(placement)
         finally:
-            self.finish(entry, placement, outcome)
-        if outcome.bound:
-            await self._tell_bound(placement)
+            del self._bindings[placement.pod.metadata.uid]
 
-    async def _prepare(self, placement: Placement) -> Outcome | None:
-        """Permit and preBind: why the pod is not to be bound, None when it is."""
-        pod, node, running = placement.pod, placement.node, ""
+    async def _prepared(self, binding: Binding) -> Outcome | None:
+        """Permit and preBind, unless they are broken off: why the pod is not to be bound, None when it is."""
+        binding.preparing = True
         try:
-            for name, permit in self._at(placement, Point.PERMIT):
-                running = f'Permit plugin "{name}"'
-                status: Status = await permit.permit(pod, node, self._reserved(placement, name))
-                if status.code is not Code.SUCCESS:
-                    return Outcome(False, status, rejector=name)
-            for name, pre_bind in self._at(placement, Point.PRE_BIND):
-                running = f'PreBind plugin "{name}"'
-                await pre_bind.pre_bind(pod, node, self._reserved(placement, name))
-        except Exception as error:  # noqa: BLE001 - told with the pod's name; an actor's bug fails this pod and no other
-            return _rejected(placement, running, error)
+            return await self._permit(binding) or await self._pre_bind(binding)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if binding.interruption is None or task is None:
+                raise
+            task.uncancel()
+            return binding.interruption
+        finally:
+            binding.preparing = False
+
+    async def _permit(self, binding: Binding) -> Outcome | None:
+        placement, holds = binding.placement, dict[str, float]()
+        pod, node = placement.pod, placement.node
+        for name, permit in self._at(placement, Point.PERMIT):
+            self._begin(binding, f'Permit plugin "{name}"')
+            try:
+                answer: Status | Hold = await permit.permit(pod, node, self._reserved(placement, name))
+            except Exception as error:  # noqa: BLE001 - told with the pod's name; an actor's bug fails this pod and no other
+                return _rejected(placement, binding.step, error)
+            if isinstance(answer, Hold):
+                holds[name] = answer.seconds
+            elif answer.code is not Code.SUCCESS:
+                return Outcome(False, answer, rejector=name)
+        if holds and (rejection := await self.waiting.hold(pod, node, holds)) is not None:
+            return Outcome(False, rejection.status, rejector=rejection.plugin)
         return None
+
+    async def _pre_bind(self, binding: Binding) -> Outcome | None:
+        placement = binding.placement
+        for name, pre_bind in self._at(placement, Point.PRE_BIND):
+            self._begin(binding, f'PreBind plugin "{name}"')
+            try:
+                await pre_bind.pre_bind(placement.pod, placement.node, self._reserved(placement, name))
+            except Exception as error:  # noqa: BLE001 - as above
+                return _rejected(placement, binding.step, error)
+        return None
+
+    def _begin(self, binding: Binding, step: str) -> None:
+        binding.step, binding.since = step, self._clock.boottime()
+
+    async def _sent(self, binding: Binding) -> Outcome:
+        """Have it bound, as soon as there is room for another request, if the node still takes it."""
+        self._busy += 1
+        try:
+            async with self._requests:
+                if self.news(binding.placement.node) != binding.news and (why := self.objection(binding.placement)):
+                    return Outcome(False, failed(why), overtaken=True)
+                return await self._bind(binding.placement)
+        finally:
+            self._busy -= 1
+            self._freed.set()
 
     async def _bind(self, placement: Placement) -> Outcome:
         """The first bind plugin that takes the pod."""
@@ -184,6 +286,11 @@ class Binder:
     def _reserved(placement: Placement, name: str) -> Any:
         reserved = placement.reservations.get(name)
         return reserved.value if reserved is not None else None
+
+
+def _ended(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("a binding task ended with a bug", exc_info=error)
 
 
 def _rejected(placement: Placement, running: str, error: Exception) -> Outcome:

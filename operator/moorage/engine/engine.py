@@ -31,6 +31,7 @@ from moorage.engine.reconciling import Reconciler
 from moorage.engine.reporting import Reporter
 from moorage.engine.surveying import Surveyor
 from moorage.engine.swapping import Resolver, Swapper, by_profile
+from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Forbidden
 from moorage.ports.kinds import NAMESPACES, STORED, kinds_of
 from moorage.ports.kube import Announcer, Leadership, Reads, Writes
@@ -79,8 +80,8 @@ class Engine:
         flush_after = config.pod_max_in_unschedulable_pods_duration
         store = self.scheduler.cache.store
         self.backlog = Backlog(PrioritySort().sort_key, store, around.telemetry.incoming, _plugin_failed, flush_after)
-        tools = Tools(around.writes, around.reads, clock, Following(store))
-        binder = Binder(join(registry, actors, tools), around.reads, clock, config.bind_concurrency)
+        tools = Tools(around.writes, around.reads, clock, Following(store), Waiting(clock))
+        binder = Binder(join(registry, actors, tools), tools, config.bind_concurrency)
         self.failures = Failures(around.writes, around.events, clock, self._current)
         preemptor = Preemptor(around.writes, around.events, clock)
         self.loop = Loop(self.scheduler, self.backlog, binder, preemptor, self.failures)
@@ -97,6 +98,7 @@ class Engine:
         self.pods = Pods(self.scheduler.cache, self.backlog, clock.boottime, self._queued)
         self.loop.unbound = self.pods.look_again
         self.nodes = Nodes(self.scheduler.cache, self.backlog, clock.boottime)
+        self.pods.left, self.nodes.left = binder.gone, binder.node_gone
         self.others = {kind: Others(kind, self.scheduler.cache, self.backlog, clock.boottime) for kind in STORED}
         for others in self.others.values():
             others.listed = self.swapper.review_lacking
@@ -179,6 +181,7 @@ class Engine:
             now = self._around.clock.boottime()
             self.backlog.tick(now)
             self.loop.poke()
+            self.loop.binder.sweep()
             for record in self.swapper.records.values():
                 self.swapper.move_owed(record)
             if now >= self._claims_due:

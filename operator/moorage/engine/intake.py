@@ -114,6 +114,8 @@ class Pods(Sink[Pod]):
         self._now = now
         self._queued = queued
         """Told of each pod that came into the backlog."""
+        self.left: Callable[[str], None] = lambda _: None
+        """Told of the UID of a pod that wants no node any more: it is gone, it is going, or it has one."""
 
     def on_put(self, old: Pod | None, new: Pod) -> None:
         """Write it where it belongs now."""
@@ -129,6 +131,7 @@ class Pods(Sink[Pod]):
         uid = old.metadata.uid
         record = self._cache.record(uid)
         self._backlog.remove(uid)
+        self.left(uid)
         promised = self._cache.nominations.get(uid)
         if record is None and promised is not None and isinstance(promised.pod, Pod):
             self._cache.nominations.remove(uid)
@@ -157,6 +160,7 @@ class Pods(Sink[Pod]):
         self._cache.observe(new, requests)
         if not seen_before:
             self._backlog.remove(uid)
+            self.left(uid)
             self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, new=new), now)
         elif old is not None:
             for event in object_changes.pod_changes(old, new):
@@ -166,6 +170,8 @@ class Pods(Sink[Pod]):
         now, uid = self._now(), new.metadata.uid
         record = self._cache.record(uid)
         requests = pod_requests(new)  # raises where the queue and the cycle would
+        if new.metadata.deletion_timestamp is not None:
+            self.left(uid)
         node = new.status.nominated_node_name
         if (old is None or old.status.nominated_node_name != node) and (record is None or record.state is State.OBSERVED):
             self._cache.nominations.remove(uid)  # else the promise is newer than this state, or it is kept by now
@@ -195,6 +201,8 @@ class Nodes(Sink[Node]):
         self._cache = cache
         self._backlog = backlog
         self._now = now
+        self.left: Callable[[str], None] = lambda _: None
+        """Told of the name of a node that is gone."""
 
     def on_put(self, old: Node | None, new: Node) -> None:
         """Write it down and wake whom it may help."""
@@ -211,6 +219,7 @@ class Nodes(Sink[Node]):
     def on_delete(self, old: Node | PartialObject) -> None:
         """Free its row."""
         self._cache.remove_node(old.metadata.name)
+        self.left(old.metadata.name)
         if isinstance(old, Node):
             self._backlog.wake(ClusterEvent(Resource.NODE, Action.DELETE, old=old), self._now())
 

@@ -50,6 +50,8 @@ class Loop:
         """Called with the UID of each pod that still waits after its binding failed."""
         self._work = asyncio.Event()
         binder.finish = self.finish
+        binder.news = scheduler.cache.news
+        binder.objection = lambda placement: cycle.objection(placement, scheduler)
         preemptor.finish = self.evicted
 
     def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry, may_write: Callable[[], bool]) -> None:
@@ -127,6 +129,8 @@ class Loop:
             self._events.emit(Event(pod_object(pod), "Scheduled", note, "Binding", controller=profile))
         else:
             cycle.undo(placement, self.scheduler.cache)
+            if outcome.overtaken:
+                self._telemetry.overtaken(profile)
             if outcome.status is None:
                 self.backlog.done(pod.metadata.uid)
             elif outcome.fenced:

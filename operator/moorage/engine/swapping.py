@@ -321,6 +321,8 @@ class Swapper:
         if record.active is not None:
             view = None if record.suspended else record.active.resolution.queue_view
             self._loop.backlog.set_profile(record.active.revision.scheduler_name, view, self._clock.boottime())
+            if view is None:
+                self._loop.binder.recall(record.active.revision.scheduler_name, f"SchedulerProfile {record.name!r} is suspended")
 
     def _drop(self, record: ProfileRecord) -> None:
         """The object is gone."""
@@ -338,6 +340,7 @@ class Swapper:
         self._supersede(record, revision)
         del self._loop.live[revision.scheduler_name]
         self._loop.backlog.set_profile(revision.scheduler_name, None, self._clock.boottime())
+        self._loop.binder.recall(revision.scheduler_name, f"SchedulerProfile {record.name!r} serves this schedulerName no more")
         self._loop.scheduler.runner.retire(revision)
 
     def _tell_orphans(self) -> None:

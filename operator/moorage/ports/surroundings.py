@@ -68,6 +68,9 @@ class Telemetry(Protocol):
     def bound(self, attempts: int, sli_seconds: float) -> None:
         """A pod was bound after so many attempts, so long after it was first queued (gated time left out)."""
 
+    def overtaken(self, profile: str) -> None:
+        """A pod was not bound as somebody else changed its node after it was chosen."""
+
     def incoming(self, queue: str, event: str) -> None:
         """A pod entered a queue for this event."""
 

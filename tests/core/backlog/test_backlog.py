@@ -435,7 +435,7 @@ def test_a_refused_pod_can_be_gated() -> None:
     assert rig.place("a") is Place.ACTIVE
 
 
-@pytest.mark.parametrize("code", [Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.WAIT, Code.SKIP, Code.ERROR])
+@pytest.mark.parametrize("code", [Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.SKIP, Code.ERROR])
 def test_anything_but_success_gates(code: Code) -> None:
     """A fault gates too, and is reported."""
 

@@ -52,6 +52,8 @@ class Cache:
         self._on_node: dict[str, dict[str, Record]] = {}
         self._in_namespace: dict[str, dict[str, Record]] = {}
         self._assumed = 0
+        self._news: dict[str, int] = {}
+        self._changes = 0
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
@@ -72,6 +74,10 @@ class Cache:
         """The pods on a node, in the order in which they came."""
         return iter(self._on_node.get(node, {}).values())
 
+    def news(self, node: str) -> int:
+        """A number that moves when this node, or what is on it, changes otherwise than by ``assume`` and ``forget``."""
+        return self._news.get(node, 0)
+
     # ---- nodes -------------------------------------------------------------------------------------------------------------
 
     def put_node(self, node: Node) -> None:
@@ -79,6 +85,7 @@ class Cache:
         name = node.metadata.name
         known = name in self.nodes.row_of
         row = self.nodes.put(node)
+        self._tell(name)
         if not known:
             self.volumes.add_node(row, name)
             for record in self._on_node.get(name, {}).values():
@@ -88,6 +95,7 @@ class Cache:
         """Remove a node; its pods stay known until they are removed themselves. Unknown names are ignored."""
         row = self.nodes.row_of.get(name)
         if row is not None:
+            self._news.pop(name, None)
             for record in self._on_node.get(name, {}).values():
                 self.volumes.charge(row, record.volumes, -1)
             self.volumes.uses.tick()
@@ -128,6 +136,7 @@ class Cache:
         """The pod is gone, or has ended; whether it occupied a node."""
         record = self._records.get(uid)
         if record is not None:
+            self._tell(record.node)
             self._drop(record)
         return record is not None
 
@@ -142,8 +151,15 @@ class Cache:
             old.pod, old.state = new.pod, State.OBSERVED
             return
         if old is not None:
+            self._tell(old.node)
             self._drop(old)
+        self._tell(new.node)
         self._add(new)
+
+    def _tell(self, node: str) -> None:
+        self._changes += 1
+        if node in self.nodes.row_of:
+            self._news[node] = self._changes
 
     def _add(self, record: Record) -> None:
         self.nominations.remove(record.pod.metadata.uid)

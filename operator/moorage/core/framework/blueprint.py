@@ -7,7 +7,7 @@ changed since the last one, not what the cluster holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -196,9 +196,13 @@ class Blueprint:
             refusals[rows] = 2 if hopeless(why) else 1
         return refusals
 
-    def what_if(self, snapshot: Snapshot) -> WhatIf:
-        """Suppose other pods on nodes; after ``refresh_filters``. Where preFilter refused all nodes, no filter is prepared to be asked."""
-        return WhatIf(self.pod, self.filters if self.verdict[1].code is Code.SUCCESS else {}, snapshot)
+    def what_if(self, snapshot: Snapshot, without: Collection[str] = ()) -> WhatIf:
+        """Suppose other pods on nodes; after ``refresh_filters``. Where preFilter refused all nodes, no filter is prepared to be asked.
+
+        ``without``: plugins that are not to be asked.
+        """
+        filters = self.filters if self.verdict[1].code is Code.SUCCESS else {}
+        return WhatIf(self.pod, {name: column for name, column in filters.items() if name not in without}, snapshot)
 
     def rejectors(self) -> frozenset[str]:
         """The plugins that refused a node, or narrowed the choice of nodes."""

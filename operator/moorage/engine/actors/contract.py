@@ -9,26 +9,38 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from moorage.core.objects import Pod
 from moorage.core.verdicts import Status
 from moorage.engine.following import Following
+from moorage.engine.waiting import Waiting
 from moorage.ports.kube import PodRef, Reads, Writes
 from moorage.ports.surroundings import Clock
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tools:
-    """What actors are made with; each keeps of it what it needs. ``following`` shows the objects that the watches bring."""
+    """What actors are made with; each keeps of it what it needs.
+
+    ``following`` shows the objects that the watches bring, ``waiting`` the pods that are held at permit.
+    """
 
     writes: Writes
     reads: Reads
     clock: Clock
     following: Following
+    waiting: Waiting
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hold:
+    """permit's answer for a pod that has to wait, at most so many seconds."""
+
+    seconds: float
 
 
 @runtime_checkable
 class PermitActor(Protocol):
     """May hold a pod back after it got its node, or refuse it."""
 
-    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status:
-        """SUCCESS when the pod may go on; a refusal sends it back to the queue."""
+    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status | Hold:
+        """SUCCESS when the pod may go on; a refusal sends it back to the queue; a Hold keeps it until ``Tools.waiting`` is told."""
 
 
 @runtime_checkable
