@@ -143,14 +143,17 @@ class Needs(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What is to be written before a pod is bound: volumes with the claims that they are set aside for, and claims with their node.
+    """What must be so before a pod is bound: volumes are set aside for claims, other claims have their node, and all get bound.
 
-    ``claims`` are all claims that must be bound then, by ``namespace/name``.
+    ``writes`` are those of both that are not so yet, nor being written for another pod; the others are waited for like these.
+    ``claims``: all of them, by ``namespace/name``. ``timeout``: how long to wait, in seconds.
     """
 
     volumes: tuple[PersistentVolume, ...]
     provisions: tuple[PersistentVolumeClaim, ...]
+    writes: tuple[PersistentVolume | PersistentVolumeClaim, ...]
     claims: tuple[str, ...]
+    timeout: int
 
 
 # ---- what wakes it -------------------------------------------------------------------------------------------------------------
@@ -277,8 +280,11 @@ class VolumeBinding:
         rest = [*needs.promised, *(want.claim for want, pv in zip(needs.wants, chosen, strict=True) if pv is None)]
         provisions = tuple(_annotated(claim, SELECTED_NODE, node) for claim in rest)
         offers = snapshot.store.index(VolumeOffers)
-        offers.assume(volumes, provisions)
-        return Reserved(SUCCESS, Work(volumes, provisions, tuple(needs.making)), lambda: offers.release(volumes, provisions))
+        new_volumes = [pv for pv in volumes if pv is not offers.volume(pv.metadata.name)]
+        new_claims = [claim for claim in provisions if claim is not offers.claim(key(claim))]
+        offers.assume(new_volumes, new_claims)
+        work = Work(volumes, provisions, (*new_volumes, *new_claims), tuple(needs.making), self.args.bind_timeout_seconds)
+        return Reserved(SUCCESS, work, lambda: offers.release(new_volumes, new_claims))
 
 
 # ---- inside --------------------------------------------------------------------------------------------------------------------
@@ -449,14 +455,18 @@ def _labels(node: str, snapshot: Snapshot) -> Labels:
 
 
 def _set_aside(pv: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
-    """The volume as it will be written: for this claim."""
+    """The volume as it will be written: for this claim. One that is for it already stays as it is."""
     meta = claim.metadata
+    if pv.spec.claim_ref is not None and pv.spec.claim_ref.uid == meta.uid:
+        return pv
     ref = ClaimRef("PersistentVolumeClaim", "v1", meta.namespace, meta.name, meta.uid, meta.resource_version)
     new = msgspec.structs.replace(pv, spec=msgspec.structs.replace(pv.spec, claim_ref=ref))
     return new if is_for(pv, claim) else _annotated(new, BOUND_BY_CONTROLLER, "yes")
 
 
 def _annotated(obj: Stored, name: str, text: str) -> Stored:
-    """With an annotation more."""
+    """With an annotation more; itself if it has that."""
+    if (obj.metadata.annotations or {}).get(name) == text:
+        return obj
     metadata = msgspec.structs.replace(obj.metadata, annotations={**(obj.metadata.annotations or {}), name: text})
     return msgspec.structs.replace(obj, metadata=metadata)
