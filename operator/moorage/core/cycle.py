@@ -7,10 +7,11 @@ rest: it binds what was placed and tells why what was not.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.herds import Herd
@@ -76,26 +77,17 @@ class Scheduler:
 
 def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Diagnosis:
     """Where the pod should go, or why it cannot go anywhere. Changes nothing but what the runner keeps."""
+    # 1. preFilter and filter: catch up with what changed since this template was last looked at.
+    blueprint = look(pod, revision, scheduler)
+    if isinstance(blueprint, Diagnosis):
+        return blueprint
     snapshot, observer = scheduler.snapshot, scheduler.observer
 
-    # 1. No nodes, no choice.
-    if not len(snapshot.nodes):
-        return Diagnosis(pod, revision, Code.UNRESOLVABLE, NO_NODES)
-
-    # 2. preFilter and filter: catch up with what changed since this template was last looked at.
-    blueprint = scheduler.runner.blueprint(pod, revision)
-    observer.begin(Point.FILTER)
-    blueprint.refresh_filters(snapshot)
-    verdict = blueprint.verdict[1]
-    observer.end(Point.FILTER, verdict.code.value, revision.scheduler_name)
-    if verdict.code is Code.ERROR or blueprint.fault:
-        return Diagnosis(pod, revision, Code.ERROR, blueprint.fault or verdict.message)
-
-    # 3. Nobody fits: postFilter may make room; the diagnosis says why.
-    if verdict.code is not Code.SUCCESS or not blueprint.passing:
+    # 2. Nobody fits: postFilter may make room; the diagnosis says why.
+    if not blueprint.fits:
         return _diagnose(pod, revision, scheduler, blueprint)
 
-    # 4. A nominated node that still fits is taken; a lone feasible node needs no score; a sampling profile sees only some.
+    # 3. A nominated node that still fits is taken; a lone feasible node needs no score; a sampling profile sees only some.
     nominated = snapshot.nodes.row_of.get(pod.status.nominated_node_name)
     if nominated is not None and blueprint.blame[nominated] == PASSES:
         return Placement(pod, snapshot.nodes.names[nominated], revision, 1)
@@ -105,7 +97,7 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
         row = int((blueprint.feasible() if sample is None else sample)[0])
         return Placement(pod, snapshot.nodes.names[row], revision, 1)
 
-    # 5. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
+    # 4. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
     observer.begin(Point.SCORE)
     status = blueprint.refresh_scores(snapshot)
     observer.end(Point.SCORE, status.code.value, revision.scheduler_name)
@@ -113,10 +105,25 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
         return Diagnosis(pod, revision, Code.ERROR, status.message)
     totals = blueprint.totals if sample is None else blueprint.totals_among(sample)
 
-    # 6. The best total; ties by (seed, pod, node).
+    # 5. The best total; ties by (seed, pod, node).
     best = int(totals.max())
     row = pick(np.flatnonzero(totals == best), snapshot.nodes.tie_break, pod.metadata.uid, scheduler.seed)
     return Placement(pod, snapshot.nodes.names[row], revision, candidates, best)
+
+
+def look(pod: Pod, revision: Revision, scheduler: Scheduler) -> Blueprint | Diagnosis:
+    """What filters say of all nodes as they are now; a diagnosis where there are no nodes, or a plugin failed."""
+    snapshot, observer = scheduler.snapshot, scheduler.observer
+    if not len(snapshot.nodes):
+        return Diagnosis(pod, revision, Code.UNRESOLVABLE, NO_NODES)
+    blueprint = scheduler.runner.blueprint(pod, revision)
+    observer.begin(Point.FILTER)
+    blueprint.refresh_filters(snapshot)
+    verdict = blueprint.verdict[1]
+    observer.end(Point.FILTER, verdict.code.value, revision.scheduler_name)
+    if verdict.code is Code.ERROR or blueprint.fault:
+        return Diagnosis(pod, revision, Code.ERROR, blueprint.fault or verdict.message)
+    return blueprint
 
 
 def commit(placement: Placement, scheduler: Scheduler) -> Placement | Diagnosis:
@@ -181,18 +188,35 @@ def _unreserved(placement: Placement, plugin: str, status: Status) -> Diagnosis:
     return Diagnosis(placement.pod, placement.revision, status.code, message, frozenset({plugin}))
 
 
-def _diagnose(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> Diagnosis:
-    snapshot = scheduler.snapshot
+# ---- when nobody fits -------------------------------------------------------------------------------------------------------
+
+
+class Refusals(NamedTuple):
+    """Who refused a pod on how many of the ``nodes``, and with which reasons; ``prefilter``: one for all of them."""
+
+    code: Code
+    rejectors: frozenset[str]
+    nodes: int
+    counts: Sequence[tuple[str, int]]
+    prefilter: str = ""
+
+    def diagnosis(self, pod: Pod, revision: Revision, room: PostFilterResult) -> Diagnosis:
+        """These refusals, and what plugins that make room say."""
+        message = fit_error(self.nodes, self.counts, self.prefilter, room.status.message)
+        return Diagnosis(pod, revision, self.code, message, self.rejectors, room.nominated_node, room.victims, room.errand)
+
+
+def refusals(blueprint: Blueprint, snapshot: Snapshot) -> Refusals:
+    """What plugins said of all nodes; after ``look``."""
     plugin, verdict = blueprint.verdict
-    if verdict.code is Code.SUCCESS:
-        code, rejectors = Code.UNSCHEDULABLE, blueprint.rejectors()
-        prefilter, counts = "", list(blueprint.counts(snapshot))
-    else:
-        code, rejectors = verdict.code, frozenset({plugin})
-        prefilter, counts = verdict.message, []
-    result = make_room(pod, revision, scheduler, blueprint)
-    message = fit_error(len(snapshot.nodes), counts, prefilter, result.status.message)
-    return Diagnosis(pod, revision, code, message, rejectors, result.nominated_node, result.victims, result.errand)
+    if verdict.code is not Code.SUCCESS:
+        return Refusals(verdict.code, frozenset({plugin}), len(snapshot.nodes), (), verdict.message)
+    return Refusals(Code.UNSCHEDULABLE, blueprint.rejectors(), len(snapshot.nodes), list(blueprint.counts(snapshot)))
+
+
+def _diagnose(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> Diagnosis:
+    room = make_room(pod, revision, scheduler, blueprint)
+    return refusals(blueprint, scheduler.snapshot).diagnosis(pod, revision, room)
 
 
 def make_room(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> PostFilterResult:
@@ -200,27 +224,49 @@ def make_room(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blu
 
     ``errand`` has the errands of all plugins, by name.
     """
-    errands: dict[str, Any] = {}
+    heard = Heard()
     plugins = list(revision.at(Point.POST_FILTER))
-    if not plugins:
-        return PostFilterResult(SUCCESS, "", errand=errands)
-    snapshot = scheduler.snapshot
-    memories = scheduler.memories
-    attempt = Attempt(
+    attempt = attempt_of(scheduler, blueprint, blueprint.refusals(scheduler.snapshot)) if plugins else None
+    for name, plugin in plugins:
+        if (result := heard.out(name, plugin.post_filter(pod, attempt))) is not None:
+            return result
+    return heard.all()
+
+
+def attempt_of(scheduler: Scheduler, blueprint: Blueprint, refused: npt.NDArray[np.int64]) -> Attempt:
+    """What postFilter plugins are shown; ``refused`` as in ``Attempt.refusals``."""
+    snapshot, memories = scheduler.snapshot, scheduler.memories
+    return Attempt(
         snapshot,
-        blueprint.refusals(snapshot),
+        refused,
         lambda: blueprint.what_if(snapshot),
         lambda plugin, depends: memories.of(blueprint, plugin).catch_up(snapshot, depends),
         scheduler.seed,
     )
-    messages: list[str] = []
-    nominated: str | None = None
-    for name, plugin in plugins:
-        result: PostFilterResult = plugin.post_filter(pod, attempt)
+
+
+class Heard:
+    """What postFilter plugins have said so far, one after another."""
+
+    def __init__(self) -> None:
+        self._errands: dict[str, Any] = {}
+        self._messages: list[str] = []
+        self._nominated: str | None = None
+        self._anybody = False
+
+    def out(self, name: str, result: PostFilterResult) -> PostFilterResult | None:
+        """One more plugin; the result of them all when this is the last word."""
+        self._anybody = True
         if result.errand is not None:
-            errands[name] = result.errand
+            self._errands[name] = result.errand
         if result.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
-            return dataclasses.replace(result, errand=errands)
-        messages += result.status.reasons
-        nominated = nominated if result.nominated_node is None else result.nominated_node
-    return PostFilterResult(Status(Code.UNSCHEDULABLE, tuple(messages)), nominated, errand=errands)
+            return dataclasses.replace(result, errand=self._errands)
+        self._messages += result.status.reasons
+        self._nominated = self._nominated if result.nominated_node is None else result.nominated_node
+        return None
+
+    def all(self) -> PostFilterResult:
+        """The result when nobody has had the last word."""
+        if not self._anybody:
+            return PostFilterResult(SUCCESS, "", errand=self._errands)
+        return PostFilterResult(Status(Code.UNSCHEDULABLE, tuple(self._messages)), self._nominated, errand=self._errands)

@@ -165,6 +165,11 @@ class Blueprint:
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
+    @property
+    def fits(self) -> bool:
+        """Whether any node takes the pod."""
+        return self.verdict[1].code is Code.SUCCESS and self.passing > 0
+
     def feasible(self) -> npt.NDArray[np.intp]:
         """The rows that no plugin refuses."""
         return np.flatnonzero(self.blame == PASSES)

@@ -13,6 +13,8 @@ import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from moorage.core.framework.extenders import EXTENDER, Extender
+from moorage.core.framework.guarding import PluginFault
 from moorage.core.framework.interfaces import DistinguishingPlugin, Plugin, Point, ReadingPlugin
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry
@@ -55,6 +57,7 @@ class ProfileSpec:
     weights: Mapping[str, int] = dataclasses.field(default_factory=dict)
     args: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     percentage_of_nodes_to_score: int = 100
+    extenders: tuple[Extender, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ class Revision:
     deciders: Mapping[str, Plugin]
     percentage_of_nodes_to_score: int = 100
     id: str = ""
+    extenders: tuple[Extender, ...] = ()
+    """In the order in which they are asked."""
 
     @functools.cached_property
     def distinguishing(self) -> tuple[DistinguishingPlugin, ...]:
@@ -105,11 +110,12 @@ class Revision:
         return ((name, self.deciders[name]) for name in self.points[point])
 
     def changed_since(self, old: Revision) -> frozenset[str]:
-        """Plugins whose arguments or places differ between two revisions, either way."""
+        """Plugins whose arguments or places differ between two revisions, either way; of extenders, all count as one."""
         names = {*self.deciders, *old.deciders}
-        return frozenset(
+        changed = frozenset(
             name for name in names if self.deciders.get(name) != old.deciders.get(name) or _places(self, name) != _places(old, name)
         )
+        return changed | {EXTENDER} if self.extenders != old.extenders else changed
 
 
 def resolve(spec: ProfileSpec, registry: Registry, presets: Mapping[str, Preset], revision: str = "") -> Revision:
@@ -132,14 +138,14 @@ def resolve(spec: ProfileSpec, registry: Registry, presets: Mapping[str, Preset]
         points[Point.PRE_SCORE] = ()
     names = dict.fromkeys(name for point in Point for name in points[point])
     args = {**preset.args, **spec.args}
-    made = {name: registry[name].make(args[name] if name in args else _default_args(registry, name)) for name in names}
-    deciders = {name: plugin for name, plugin in made.items() if plugin is not None}
+    deciders, faults = _made(names, registry, args)
+    errors += faults
     errors += _weight_faults(spec, points) + list(_missing(points, registry))
     if errors:
         raise ProfileErrors(errors)
-    return Revision(
-        spec.scheduler_name, points, {n: weights[n] for n in points[Point.SCORE]}, deciders, spec.percentage_of_nodes_to_score, revision
-    )
+    scores = {name: weights[name] for name in points[Point.SCORE]}
+    extenders = tuple(sorted(spec.extenders, key=lambda extender: extender.ignorable))
+    return Revision(spec.scheduler_name, points, scores, deciders, spec.percentage_of_nodes_to_score, revision, extenders)
 
 
 def merged(defaults: Iterable[tuple[str, int]], user: PluginSet) -> list[PluginRef]:
@@ -251,6 +257,21 @@ def _missing(points: Mapping[Point, tuple[str, ...]], registry: Registry) -> Ite
                     name,
                     f"this plugin is enabled at {later.value}, which needs it at {earlier.value} too: enable both or neither",
                 )
+
+
+def _made(names: Iterable[str], registry: Registry, args: Mapping[str, Any]) -> tuple[dict[str, Plugin], list[FieldError]]:
+    """The deciders with their arguments, and those from outside the tree that cannot be made with theirs."""
+    deciders = {}
+    faults = []
+    for name in names:
+        try:
+            plugin = registry[name].make(args[name] if name in args else _default_args(registry, name))
+        except PluginFault as fault:
+            faults.append(FieldError(f"pluginConfig[{name}]", name, str(fault), "InvalidPluginArgs"))
+        else:
+            if plugin is not None:
+                deciders[name] = plugin
+    return deciders, faults
 
 
 def _default_args(registry: Registry, name: str) -> Any:
