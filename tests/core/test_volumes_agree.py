@@ -163,8 +163,8 @@ def check_work(placement: Placement, world: World) -> None:
     assert {name: pv.metadata.name for name, pv in took.items()} == chosen
     assert {key(claim) for claim in work.provisions} == set(work.claims) - took.keys()
     assert all(notes(claim)[SELECTED] == placement.node for claim in work.provisions)
-    known = {(kind, key(one)): one for kind in (PersistentVolume, PersistentVolumeClaim) for one in cluster.of_kind(kind)}
-    assert list(work.writes) == [one for one in (*work.volumes, *work.provisions) if one != known[type(one), key(one)]]
+    known = [*cluster.of_kind(PersistentVolume), *cluster.of_kind(PersistentVolumeClaim)]
+    assert list(work.writes) == [one for one in (*work.volumes, *work.provisions) if one not in known]
     world.assumed |= {(type(one), key(one)): one for one in work.writes}
 
 
@@ -284,7 +284,8 @@ class Events(RuleBasedStateMachine):
         undo(placement, self.world.cache)
         del self.world.pods[placement.pod.metadata.uid]
         work = placement.reservations["VolumeBinding"].value
-        for obj in work.writes if work is not None else ():
+        given: list[PersistentVolume | PersistentVolumeClaim] = [*work.writes] if work is not None else []
+        for obj in given:
             if self.world.assumed.get((type(obj), key(obj))) is obj:
                 del self.world.assumed[type(obj), key(obj)]
 

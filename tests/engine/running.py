@@ -11,7 +11,7 @@ from typing import Any
 
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
-from moorage.core.columns.store import Store
+from moorage.core.columns.cache import Cache
 from moorage.core.framework.interfaces import Plugin, Point
 from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects import Pod
@@ -36,7 +36,7 @@ STEPS = {"multiPoint": {"enabled": [{"name": "Steps"}]}}
 def make_tools(kube: InMemoryKube) -> Tools:
     """What an actor is made with, with this API server."""
     clock = ManualClock()
-    return Tools(kube, kube, clock, Following(Store()), Waiting(clock))
+    return Tools(kube, kube, clock, Following(Cache()), Waiting(clock))
 
 
 class Steps:

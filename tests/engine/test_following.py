@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from moorage.core.columns.store import Store
+from moorage.core.columns.cache import Cache
 from moorage.core.storage_objects import AnnotatedMeta, PersistentVolumeClaim, PersistentVolumeClaimSpec
 from moorage.engine.following import Following
 from tests.fakes.clocks import settle
@@ -19,11 +19,11 @@ def test_a_change_wakes_who_waits_for_that_object() -> None:
     """One that comes, one that goes; another object's change is nothing to them, nor one before they began to wait."""
 
     async def story() -> None:
-        store = Store()
-        following = Following(store)
+        cache = Cache()
+        store, following = cache.store, Following(cache)
         store.put(claim("a"))
-        first = asyncio.create_task(following.change(PersistentVolumeClaim, "default/a"))
-        second = asyncio.create_task(following.change(PersistentVolumeClaim, "default/a"))
+        first = following.change((PersistentVolumeClaim, "default/a"))
+        second = following.change((PersistentVolumeClaim, "default/a"))
         await settle()
         store.put(claim("b"))
         await settle()
@@ -33,7 +33,7 @@ def test_a_change_wakes_who_waits_for_that_object() -> None:
         store.remove(PersistentVolumeClaim, "default/a")
         await asyncio.wait_for(first, 1)
         assert not following.objects(PersistentVolumeClaim).get("default/a")
-        again = asyncio.create_task(following.change(PersistentVolumeClaim, "default/a"))
+        again = following.change((PersistentVolumeClaim, "default/a"))
         await settle()
         store.put(claim("a"))
         await asyncio.wait_for(again, 1)

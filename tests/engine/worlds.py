@@ -110,7 +110,7 @@ class Bench:
         self.pods = Pods(self.cache, self.backlog, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))
         self.nodes = Nodes(self.cache, self.backlog, self.clock.boottime)
         self.failures = Failures(self.kube, self.events, self.clock, self.pods.objects.get)
-        self.binder = HeldBinder(Tools(self.kube, self.kube, self.clock, Following(self.cache.store), Waiting(self.clock)))
+        self.binder = HeldBinder(Tools(self.kube, self.kube, self.clock, Following(self.cache), Waiting(self.clock)))
         self.preemptor = HeldPreemptor(self.kube, self.events, self.clock)
         self.loop = Loop(self.scheduler, self.backlog, self.binder, self.preemptor, self.failures)
         self.loop.unbound = self.pods.look_again

@@ -80,7 +80,7 @@ class Engine:
         flush_after = config.pod_max_in_unschedulable_pods_duration
         store = self.scheduler.cache.store
         self.backlog = Backlog(PrioritySort().sort_key, store, around.telemetry.incoming, _plugin_failed, flush_after)
-        tools = Tools(around.writes, around.reads, clock, Following(store), Waiting(clock))
+        tools = Tools(around.writes, around.reads, clock, Following(self.scheduler.cache), Waiting(clock))
         binder = Binder(join(registry, actors, tools), tools, config.bind_concurrency)
         self.failures = Failures(around.writes, around.events, clock, self._current)
         preemptor = Preemptor(around.writes, around.events, clock)
