@@ -18,7 +18,7 @@ that is not there (yet): they are kept and charged when it appears. One writer, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from moorage.core.columns.changes import Aspect
 from moorage.core.columns.matches import AnyPod, Matches
@@ -69,6 +69,15 @@ class Cache:
     def record(self, uid: str) -> Record | None:
         """What is known of a pod, None when it occupies no node."""
         return self._records.get(uid)
+
+    def records(self) -> Iterator[Record]:
+        """All pods that occupy a node. Not to be changed while this runs."""
+        return iter(self._records.values())
+
+    @property
+    def occupied(self) -> Collection[str]:
+        """The nodes that pods are on, whether they are there or not."""
+        return self._on_node.keys()
 
     def pods_on(self, node: str) -> Iterator[Record]:
         """The pods on a node, in the order in which they came."""
@@ -140,14 +149,22 @@ class Cache:
             self._drop(record)
         return record is not None
 
+    def give_up(self, uid: str) -> None:
+        """A pod was told to go long ago and does not go: preemption leaves it out of account from now on."""
+        record = self._records[uid]
+        record.stuck = True
+        self._touch(record.node)
+
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
     def _observe(self, new: Record) -> None:
         old = self._records.get(new.pod.metadata.uid)
+        if old is not None and old.node == new.node:
+            new.leaving, new.stuck = old.leaving, old.stuck
         if old is not None and old.node == new.node and old.requests == new.requests and _counts_alike(old.pod, new.pod):
             self._assumed -= old.state is State.ASSUMED
-            if _started(old.pod) != _started(new.pod) and new.node in self.nodes.row_of:
-                self.nodes.logs[Aspect.PODS].add(self.nodes.row_of[new.node])
+            if _started(old.pod) != _started(new.pod):
+                self._touch(new.node)
             old.pod, old.state = new.pod, State.OBSERVED
             return
         if old is not None:
@@ -161,8 +178,13 @@ class Cache:
         if node in self.nodes.row_of:
             self._news[node] = self._changes
 
+    def _touch(self, node: str) -> None:
+        """Something about the pods on a node is another, though nothing that is counted."""
+        if node in self.nodes.row_of:
+            self.nodes.logs[Aspect.PODS].add(self.nodes.row_of[node])
+
     def _add(self, record: Record) -> None:
-        self.nominations.remove(record.pod.metadata.uid)
+        self.nominations.remove(record.pod.metadata.uid, placed=record.node)
         meta = record.pod.metadata
         self._records[meta.uid] = record
         self._on_node.setdefault(record.node, {})[meta.uid] = record

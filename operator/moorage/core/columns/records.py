@@ -19,12 +19,18 @@ class State(enum.Enum):
 
 @dataclasses.dataclass(slots=True)
 class Record:
-    """A pod on a node: the object, where it is, what it takes there and how we know; ``volumes`` are those that placement looks at."""
+    """A pod on a node: the object, where it is, what it takes there and how we know; ``volumes`` are those that placement looks at.
+
+    ``leaving``: we had it told to go, which the watch may not show yet. ``stuck``: it was told to go long ago and does not, so nobody
+    may count on its room.
+    """
 
     pod: Pod | PartialObject
     node: str
     requests: Requests
     state: State
+    leaving: bool = False
+    stuck: bool = False
     volumes: Carried = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
