@@ -1,7 +1,7 @@
-"""CEL expressions on devices: the one door to the CEL library.
+"""CEL expressions: the one door to the CEL library. On devices, as Kubernetes has them, and on variables of one's own (``Program``).
 
-Everything else sees ``holds(text, facts)``: true, false or ``ExpressionError``. An expression is compiled once, a device that looks
-the same as another is the same ``DeviceFacts``, and what an expression says of it is remembered: that is a function of the two.
+For devices everything else sees ``holds(text, facts)``: true, false or ``ExpressionError``. An expression is compiled once, a device
+that looks the same as another is the same ``DeviceFacts``, and what an expression says of it is remembered: a function of the two.
 
 The library can be given functions but no types of our own, so quantities and versions are maps with one entry that no attribute can
 be: ``{"quantity": nano-units}`` and ``{"semver": normal form}``, numbers as text since CEL's end at 64 bits. Two of them are equal
@@ -14,6 +14,7 @@ Source: Kubernetes dynamic-resource-allocation/cel and apiserver/pkg/cel/library
 
 from __future__ import annotations
 
+import enum
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
+from moorage.core.expression_trees import Reads, survey
 from moorage.core.quantities import NANO, QuantityError, nanos
 
 _Value = Any
@@ -113,11 +115,73 @@ def holds(text: str, facts: DeviceFacts) -> bool:
     return answer
 
 
+# ---- programs --------------------------------------------------------------------------------------------------------------
+
+
+class Kind(enum.Enum):
+    """The type of a variable."""
+
+    TEXT = "string"
+    NUMBER = "int"
+    FLAG = "bool"
+    TEXTS = "map(string, string)"
+    NUMBERS = "map(string, int)"
+    RECORDS = "list(map(string, string))"
+    DOCUMENTS = "list(map(string, dyn))"
+
+
+Variables = tuple[tuple[str, Kind], ...]
+"""Names, each with a dot, and their types. An expression reads ``a.b`` as the variable of that name, so what it misspells is found
+out when it is compiled."""
+
+
+class Program:
+    """An expression on some variables, ready to be asked. ``result`` is its type (``bool``, ``int``, …), ``reads`` what it reads."""
+
+    __slots__ = ("_compiled", "reads", "result", "text")
+
+    def __init__(self, text: str, compiled: cel.Expression, reads: Reads) -> None:
+        self.text = text
+        self.reads = reads
+        self.result = compiled.return_type().name().lower()
+        self._compiled = compiled
+
+    def ask(self, values: Mapping[str, _Value]) -> _Value:
+        """What it says of these values of its variables; others may stand there too. Raises ExpressionError."""
+        try:
+            result = self._compiled.eval(data=values)
+        except (RuntimeError, MemoryError) as error:  # the iteration budget; a value that can't be had
+            raise ExpressionError(_plain(error)) from error
+        if result.type() != cel.Type.ERROR:
+            return result.value()
+        missing = _MISSING_KEY.search(result.value())
+        raise ExpressionError(f"no such key: {missing['key']}" if missing else _plain(result.value()))
+
+
+@functools.lru_cache(maxsize=1024)
+def compile_program(text: str, variables: Variables) -> Program:
+    """Compile an expression. Raises ExpressionError, whose text begins with line:column, both from 1, where there is a place."""
+    try:
+        compiled = _environment_of(variables).compile(text)
+    except TypeError as error:  # half a surrogate pair
+        raise ExpressionError("is no text") from error
+    except RuntimeError as error:
+        found = _COMPILE_ERROR.search(_plain(error))
+        raise ExpressionError((found["place"] or "") + found["what"] if found else _plain(error).partition("\n")[0]) from error
+    reads, faults = survey(compiled.serialize(), dict(variables))
+    if faults:
+        before = text[: faults[0].offset]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise ExpressionError(f"{line}:{column}: {faults[0].message}")
+    return Program(text, compiled, reads)
+
+
 # ---- inside: the library -----------------------------------------------------------------------------------------------------
 
 _MISSING_KEY = re.compile(r'Key not found in map : "(?P<key>.*)"', re.DOTALL)
 _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 """What the library puts around its messages."""
+_COMPILE_ERROR = re.compile(r"ERROR: <input>:(-1:-1: |(?P<place>\d+:\d+: ))(?P<what>[^\n]*?)( \(in container ''\))?$", re.MULTILINE)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -145,6 +209,27 @@ def _environment() -> cel.Env:
         extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional(), ext_strings.ExtStrings()],
     )
 
+
+@functools.lru_cache(maxsize=8)
+def _environment_of(variables: Variables) -> cel.Env:
+    """Without the libraries that can make much of little (``replace``, ``join``), or take long over long lists (``sets``)."""
+    functions = {name: overloads for name, overloads in _functions().items() if not name.startswith("sets.")}
+    return cel.NewEnv(
+        variables={name: _TYPES[kind] for name, kind in variables},
+        functions=[cel.FunctionDecl(name, overloads) for name, overloads in functions.items()],
+        extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional()],
+    )
+
+
+_TYPES = {
+    Kind.TEXT: cel.Type.STRING,
+    Kind.NUMBER: cel.Type.INT,
+    Kind.FLAG: cel.Type.BOOL,
+    Kind.TEXTS: cel.Type.Map(cel.Type.STRING, cel.Type.STRING),
+    Kind.NUMBERS: cel.Type.Map(cel.Type.STRING, cel.Type.INT),
+    Kind.RECORDS: cel.Type.List(cel.Type.Map(cel.Type.STRING, cel.Type.STRING)),
+    Kind.DOCUMENTS: cel.Type.List(cel.Type.Map(cel.Type.STRING, cel.Type.DYN)),
+}
 
 # ---- inside: Kubernetes' functions ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,194 @@
+"""Expression trees: what a compiled CEL expression reads, and whether it could build something without bounds.
+
+The CEL library hands a compiled expression out as a protocol buffer (``cel.expr.CheckedExpr``), in which each variable is one
+identifier with its full name. The few fields that matter are read here, without a library for it.
+
+An expression is as long as its text allows and its loops have a budget, but neither bounds what a value can grow to: bound to a name
+and put together from itself thirty times over, a letter is a gigabyte. So what a macro goes through and what ``cel.bind`` binds may
+be taken from the variables, or written down, but not put together there. Then nothing grows faster than the text.
+
+Source: google/cel-spec, proto/cel/expr/{checked,syntax}.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+Reads = Mapping[str, frozenset[str] | None]
+"""Variable -> the keys (fields) that are read of it, None for all of it."""
+
+_CONST, _IDENT, _SELECT, _CALL, _LIST, _STRUCT, _COMPREHENSION = range(3, 10)
+_KINDS = frozenset(range(_CONST, _COMPREHENSION + 1))
+_INDEXING = frozenset({"_[_]", "_[?_]", "_?._"})
+_JOINING = frozenset({"add_string", "add_list", "add_bytes"})
+_WHERE = "may not stand in what a macro goes through, or in what cel.bind binds"
+
+
+class Fault(NamedTuple):
+    """Something that an expression may not do; ``offset`` is its place in the text, in characters."""
+
+    offset: int
+    message: str
+
+
+class Survey(NamedTuple):
+    """What was found."""
+
+    reads: Reads
+    faults: tuple[Fault, ...]
+
+
+def survey(serialized: bytes, variables: Mapping[str, object]) -> Survey:
+    """Look through an expression that was compiled with these variables, whose names all have a dot."""
+    walk = _Walk(serialized, variables)
+    return Survey({name: None if keys is None else frozenset(keys) for name, keys in walk.reads.items()}, tuple(sorted(set(walk.faults))))
+
+
+class _Inside(NamedTuple):
+    """Where the walk is: which loop variables there are, whether in something looped over or bound, and there in a literal."""
+
+    local: frozenset[str] = frozenset()
+    bound: bool = False
+    literal: bool = False
+
+
+class _Walk:
+    """One walk through a tree."""
+
+    def __init__(self, serialized: bytes, variables: Mapping[str, object]) -> None:
+        self.reads: dict[str, set[str] | None] = {}
+        self.faults: list[Fault] = []
+        self._variables = variables
+        self._overloads: dict[int, frozenset[str]] = {}
+        self._offsets: dict[int, int] = {}
+        checked = dict(_fields(dict(_fields(serialized))[2]))  # in a google.protobuf.Any
+        for number, value in _fields(dict(_fields(serialized))[2]):
+            if number == 2:
+                entry = dict(_fields(value))
+                self._overloads[entry[1]] = frozenset(name.decode() for field, name in _fields(entry[2]) if field == 3)
+        for number, value in _fields(checked.get(5, b"")):
+            if number == 4:
+                entry = dict(_fields(value))
+                self._offsets[entry.get(1, 0)] = entry.get(2, 0)
+        self._visit(checked[4], _Inside())
+
+    def _visit(self, message: bytes, inside: _Inside) -> None:
+        place, kind, body = _expression(message)
+        if kind == _IDENT:
+            self._name(place, dict(_fields(body)).get(1, b"").decode(), inside)
+        elif kind == _SELECT:
+            parts = dict(_fields(body))
+            self._of(parts[1], parts[2].decode(), inside)
+        elif kind == _CALL:
+            self._call(place, body, inside)
+        elif kind in (_LIST, _STRUCT):
+            for part in _parts(kind, body):
+                self._visit(part, inside._replace(literal=inside.literal or inside.bound))
+        elif kind == _COMPREHENSION:
+            self._loop(place, dict(_fields(body)), inside)
+
+    def _name(self, place: int, name: str, inside: _Inside) -> None:
+        if name in self._variables:
+            self.reads[name] = None
+        elif inside.literal and name in inside.local:
+            self._refuse(place, "a list or map with a macro's variable in it")
+
+    def _of(self, operand: bytes, key: str, inside: _Inside) -> None:
+        """A field, or an entry with a constant key."""
+        _, kind, body = _expression(operand)
+        name = dict(_fields(body)).get(1, b"").decode() if kind == _IDENT else ""
+        if name not in self._variables:
+            self._visit(operand, inside)
+            return
+        keys = self.reads.setdefault(name, set())
+        if keys is not None:
+            keys.add(key)
+
+    def _call(self, place: int, body: bytes, inside: _Inside) -> None:
+        function = ""
+        operands: list[bytes] = []
+        for number, value in _fields(body):
+            if number == 2:
+                function = value.decode()
+            else:
+                operands.append(value)
+        if inside.bound and function == "_+_" and self._overloads.get(place, frozenset()) & _JOINING:
+            self._refuse(place, "+ on anything but numbers")
+        texts = [_text(operand) for operand in operands]
+        if function in _INDEXING and texts[1] is not None:
+            self._of(operands[0], texts[1], inside)
+        elif function == "@in" and texts[0] is not None:
+            self._of(operands[1], texts[0], inside)
+        else:
+            for operand in operands:
+                self._visit(operand, inside)
+
+    def _loop(self, place: int, parts: Mapping[int, Any], inside: _Inside) -> None:
+        """A macro, or ``cel.bind``: a loop that is left at once, whose result is all that matters."""
+        if inside.bound:
+            self._refuse(place, "a macro")
+            return
+        for part in (2, 4):  # the range; what the accumulator begins with, which is what is bound
+            self._visit(parts[part], inside._replace(bound=True))
+        local = inside.local | {parts[part].decode() for part in (1, 3, 8) if part in parts}
+        for part in (5, 6, 7):
+            self._visit(parts[part], inside._replace(local=local))
+
+    def _refuse(self, place: int, what: str) -> None:
+        self.faults.append(Fault(self._offsets.get(place, 0), f"{what} {_WHERE}"))
+
+
+def _expression(message: bytes) -> tuple[int, int, bytes]:
+    """An expression's number, kind and content."""
+    place, kind, body = 0, 0, b""
+    for number, value in _fields(message):
+        if number == 2:
+            place = value
+        elif number in _KINDS:
+            kind, body = number, value
+    return place, kind, body
+
+
+def _parts(kind: int, body: bytes) -> Iterator[bytes]:
+    """What stands in a list; keys and values of a map."""
+    for number, value in _fields(body):
+        if kind == _LIST and number == 1:
+            yield value
+        elif kind == _STRUCT and number == 2:
+            yield from (part for field, part in _fields(value) if field in (3, 4))
+
+
+def _text(message: bytes) -> str | None:
+    """The text that a constant is, None for anything else."""
+    _, kind, body = _expression(message)
+    if kind != _CONST:
+        return None
+    text = dict(_fields(body)).get(6)
+    return text.decode() if isinstance(text, bytes) else None
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """(number, value) of each field: int, or bytes for what has a length. Eight fixed bytes are a double, which nobody reads here."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        if tag & 7 == 0:
+            value, at = _varint(message, at)
+            yield tag >> 3, value
+        elif tag & 7 == 1:
+            at += 8
+        else:
+            size, at = _varint(message, at)
+            yield tag >> 3, message[at : at + size]
+            at += size
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
