@@ -99,6 +99,15 @@ class FakeParts:
 
     # ---- the engine ----
 
+    @property
+    def inspector(self) -> FakeParts:
+        """Part of the engine."""
+        return self
+
+    def request(self) -> None:
+        """A look inside is wanted."""
+        self.told.append("looks inside")
+
     async def restore(self) -> None:
         """Fails as often as scripted."""
         if self.restores:
@@ -151,7 +160,7 @@ class _Kopf:
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2):
             loop.add_signal_handler(number, self._told.append, "Kopf got the signal")
         self.tasks = [asyncio.create_task(forever(), name="watcher")]
 
@@ -229,6 +238,20 @@ def test_a_signal_ends_in_order(number: signal.Signals) -> None:
     assert status == 0
     assert parts.told == ["settles", "settled", "events flushed", "released", *CLOSED]
     assert parts.aborted == []
+
+
+def test_a_look_inside_ends_nothing() -> None:
+    """SIGUSR2 asks for one; the replica goes on."""
+
+    async def scenario(parts: FakeParts) -> None:
+        await leading(parts)
+        parts.told.clear()
+        await signalled(signal.SIGUSR2)
+        assert parts.told == ["looks inside"]
+        assert parts.supervisor.phase is Phase.LEADING
+        await signalled(signal.SIGTERM)
+
+    assert run(scenario)[0] == 0
 
 
 def test_a_binding_in_flight_ends_before_the_lease_is_given_back() -> None:

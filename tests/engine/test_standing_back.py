@@ -292,6 +292,7 @@ def test_waiting_pods_are_told_what_is_wrong_with_their_profile(
     for body in profiles:
         engine.profile_seen(body["metadata"]["name"], None)
     asyncio.run(engine.swapper.settle())
+    engine.strangers.tick()
     notes = [event.note for event in events.events if event.regarding.kind == "Pod"]
     assert len(notes) == len(told)
     assert all(text in note for text, note in zip(told, notes, strict=True))

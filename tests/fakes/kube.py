@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import dataclasses
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from moorage.core.objects import HasMetadata, Node, Pod, PodCondition, key
-from moorage.ports.errors import Conflict, NotFound
+from moorage.core.claim_objects import Allocation, Consumer, ResourceClaim, ResourceClaimStatus
+from moorage.core.objects import (
+    ContainerExtendedResourceRequest,
+    HasMetadata,
+    Node,
+    Pod,
+    PodCondition,
+    PodExtendedResourceClaimStatus,
+    key,
+)
+from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
+from moorage.ports.errors import Conflict, Invalid, NotFound
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import FeedSink, PodRef, Replica, Revision
+from moorage.ports.kube import FeedSink, PodPlace, PodRef, Replica, Revision
 
 WRITES = (
     "bind",
@@ -26,8 +37,31 @@ WRITES = (
     "create_revision",
     "delete_revision",
     "delete_replica",
+    "bind_volume",
+    "select_node",
+    "protect_claim",
+    "reserve_claim",
+    "release_claim",
+    "deallocate_claim",
+    "create_claim",
+    "delete_claim",
+    "pod_claim",
 )
-READS = ("pod_node", "revisions", "replicas", "dead_replicas", "lease_renewed", "allowed")
+READS = (
+    "node_names",
+    "pod_places",
+    "pod_node",
+    "resource_claim",
+    "revisions",
+    "replicas",
+    "dead_replicas",
+    "lease_renewed",
+    "quarantined",
+    "allowed",
+)
+
+Answer = TypeVar("Answer")
+Obj = TypeVar("Obj", PersistentVolume, PersistentVolumeClaim, ResourceClaim)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,10 +96,14 @@ class InMemoryKube:
         self.dead: list[str] = []
         self.forbidden: set[tuple[str, str, str]] = set()
         """(verb, group, resource) that ``allowed`` says no to."""
+        self.quarantine: dict[str, str] = {}
+        """Plugin -> version that some replica hung in."""
         self.renewed: set[str] = set()
         """Leases, as namespace/name, that somebody renews."""
+        self.protected: set[str] = set()
+        """Resource claims that have the finalizer."""
         self.silent = False
-        """True: sinks are not told of binds and conditions, as if the watch lagged."""
+        """True: sinks are not told of what is written, as if the watch lagged."""
         self._fence = fence
         self._versions = itertools.count(1)
         self._failures: dict[str, collections.deque[tuple[Exception, bool]]] = collections.defaultdict(collections.deque)
@@ -97,11 +135,8 @@ class InMemoryKube:
 
     def put(self, obj: HasMetadata) -> Any:
         """Create or change an object, in whatever state it is given; returns it as stored, with a new resourceVersion."""
-        metadata = msgspec.structs.replace(obj.metadata, resource_version=str(next(self._versions)))
-        stored: Any = msgspec.structs.replace(obj, metadata=metadata)  # type: ignore[type-var]  # every object is a struct
-        sinks, objects = self._of(stored)
-        objects[self._identity(stored)] = stored
-        for sink in sinks:
+        stored = self._store(obj)
+        for sink in self._of(stored)[0]:
             sink.put(stored)
         return stored
 
@@ -203,6 +238,106 @@ class InMemoryKube:
         """Forget it."""
         await self._write("delete_replica", lambda: self.announced.pop(identity, None), identity)
 
+    # ---- ports.kube.VolumeWrites and ClaimWrites ----------------------------------------------------------------------------
+
+    async def bind_volume(self, volume: PersistentVolume) -> None:
+        """Only in the state that was seen."""
+
+        def deed() -> None:
+            stored = self._seen(volume, "PATCH persistentvolumes")
+            spec = msgspec.structs.replace(stored.spec, claim_ref=volume.spec.claim_ref)
+            self._change(msgspec.structs.replace(stored, metadata=volume.metadata, spec=spec))
+
+        await self._write("bind_volume", deed, volume)
+
+    async def select_node(self, claim: PersistentVolumeClaim) -> None:
+        """Only in the state that was seen."""
+
+        def deed() -> None:
+            self._change(msgspec.structs.replace(self._seen(claim, "PATCH persistentvolumeclaims"), metadata=claim.metadata))
+
+        await self._write("select_node", deed, claim)
+
+    async def protect_claim(self, claim: ResourceClaim) -> ResourceClaim:
+        """The same claim in a new state; finalizers are kept in ``protected``."""
+
+        def deed() -> ResourceClaim:
+            stored = self._seen(claim, "PATCH resourceclaims")
+            if key(claim) in self.protected:
+                return stored
+            self.protected.add(key(claim))
+            changed: ResourceClaim = self._change(stored)
+            return changed
+
+        return await self._write("protect_claim", deed, claim)
+
+    async def reserve_claim(self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None) -> ResourceClaim:
+        """Only in the state that was seen; devices are given once, and before anybody may have the claim."""
+
+        def deed() -> ResourceClaim:
+            stored = self._seen(claim, "PATCH resourceclaims/status")
+            if (stored.status.allocation is None) == (allocation is None) or (allocation is not None and key(claim) not in self.protected):
+                raise Invalid("PATCH resourceclaims/status", 422, "Invalid", "status.allocation")
+            holders = (*(stored.status.reserved_for or ()), Consumer(resource="pods", name=pod.name, uid=pod.uid))
+            status = msgspec.structs.replace(stored.status, reserved_for=holders, allocation=allocation or stored.status.allocation)
+            changed: ResourceClaim = self._change(msgspec.structs.replace(stored, status=status))
+            return changed
+
+        return await self._write("reserve_claim", deed, claim, pod, allocation)
+
+    async def release_claim(self, claim: ResourceClaim, pod: PodRef) -> None:
+        """In any state."""
+
+        def deed() -> None:
+            stored = self._seen(claim, "PATCH resourceclaims/status", newest=False)
+            holders = tuple(one for one in stored.status.reserved_for or () if one.uid != pod.uid)
+            self._change(msgspec.structs.replace(stored, status=msgspec.structs.replace(stored.status, reserved_for=holders or None)))
+
+        await self._write("release_claim", deed, claim, pod)
+
+    async def deallocate_claim(self, claim: ResourceClaim) -> None:
+        """Only in the state that was seen."""
+
+        def deed() -> None:
+            stored = self._seen(claim, "PATCH resourceclaims/status")
+            self._change(msgspec.structs.replace(stored, status=ResourceClaimStatus()))
+
+        await self._write("deallocate_claim", deed, claim)
+
+    async def create_claim(self, claim: ResourceClaim, prefix: str) -> ResourceClaim:
+        """Under a name that nobody had."""
+
+        def deed() -> ResourceClaim:
+            name = f"{prefix}{next(self._versions)}"
+            created: ResourceClaim = self._change(
+                msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, name=name, uid=f"uid-{name}"))
+            )
+            return created
+
+        return await self._write("create_claim", deed, claim, prefix)
+
+    async def delete_claim(self, claim: ResourceClaim) -> None:
+        """At once."""
+
+        def deed() -> None:
+            with contextlib.suppress(NotFound):
+                self.protected.discard(key(claim))
+                self.delete(self._seen(claim, "DELETE resourceclaims", newest=False))
+
+        await self._write("delete_claim", deed, claim)
+
+    async def pod_claim(self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]) -> None:
+        """Set it."""
+
+        def deed() -> None:
+            stored = self._pod(pod, "PATCH status")
+            told = PodExtendedResourceClaimStatus(tuple(mappings), claim)
+            self._change(
+                msgspec.structs.replace(stored, status=msgspec.structs.replace(stored.status, extended_resource_claim_status=told))
+            )
+
+        await self._write("pod_claim", deed, pod, claim, mappings)
+
     # ---- ports.kube.Announcer ---------------------------------------------------------------------------------------------
 
     async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
@@ -220,6 +355,22 @@ class InMemoryKube:
         await self._turn("pod_node")
         stored = self.pods.get(pod.uid)
         return stored.spec.node_name if stored is not None else None
+
+    async def node_names(self) -> Sequence[str]:
+        """As stored."""
+        await self._turn("node_names")
+        return [node.metadata.name for node in self.nodes.values()]
+
+    async def pod_places(self) -> Sequence[PodPlace]:
+        """As stored."""
+        await self._turn("pod_places")
+        live = [pod for pod in self.pods.values() if pod.status.phase not in ("Succeeded", "Failed")]
+        return [PodPlace(pod.metadata.uid, key(pod), pod.spec.node_name, pod.metadata.deletion_timestamp is not None) for pod in live]
+
+    async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
+        """As stored."""
+        await self._turn("resource_claim")
+        return self.others.get(ResourceClaim, {}).get(f"{namespace}/{name}")
 
     async def revisions(self) -> Sequence[Revision]:
         """As stored."""
@@ -241,6 +392,11 @@ class InMemoryKube:
         await self._turn("lease_renewed")
         return f"{namespace}/{name}" in self.renewed
 
+    async def quarantined(self) -> Mapping[str, str]:
+        """``quarantine``."""
+        await self._turn("quarantined")
+        return dict(self.quarantine)
+
     async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
         """Everything but ``forbidden``."""
         await self._turn("allowed")
@@ -248,18 +404,19 @@ class InMemoryKube:
 
     # ---- inside ---------------------------------------------------------------------------------------------------------------
 
-    async def _write(self, method: str, deed: Callable[[], object], *arguments: Any) -> None:
+    async def _write(self, method: str, deed: Callable[[], Answer], *arguments: Any) -> Answer:
         if self._fence is not None:
             self._fence.check(method)
 
-        def carry_out() -> None:
-            deed()
+        def carry_out() -> Answer:
+            answer = deed()
             self.written.append(Written(method, arguments))
+            return answer
 
         self.in_flight[method] += 1
         try:
             await self._turn(method, carry_out)
-            carry_out()
+            return carry_out()
         finally:
             self.in_flight[method] -= 1
 
@@ -281,14 +438,26 @@ class InMemoryKube:
             raise Conflict(request, 409, "Conflict", f"another pod has the name {pod.name} now")
         raise NotFound(request, 404, "NotFound", f'pods "{pod.name}" not found')
 
-    def _change(self, pod: Pod) -> None:
-        sinks = self.pod_sinks
-        if self.silent:
-            self.pod_sinks = []
-        try:
-            self.put(pod)
-        finally:
-            self.pod_sinks = sinks
+    def _seen(self, obj: Obj, request: str, newest: bool = True) -> Obj:
+        """What is stored of an object, if that is the one that is meant, and (``newest``) in the state that is given."""
+        stored: Obj | None = self.others.get(type(obj), {}).get(key(obj))
+        if stored is None:
+            raise NotFound(request, 404, "NotFound", f'"{key(obj)}" not found')
+        if stored.metadata.uid != obj.metadata.uid:
+            raise Conflict(request, 409, "Conflict", f"another object has the name {key(obj)} now")
+        if newest and stored.metadata.resource_version != obj.metadata.resource_version:
+            raise Conflict(request, 409, "Conflict", "the object has been modified")
+        return stored
+
+    def _change(self, obj: HasMetadata) -> Any:
+        """Store it, and tell of it unless that is switched off."""
+        return self._store(obj) if self.silent else self.put(obj)
+
+    def _store(self, obj: HasMetadata) -> Any:
+        metadata = msgspec.structs.replace(obj.metadata, resource_version=str(next(self._versions)))
+        stored: Any = msgspec.structs.replace(obj, metadata=metadata)  # type: ignore[type-var]  # every object is a struct
+        self._of(stored)[1][self._identity(stored)] = stored
+        return stored
 
     def _merge(self, kind: str, name: str, status: Mapping[str, Any]) -> None:
         self.statuses[kind, name] = merge_patch(self.statuses.get((kind, name)), status)

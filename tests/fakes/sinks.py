@@ -42,6 +42,12 @@ class NullTelemetry:
     def overtaken(self, profile: str) -> None:
         """Nothing."""
 
+    def rejected(self, profile: str, reason: str) -> None:
+        """Nothing."""
+
+    def differences(self, counts: Mapping[str, int]) -> None:
+        """Nothing."""
+
     def incoming(self, queue: str, event: str) -> None:
         """Nothing."""
 
@@ -66,6 +72,9 @@ class NullTelemetry:
     def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """Nothing."""
 
+    def plugin_fault(self, plugin: str, point: str) -> None:
+        """Nothing."""
+
     def event(self, result: str) -> None:
         """Nothing."""
 
@@ -87,6 +96,10 @@ class CountingTelemetry(NullTelemetry):
     def overtaken(self, profile: str) -> None:
         """Count it."""
         self.counts["overtaken", profile] += 1
+
+    def rejected(self, profile: str, reason: str) -> None:
+        """Count the reason."""
+        self.counts[profile, reason] += 1
 
     def swap(self, profile: str, result: str, seconds: float) -> None:
         """Count the result."""

@@ -1,23 +1,37 @@
-"""Reads that are not feeds: one pod, stored revisions, the other replicas, our own rights."""
+"""Reads that are not feeds: where pods are, stored revisions, the other replicas, our own rights."""
 
 from __future__ import annotations
 
 import dataclasses
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
+from moorage.core.claim_objects import ResourceClaim
 from moorage.core.objects import Struct
+from moorage.ports import quarantine
 from moorage.ports.errors import NotFound, Retryable
-from moorage.ports.kube import INSTALLATION_LABEL, PROFILE_LABEL, REPLICA_PERIOD, REVISIONS_ANNOTATION, PodRef, Replica, Revision
+from moorage.ports.kube import (
+    INSTALLATION_LABEL,
+    LIVE_PODS,
+    PROFILE_LABEL,
+    REPLICA_PERIOD,
+    REVISIONS_ANNOTATION,
+    PodPlace,
+    PodRef,
+    Replica,
+    Revision,
+)
 from moorage.ports.names import shortened
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, Session
 
 LIVE_SECONDS = 3 * REPLICA_PERIOD
 """A replica counts as live for so long after its Lease last changed."""
+PAGE = 500
+"""Objects a page: a few milliseconds to read."""
 DEAD_SECONDS = 600.0
 """After this the Lease of a replica is litter."""
 
@@ -29,6 +43,9 @@ class _Meta(Struct, frozen=True):
 
 class _PodMeta(Struct, frozen=True):
     uid: str = ""
+    name: str = ""
+    namespace: str = ""
+    deletion_timestamp: str | None = None
 
 
 class _PodSpec(Struct, frozen=True):
@@ -40,6 +57,17 @@ class _PodPlace(Struct, frozen=True):
 
     metadata: _PodMeta
     spec: _PodSpec = _PodSpec()
+
+
+class _ListMeta(Struct, frozen=True):
+    continue_: str | None = msgspec.field(default=None, name="continue")
+
+
+class _Places(Struct, frozen=True):
+    """A page of pods, or of nodes."""
+
+    metadata: _ListMeta = _ListMeta()
+    items: tuple[_PodPlace, ...] | None = None
 
 
 class _StoredRevision(Struct, frozen=True):
@@ -106,6 +134,26 @@ class KubeReads:
             return None
         return found.spec.node_name if found.metadata.uid == pod.uid else None
 
+    async def node_names(self) -> Sequence[str]:
+        """Page by page, of one moment."""
+        return [node.metadata.name async for node in self._pages("/api/v1/nodes", {})]
+
+    async def pod_places(self) -> Sequence[PodPlace]:
+        """Page by page, of one moment."""
+        return [
+            PodPlace(
+                pod.metadata.uid, f"{pod.metadata.namespace}/{pod.metadata.name}", pod.spec.node_name, bool(pod.metadata.deletion_timestamp)
+            )
+            async for pod in self._pages("/api/v1/pods", {"fieldSelector": LIVE_PODS})
+        ]
+
+    async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
+        """The claim, None when it is gone."""
+        try:
+            return await self._get(f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}", ResourceClaim)
+        except NotFound:
+            return None
+
     async def revisions(self) -> Sequence[Revision]:
         """All stored revisions, the oldest first."""
         query = urllib.parse.urlencode({"labelSelector": PROFILE_LABEL})
@@ -156,6 +204,14 @@ class KubeReads:
             before = self._others[namespace, name] = _Sighting(renewed, now)
         return bool(lease.spec.holder_identity) and now - before.at < (lease.spec.lease_duration_seconds or 0)
 
+    async def quarantined(self) -> Mapping[str, str]:
+        """As the leader's Lease has them; none without it."""
+        try:
+            lease = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{self._lease}", _Lease)
+        except NotFound:
+            return {}
+        return quarantine.read(lease.metadata.annotations)
+
     async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
         """Ask with a SelfSubjectAccessReview; ``resource`` may name a subresource, as in pods/binding."""
         name, _, subresource = resource.partition("/")
@@ -175,6 +231,17 @@ class KubeReads:
         query = urllib.parse.urlencode({"labelSelector": f"{INSTALLATION_LABEL}={shortened(self._lease)}"})
         found = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases?{query}", _LeaseList)
         return {item.spec.holder_identity: item for item in found.items or () if item.spec.holder_identity}
+
+    async def _pages(self, path: str, query: Mapping[str, str]) -> AsyncIterator[_PodPlace]:
+        """All objects of a list. A list that takes so long that the API server forgets where it was is an error (Expired)."""
+        token = ""
+        while True:
+            page = await self._get(f"{path}?{urllib.parse.urlencode({**query, 'limit': PAGE, 'continue': token})}", _Places)
+            for item in page.items or ():
+                yield item
+            token = page.metadata.continue_ or ""
+            if not token:
+                return
 
     async def _get(self, path: str, kind: type[T]) -> T:
         return _decoded(path, await self._session.call(Call("GET", path)), kind)

@@ -109,6 +109,15 @@ class PrometheusTelemetry:
             "Pods that were not bound as their node was changed by somebody else after it was chosen, by profile.",
             "profile",
         )
+        self._rejected = self._counter(
+            "moorage_kubelet_rejections_total",
+            "Pods that a kubelet refused after they were bound to its node, by profile and reason.",
+            "profile",
+            "reason",
+        )
+        self._differences = self._gauge(
+            "moorage_cache_differences", "What the last comparison of the cache with the API server found, by kind.", "kind"
+        )
         self._incoming = self._counter(
             "scheduler_queue_incoming_pods_total", "Pods added to a queue, by queue and event.", "queue", "event"
         )
@@ -131,6 +140,12 @@ class PrometheusTelemetry:
         self._active = self._gauge("moorage_profile_revision_info", "1 for the revision of a profile that decides.", "profile", "revision")
         self._superseded = self._gauge("moorage_superseded_revisions", "Older revisions that running cycles still hold.", "profile")
         self._gated = self._gauge("moorage_gated_pods", "Gated pods, by gate.", "gate")
+        self._plugin_faults = self._counter(
+            "moorage_plugin_faults_total",
+            "Failures of plugins from outside the tree, by plugin and extension point.",
+            "plugin",
+            "extension_point",
+        )
         self._events = self._counter("moorage_events_total", "Events, by result (sent, merged, limited, dropped, failed).", "result")
         self._lag_seconds = self._histogram("moorage_loop_lag_seconds", "How late the event loop was.", LAG_BUCKETS)()
         self.host = ""
@@ -167,6 +182,15 @@ class PrometheusTelemetry:
     def overtaken(self, profile: str) -> None:
         """A decision came to nothing by somebody else's doing."""
         self._overtaken(profile).inc()
+
+    def rejected(self, profile: str, reason: str) -> None:
+        """A kubelet refused a pod."""
+        self._rejected(profile, reason).inc()
+
+    def differences(self, counts: Mapping[str, int]) -> None:
+        """What a comparison found."""
+        for kind, count in counts.items():
+            self._differences(kind).set(count)
 
     def incoming(self, queue: str, event: str) -> None:
         """A pod entered a queue."""
@@ -213,6 +237,10 @@ class PrometheusTelemetry:
     def loop_lag(self, seconds: float) -> None:
         """How late the event loop was."""
         self._lag_seconds.observe(seconds)
+
+    def plugin_fault(self, plugin: str, point: str) -> None:
+        """A plugin from outside the tree failed there."""
+        self._plugin_faults(plugin, point).inc()
 
     def event(self, result: str) -> None:
         """What became of an event."""

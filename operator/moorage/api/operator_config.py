@@ -122,8 +122,15 @@ class Serving(_Part):
 class PluginPackages(_Part):
     """Plugins from outside the tree."""
 
-    packages: Annotated[tuple[str, ...], _to_come(())] = ()
-    """Python packages that hold plugins."""
+    packages: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$", max_length=253)], ...] = ()
+    """Python packages that hold plugins, by the name that `import` takes."""
+
+    @field_validator("packages")
+    @classmethod
+    def _once_each(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if twice := next((name for i, name in enumerate(value) if name in value[:i]), None):
+            raise ValueError(f"{twice} is named twice")
+        return value
 
 
 class ExtenderPolicy(_Part):
@@ -168,6 +175,8 @@ class OperatorConfiguration(_Part):
     """How long to wait for further changes after one, so that objects applied together become one swap."""
     plugins: PluginPackages = PluginPackages()
     extenders: ExtenderPolicy = ExtenderPolicy()
+    foreign_schedulers: Annotated[tuple[QualifiedName, ...], Field(max_length=256)] = ()
+    """Names of other schedulers in the cluster: pods that wait for one of them are not asked whether they mean a profile."""
     enable_profiling: Annotated[bool, _to_come(False)] = False
     """Serve /debug/profile."""
     delay_cache_until_active: Annotated[bool, _to_come(False)] = False

@@ -32,8 +32,11 @@ from moorage.adapters.replica_leases import ReplicaLeases
 from moorage.adapters.wall_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
-from moorage.apps import health
+from moorage.apps import health, plugin_packages, watchdog
+from moorage.apps.plugin_packages import PackageErrors
 from moorage.apps.supervising import POLL, Parts, Phase, Supervisor
+from moorage.apps.watchdog import Marks
+from moorage.core.framework.guarding import PluginFault
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
 from moorage.core.objects import Node, Pod
@@ -41,18 +44,17 @@ from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.actors.contract import ActorFactory
 from moorage.engine.actors.intree import ACTORS
 from moorage.engine.engine import Engine, Surroundings
+from moorage.engine.rejections import FailedPod
 from moorage.handlers.registration import Connection, EmbeddedKopf
 from moorage.ports.errors import Conflict, EdgeError
 from moorage.ports.fencing import Fence
 from moorage.ports.kinds import NAMESPACES
-from moorage.ports.kube import Elector, Feed, Reads, Writes
+from moorage.ports.kube import FAILED_PODS, LIVE_PODS, Elector, Feed, Reads, Writes
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call
 
 log = logging.getLogger(__name__)
 
-LIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
-"""Pods that have ended take no room; in a cluster with many jobs they are most of all pods."""
 WARM_CONNECTIONS = 16
 """Opened before the first decision, so that the first bindings of a new leader do not wait for TLS handshakes."""
 DECISIONS_VERBOSITY, DEBUG_VERBOSITY = 2, 4
@@ -78,20 +80,28 @@ class Overrides:
 
 
 def run(config: OperatorConfiguration) -> int:
-    """Run the operator to its end; returns the exit status."""
+    """Run the operator to its end; returns the exit status. Where strangers' plugins run, a watchdog looks after it."""
+    return watchdog.watched(config, lambda marks: _operate(config, marks)) if config.plugins.packages else _operate(config, Marks())
+
+
+def _operate(config: OperatorConfiguration, marks: Marks) -> int:
     output = log_output.install(config.logging.format, logging.INFO, sys.stderr)
     set_verbosity(config.logging.verbosity)
     for warning in config.warnings():
         log.warning("%s", warning)
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            status = runner.run(_run(config))
+            status = runner.run(_run(config, marks))
             if stuck := runner.run(end_tasks(LAST_SECONDS)):
                 log.error("tasks that do not end hold up this process no longer: %s", ", ".join(stuck))
                 output.stop()
                 os._exit(status)  # the runner would wait for them
             return status
-    except KubeconfigError as error:
+    except PackageErrors as errors:
+        for text in errors.errors:
+            log.error("%s", text)
+        return 2
+    except (KubeconfigError, PluginFault) as error:
         log.error("%s", error)
         return 2
     except OSError as error:
@@ -101,8 +111,10 @@ def run(config: OperatorConfiguration) -> int:
         output.stop()
 
 
-async def _run(config: OperatorConfiguration) -> int:
-    supervisor = await build(config, Overrides())
+async def _run(config: OperatorConfiguration, marks: Marks) -> int:
+    tree = Overrides()
+    joined = plugin_packages.join(config.plugins.packages, tree.registry, tree.actors, marks, tree.telemetry.plugin_fault)
+    supervisor = await build(config, dataclasses.replace(tree, registry=joined.registry, actors=joined.actors))
     return await supervisor.run()
 
 
@@ -155,7 +167,9 @@ def _joined(config: OperatorConfiguration, given: Overrides, session: KubeSessio
     }
     readyz = {**engine.checks(), **{feed.resource: health.fresh(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
     readyz["apiserver"] = health.reached(elector)
-    endpoints = Endpoints(healthz=livez, livez=livez, readyz=readyz, metrics=telemetry.render)
+    look = engine.inspector
+    debug = {"cache": look.nodes, "queue": look.pods, "differences": look.differences}
+    endpoints = Endpoints(healthz=livez, livez=livez, readyz=readyz, metrics=telemetry.render, debug=debug)
     supervisor = Supervisor(
         Parts(
             clock=clock,
@@ -199,9 +213,10 @@ def _elector(config: OperatorConfiguration, session: KubeSession, fence: Fence, 
 def _feeds(session: KubeSession, clock: Clock, engine: Engine) -> tuple[Feed, ...]:
     return (
         KubeFeed(session, clock, Watched("pods", "/api/v1/pods", Pod, LIVE_PODS), engine.pods),
+        KubeFeed(session, clock, Watched("failedpods", "/api/v1/pods", FailedPod, FAILED_PODS, optional=True), engine.rejections),
         KubeFeed(session, clock, Watched("nodes", "/api/v1/nodes", Node), engine.nodes),
         *(
-            KubeFeed(session, clock, Watched(kind.resource, kind.path, kind.struct, optional=kind is not NAMESPACES), others)
+            KubeFeed(session, clock, Watched(kind.name, kind.path, kind.struct, optional=kind is not NAMESPACES), others)
             for kind, others in engine.others.items()
         ),
     )

@@ -9,6 +9,7 @@ The end, by what caused it:
 
 * SIGTERM, SIGINT: stop deciding, let the bindings in flight end (bounded), send the events, give the lease back; status 0. A second
   signal ends the process at once, with 1.
+* SIGUSR2 ends nothing: it has cache and queue logged.
 * The lease is lost: nothing may be written any more, so the process ends at once, with 1.
 * Any task that should run for ever ends: as for a signal, but with 1. A process without one of its parts must not look alive.
 """
@@ -41,10 +42,18 @@ POLL = 0.05
 CATCH_UP_SECONDS = 5.0
 """For feeds that only some profiles need."""
 RETRY_SECONDS = 1.0
+_ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
 class LeaseLost(Exception):
     """Another replica leads, or may lead, from now on."""
+
+
+class Inspector(Protocol):
+    """Looks inside (``moorage.engine.inspecting.Inspector``)."""
+
+    def request(self) -> None:
+        """Log what cache and queue hold, and where that differs from what the API server has."""
 
 
 class Engine(Protocol):
@@ -55,6 +64,10 @@ class Engine(Protocol):
 
     async def run(self) -> None:
         """All of its tasks."""
+
+    @property
+    def inspector(self) -> Inspector:
+        """Logs what cache and queue hold."""
 
     def lead(self, leadership: Callable[[], Leadership | None]) -> None:
         """Start deciding."""
@@ -280,12 +293,13 @@ class Supervisor:
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _ENDING:
             loop.add_signal_handler(number, self._signalled, number)
+        loop.add_signal_handler(signal.SIGUSR2, self._parts.engine.inspector.request)
         try:
             yield
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in (*_ENDING, signal.SIGUSR2):
                 loop.remove_signal_handler(number)
 
     def _signalled(self, number: signal.Signals) -> None:

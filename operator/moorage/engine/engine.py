@@ -9,10 +9,13 @@ from collections.abc import Callable, Mapping
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
+from moorage.api.conditions import Reason
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle import Scheduler
+from moorage.core.framework.guarding import PluginFault
+from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import Registry
 from moorage.core.objects import Pod, key
@@ -23,19 +26,23 @@ from moorage.engine.binding import Binder
 from moorage.engine.claims import Claims
 from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
 from moorage.engine.following import Following
+from moorage.engine.inspecting import Inspector
 from moorage.engine.intake import Nodes, Others, Pods
 from moorage.engine.loop import Loop
 from moorage.engine.preempting import Preemptor
 from moorage.engine.profiles import ProfileRecord
+from moorage.engine.quarantine import Quarantine
 from moorage.engine.reconciling import Reconciler
+from moorage.engine.rejections import Rejections
 from moorage.engine.reporting import Reporter
+from moorage.engine.strangers import Strangers
 from moorage.engine.surveying import Surveyor
-from moorage.engine.swapping import Resolver, Swapper, by_profile
+from moorage.engine.swapping import Resolver, Swapper, by_profile, profile_object
 from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Forbidden
-from moorage.ports.kinds import NAMESPACES, STORED, kinds_of
+from moorage.ports.kinds import NAMESPACES, POD_GROUPS, kinds_of
 from moorage.ports.kube import Announcer, Leadership, Reads, Writes
-from moorage.ports.surroundings import Clock, EventSink, Telemetry
+from moorage.ports.surroundings import Clock, EventSink, ObjectRef, Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +86,7 @@ class Engine:
         self.scheduler = Scheduler(Cache(), observer=self.reporter)
         flush_after = config.pod_max_in_unschedulable_pods_duration
         store = self.scheduler.cache.store
-        self.backlog = Backlog(PrioritySort().sort_key, store, around.telemetry.incoming, _plugin_failed, flush_after)
+        self.backlog = Backlog(PrioritySort().sort_key, store, around.telemetry.incoming, self._plugin_failed, flush_after)
         tools = Tools(around.writes, around.reads, clock, Following(self.scheduler.cache), Waiting(clock))
         binder = Binder(join(registry, actors, tools), tools, config.bind_concurrency)
         self.failures = Failures(around.writes, around.events, clock, self._current)
@@ -93,21 +100,30 @@ class Engine:
         self.reconciler = Reconciler(self.swapper, self.backlog, around.writes, clock)
         self.reconciler.situation.claimed_by = claims.ours
         self.surveyor = Surveyor(around.identity, clock, around.announcer, around.reads, around.writes)
+        self.quarantine = Quarantine(registry, around.reads, claims.ours, resolver.quarantined)
+        self.quarantine.heed = self.swapper.quarantine
+        self.surveyor.quarantine = self.quarantine.look
         self.swapper.changed = self._settled
-        self.swapper.orphaned = self._orphaned
+        self.strangers = Strangers(self.backlog, clock, around.events, config.foreign_schedulers, self._tell)
+        self.swapper.orphaned = self.strangers.orphaned
+        nodes = self.scheduler.cache.nodes
+        self.rejections = Rejections(clock, around.events, around.telemetry, self._profile, nodes.resource_index.__contains__)
+        self.inspector = Inspector(self.scheduler.cache, self.backlog, around.reads, clock, around.telemetry)
         self.pods = Pods(self.scheduler.cache, self.backlog, clock.boottime, self._queued)
         self.loop.unbound = self.pods.look_again
         self.nodes = Nodes(self.scheduler.cache, self.backlog, clock.boottime)
         self.pods.left, self.nodes.left = binder.gone, binder.node_gone
-        self.others = {kind: Others(kind, self.scheduler.cache, self.backlog, clock.boottime) for kind in STORED}
+        self.others = {kind: Others(kind, self.scheduler.cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
         for others in self.others.values():
             others.listed = self.swapper.review_lacking
+        self.others[POD_GROUPS].listed = self.backlog.groups.all_listed
         self.swapper.lacking = self._lacking
 
     # ---- what handlers say -------------------------------------------------------------------------------------------------
 
     def profile_seen(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile is in this state; None: it is gone. Those of other installations are none of ours."""
+        self.strangers.profile_seen(name, None if body is None else bodies.scheduler_name(body))
         mine = body is not None and bodies.controller_name(body) == self._config.controller_name
         self.swapper.profile_seen(name, body if mine else None)
 
@@ -122,7 +138,11 @@ class Engine:
     # ---- the engine's life -------------------------------------------------------------------------------------------------
 
     async def restore(self) -> None:
-        """Read the stored revisions, so that a bad spec finds its last good one. Without the right to, it goes on without them."""
+        """Read the stored revisions, so that a bad spec finds its last good one, and which plugins hung.
+
+        Without the right to, it goes on without them.
+        """
+        await self.quarantine.look()
         try:
             self.swapper.stored = by_profile(await self._around.reads.revisions())
         except Forbidden as error:
@@ -133,6 +153,8 @@ class Engine:
         self.reconciler.situation.leadership = leadership
         self.loop.deciding = True
         self.swapper.lead(self._around.identity)
+        self.strangers.lead()
+        self.rejections.leading = True
         self.loop.poke()
 
     async def run(self) -> None:
@@ -145,6 +167,7 @@ class Engine:
                 "status": self.reconciler.run(),
                 "time": self._time(),
                 "lag": self.reporter.watch_lag(),
+                "inspection": self.inspector.run(),
             }
             for name, part in parts.items():
                 group.create_task(part, name=name)
@@ -182,6 +205,9 @@ class Engine:
             self.backlog.tick(now)
             self.loop.poke()
             self.loop.binder.sweep()
+            if self.loop.deciding:
+                self.loop.gangs.tell(now)
+            self.strangers.tick()
             for record in self.swapper.records.values():
                 self.swapper.move_owed(record)
             if now >= self._claims_due:
@@ -193,7 +219,7 @@ class Engine:
 
     def _lacking(self, revision: Revision) -> tuple[str, ...]:
         """The resources that a revision's plugins read and that are not listed yet."""
-        return tuple(kind.resource for kind in kinds_of(revision) if not self.others[kind].synced)
+        return tuple(kind.name for kind in kinds_of(revision) if not self.others[kind].synced)
 
     def _current(self, uid: str) -> Pod | None:
         """The pod's newest state while it waits."""
@@ -203,6 +229,7 @@ class Engine:
     def _queued(self, pod: Pod) -> None:
         """A pod came into the backlog: decide on it, or tell it what is wrong with its profile."""
         self.loop.poke()
+        self.strangers.came(pod)
         record = next((r for r in self._never_good() if bodies.scheduler_name(r.body) == pod.spec.scheduler_name), None)
         if record is not None and self.swapper.leading:
             self._answer(pod, record)
@@ -216,19 +243,19 @@ class Engine:
                 for pod in self.backlog.held(bodies.scheduler_name(record.body)):
                     self._answer(pod, record)
 
-    def _orphaned(self, scheduler_name: str, profile: str) -> None:
-        """The pods of a profile that is gone are told so once; from then on they may be another scheduler's."""
-        if self.swapper.leading:
-            text = f"SchedulerProfile {profile!r} was deleted, and no other one has the schedulerName {scheduler_name!r}"
-            for pod in self.backlog.held(scheduler_name):
-                self._tell(pod, text)
+    def _profile(self, scheduler_name: str) -> ObjectRef | None:
+        """The profile that has this schedulerName."""
+        records = self.swapper.records.values()
+        return next((profile_object(record) for record in records if bodies.scheduler_name(record.body) == scheduler_name), None)
 
     def _never_good(self) -> list[ProfileRecord]:
         """Profiles whose pods only a better spec helps."""
         return [record for record in self.swapper.records.values() if record.active is None and record.errors and not record.conflicts]
 
     def _answer(self, pod: Pod, record: ProfileRecord) -> None:
-        text = f"SchedulerProfile {record.name!r} has never been valid: {'; '.join(map(str, record.errors))}"
+        hung = any(error.reason == Reason.PLUGIN_QUARANTINED for error in record.errors)
+        what = "cannot be served any more" if hung else "has never been valid"
+        text = f"SchedulerProfile {record.name!r} {what}: {'; '.join(map(str, record.errors))}"
         self._tell(pod, text)
 
     def _tell(self, pod: Pod, text: str) -> None:
@@ -236,7 +263,8 @@ class Engine:
         if not pod.spec.scheduling_gates:
             self.failures.report_once(Verdict(pod, SCHEDULER_ERROR, text))
 
-
-def _plugin_failed(plugin: str, pod: Pod, error: Exception) -> None:
-    """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
-    log.error("plugin %s failed for a waiting pod", plugin, extra={"pod": key(pod)}, exc_info=error)
+    def _plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
+        """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
+        log.error("plugin %s failed for a waiting pod", plugin, extra={"pod": key(pod)}, exc_info=error)
+        if isinstance(error, PluginFault) and error.point == Point.PRE_ENQUEUE and self.swapper.leading:
+            self._tell(pod, str(error))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from moorage.api import bodies
@@ -46,6 +46,10 @@ class Resolver(Protocol):
 
     def config_errors(self, body: Body) -> tuple[FieldError, ...]:
         """What is wrong with a PluginConfig by itself."""
+
+    @property
+    def quarantined(self) -> dict[str, str]:
+        """Plugins that must not be called, with the reason why; it heeds what is put there."""
 
 
 class Swapper:
@@ -131,6 +135,14 @@ class Swapper:
     def config_errors(self, body: Body) -> tuple[FieldError, ...]:
         """What is wrong with a PluginConfig by itself."""
         return self._resolver.config_errors(body)
+
+    def quarantine(self, plugins: Collection[str]) -> None:
+        """These plugins must not be called from now on, or may be again: no revision that has one of them goes on deciding."""
+        for record in self.records.values():
+            record.stale = True
+            if record.active is not None and any(name in plugins for names in record.active.revision.points.values() for name in names):
+                self._stand_back(record)
+        self._dirty.set()
 
     def review_claims(self) -> None:
         """Look again at profiles that somebody else may serve, now or no longer."""
@@ -351,8 +363,12 @@ class Swapper:
                 self.orphaned(scheduler_name, profile)
 
     def _tell(self, record: ProfileRecord, reason: str, note: str, *, warning: bool) -> None:
-        regarding = ObjectRef("SchedulerProfile", record.name, record.uid, api_version="moorage.dev/v1alpha1")
-        self._events.emit(Event(regarding, reason, note, reason, controller=CONTROLLER, warning=warning))
+        self._events.emit(Event(profile_object(record), reason, note, reason, controller=CONTROLLER, warning=warning))
+
+
+def profile_object(record: ProfileRecord) -> ObjectRef:
+    """The profile as events name it."""
+    return ObjectRef("SchedulerProfile", record.name, record.uid, api_version="moorage.dev/v1alpha1")
 
 
 def _identity(body: Body) -> tuple[object, str]:

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from moorage.core.objects import PartialObject
+from moorage.core.claim_objects import Allocation, ResourceClaim
+from moorage.core.objects import ContainerExtendedResourceRequest, PartialObject
+from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
+LIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
+"""Field selector. Pods that have ended take no room; in a cluster with many jobs they are most of all pods."""
+FAILED_PODS = "status.phase=Failed"
+"""Field selector of those among them that a kubelet may have refused."""
 PROFILE_LABEL = "moorage.dev/profile"
 """On ControllerRevisions: the profile, shortened to a label's 63 characters; the annotation of the same key has it in full."""
 INSTALLATION_LABEL = "moorage.dev/installation"
@@ -103,7 +109,45 @@ class Revision:
     data: Mapping[str, Any]
 
 
-class Writes(Protocol):
+class VolumeWrites(Protocol):
+    """What is written to have volumes bound or made. Objects are given as they are to be.
+
+    Conflict: the object is not in the state any more whose UID and resourceVersion are given; NotFound: it is gone.
+    """
+
+    async def bind_volume(self, volume: PersistentVolume) -> None:
+        """Patch this volume's claimRef, and whether a controller chose it, into the one that is there."""
+
+    async def select_node(self, claim: PersistentVolumeClaim) -> None:
+        """Patch this claim's selected node into the one that is there."""
+
+
+class ClaimWrites(Protocol):
+    """What is written to have resource claims allocated and reserved. Conflict and NotFound as for volumes, where not said else."""
+
+    async def protect_claim(self, claim: ResourceClaim) -> ResourceClaim:
+        """Give it the finalizer that an allocated claim must have; the claim as it is then."""
+
+    async def reserve_claim(self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None) -> ResourceClaim:
+        """Reserve it for a pod and, unless None, allocate it; the claim as it is then."""
+
+    async def release_claim(self, claim: ResourceClaim, pod: PodRef) -> None:
+        """Take back that it is reserved for this pod, whatever else changed. Conflict: it is another claim of that name."""
+
+    async def deallocate_claim(self, claim: ResourceClaim) -> None:
+        """Take its devices, and all that it is reserved for."""
+
+    async def create_claim(self, claim: ResourceClaim, prefix: str) -> ResourceClaim:
+        """Create this claim under a new name with this prefix; the claim as it is then."""
+
+    async def delete_claim(self, claim: ResourceClaim) -> None:
+        """Delete a claim that is allocated, maybe; one that is gone is fine. Conflict: it is another claim of that name."""
+
+    async def pod_claim(self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]) -> None:
+        """Patch into a pod's status which claim stands for its extended resources, and which request for which container's."""
+
+
+class Writes(VolumeWrites, ClaimWrites, Protocol):
     """Every write that only the leader may make; each passes the fence."""
 
     @property
@@ -146,11 +190,29 @@ class Replica:
     revisions: Mapping[str, str]
 
 
+class PodPlace(NamedTuple):
+    """Where a live pod is; ``name`` is ``namespace/name``, ``node`` "" for none, ``going`` whether it is being deleted."""
+
+    uid: str
+    name: str
+    node: str
+    going: bool
+
+
 class Reads(Protocol):
     """Reads that are not feeds; none is fenced."""
 
+    async def node_names(self) -> Sequence[str]:
+        """The nodes that there are now."""
+
+    async def pod_places(self) -> Sequence[PodPlace]:
+        """The pods that there are now and that have not ended."""
+
     async def pod_node(self, pod: PodRef) -> str | None:
         """The node that the pod is bound to now ("" for none), None when the pod with this UID is gone."""
+
+    async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
+        """The claim as it is now; None when it is gone."""
 
     async def revisions(self) -> Sequence[Revision]:
         """All stored revisions of our namespace."""
@@ -163,6 +225,9 @@ class Reads(Protocol):
 
     async def lease_renewed(self, namespace: str, name: str) -> bool:
         """Whether somebody holds this Lease and, as far as was seen at earlier calls, goes on renewing it."""
+
+    async def quarantined(self) -> Mapping[str, str]:
+        """The plugins that some replica hung in, with the version that did (``ports.quarantine``)."""
 
     async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
         """Whether our service account holds this right everywhere, or with ``home`` in our own namespace (SelfSubjectAccessReview)."""

@@ -71,6 +71,12 @@ class Telemetry(Protocol):
     def overtaken(self, profile: str) -> None:
         """A pod was not bound as somebody else changed its node after it was chosen."""
 
+    def rejected(self, profile: str, reason: str) -> None:
+        """A kubelet refused a pod that had been bound to its node."""
+
+    def differences(self, counts: Mapping[str, int]) -> None:
+        """What the last comparison with the API server found, by kind."""
+
     def incoming(self, queue: str, event: str) -> None:
         """A pod entered a queue for this event."""
 
@@ -94,6 +100,9 @@ class Telemetry(Protocol):
 
     def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """(profile, its active revision or "", how many superseded ones cycles still hold) of every profile."""
+
+    def plugin_fault(self, plugin: str, point: str) -> None:
+        """A plugin from outside the tree failed there."""
 
     def event(self, result: str) -> None:
         """An event was sent, merged (into a series), limited (by its object's rate), dropped (queue full) or failed."""
