@@ -30,6 +30,7 @@ PAIRS = [
     (kube.Feed, fake_kube.ScriptedFeed),
     (kube.Writes, kube_writes.KubeWrites),
     (kube.Writes, fake_kube.InMemoryKube),
+    *((part, made) for part in (kube.VolumeWrites, kube.ClaimWrites) for made in (kube_writes.KubeWrites, fake_kube.InMemoryKube)),
     (kube.Reads, kube_reads.KubeReads),
     (kube.Reads, fake_kube.InMemoryKube),
     (kube.Announcer, replica_leases.ReplicaLeases),

@@ -7,30 +7,58 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from moorage.adapters.kube_writes import KubeWrites
-from moorage.ports.errors import Conflict, Fenced, Invalid, NotFound
+from moorage.core.claim_objects import AllocatedDevice, Allocation, DeviceAllocation, ResourceClaim
+from moorage.core.devices.extended_resources import claim_to_create
+from moorage.core.objects import ContainerExtendedResourceRequest
+from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
+from moorage.ports.errors import Conflict, Fenced, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, Revision
 from moorage.ports.names import replica_lease, shortened
+from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import ScriptedHttp
 
+FINALIZER = "resource.kubernetes.io/delete-protection"
+SELECTED = "volume.kubernetes.io/selected-node"
 POD = PodRef("ns", "web-1", "uid-1")
+VOLUME = msgspec.convert(
+    {
+        "metadata": {
+            "name": "v",
+            "uid": "uid-v",
+            "resourceVersion": "5",
+            "annotations": {"pv.kubernetes.io/bound-by-controller": "yes", "a": "b"},
+        },
+        "spec": {"claimRef": {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": "ns", "name": "c", "uid": "uid-c"}},
+    },
+    PersistentVolume,
+)
+CLAIM = msgspec.convert(
+    {"metadata": {"name": "c", "namespace": "ns", "uid": "uid-c", "resourceVersion": "6", "annotations": {SELECTED: "n1", "a": "b"}}},
+    PersistentVolumeClaim,
+)
+DEVICES = msgspec.convert({"metadata": {"name": "d", "namespace": "ns", "uid": "uid-d", "resourceVersion": "7"}}, ResourceClaim)
+ALLOCATION = Allocation(DeviceAllocation((AllocatedDevice("r", "x", "p", "gpu"),)))
+SEEN = {"uid": "uid-d", "resourceVersion": "7"}
 LONG = "p" * 60 + ".with.a.long.name"
 MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
 
 
 def writes() -> tuple[ScriptedHttp, Fence, KubeWrites]:
     """Writes over a script; the fence is open."""
     http, fence = ScriptedHttp(), Fence(ManualClock().boottime)
-    http.default = b"{}"
+    http.default = msgspec.json.encode(DEVICES)
     fence.extend(2000.0)
     return http, fence, KubeWrites(http, fence, "sys", "moorage")
 
 
-WRITES: dict[str, tuple[Callable[[KubeWrites], Awaitable[None]], str, str, str, Any]] = {
+WRITES: dict[str, tuple[Callable[[KubeWrites], Awaitable[object]], str, str, str, Any]] = {
     "bind": (
         lambda w: w.bind(POD, "n1"),
         "POST",
@@ -110,6 +138,95 @@ WRITES: dict[str, tuple[Callable[[KubeWrites], Awaitable[None]], str, str, str, 
             "data": {"uid": "u-1"},
         },
     ),
+    "volume": (
+        lambda w: w.bind_volume(VOLUME),
+        "PATCH",
+        "/api/v1/persistentvolumes/v",
+        MERGE,
+        {
+            "metadata": {"uid": "uid-v", "resourceVersion": "5", "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
+            "spec": {"claimRef": {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": "ns", "name": "c", "uid": "uid-c"}},
+        },
+    ),
+    "node-of-a-claim": (
+        lambda w: w.select_node(CLAIM),
+        "PATCH",
+        "/api/v1/namespaces/ns/persistentvolumeclaims/c",
+        MERGE,
+        {"metadata": {"uid": "uid-c", "resourceVersion": "6", "annotations": {SELECTED: "n1"}}},
+    ),
+    "protection": (
+        lambda w: w.protect_claim(DEVICES),
+        "PATCH",
+        "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d",
+        STRATEGIC,
+        {"metadata": SEEN | {"finalizers": [FINALIZER]}},
+    ),
+    "allocation": (
+        lambda w: w.reserve_claim(DEVICES, POD, ALLOCATION),
+        "PATCH",
+        "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d/status",
+        STRATEGIC,
+        {
+            "metadata": SEEN,
+            "status": {
+                "reservedFor": [{"resource": "pods", "name": "web-1", "uid": "uid-1"}],
+                "allocation": {"devices": {"results": [{"request": "r", "driver": "x", "pool": "p", "device": "gpu"}]}},
+            },
+        },
+    ),
+    "reservation": (
+        lambda w: w.reserve_claim(DEVICES, POD, None),
+        "PATCH",
+        "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d/status",
+        STRATEGIC,
+        {"metadata": SEEN, "status": {"reservedFor": [{"resource": "pods", "name": "web-1", "uid": "uid-1"}]}},
+    ),
+    "no-reservation": (
+        lambda w: w.release_claim(DEVICES, POD),
+        "PATCH",
+        "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d/status",
+        STRATEGIC,
+        {"metadata": {"uid": "uid-d"}, "status": {"reservedFor": [{"$patch": "delete", "uid": "uid-1"}]}},
+    ),
+    "no-allocation": (
+        lambda w: w.deallocate_claim(DEVICES),
+        "PATCH",
+        "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d/status",
+        STRATEGIC,
+        {"metadata": SEEN, "status": {"allocation": None, "devices": None, "reservedFor": None}},
+    ),
+    "new-claim": (
+        lambda w: w.create_claim(claim_to_create(make_pod("web")), "web-"),
+        "POST",
+        "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+        "application/json",
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {
+                "generateName": "web-",
+                "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+                "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": "uid-web", "controller": True}],
+            },
+            "spec": {"devices": {}},
+        },
+    ),
+    "claim-of-a-pod": (
+        lambda w: w.pod_claim(POD, "web-x", (ContainerExtendedResourceRequest("app", "x.io/gpu", "r"),)),
+        "PATCH",
+        "/api/v1/namespaces/ns/pods/web-1/status",
+        STRATEGIC,
+        {
+            "metadata": {"uid": "uid-1"},
+            "status": {
+                "extendedResourceClaimStatus": {
+                    "resourceClaimName": "web-x",
+                    "requestMappings": [{"containerName": "app", "resourceName": "x.io/gpu", "requestName": "r"}],
+                }
+            },
+        },
+    ),
     "no-revision": (lambda w: w.delete_revision("r-1"), "DELETE", "/apis/apps/v1/namespaces/sys/controllerrevisions/r-1", "", None),
     "no-replica": (
         lambda w: w.delete_replica("host_1"),
@@ -157,12 +274,29 @@ def test_deleting_what_is_gone_is_fine() -> None:
     assert len(http.calls) == 2
 
 
+def test_a_claim_loses_its_finalizer_before_it_is_deleted() -> None:
+    """The one that is meant and no other; one that is gone at either step is fine, an answer that can't be read is not."""
+    http, _, kube = writes()
+    asyncio.run(kube.delete_claim(DEVICES))
+    path = "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d"
+    assert [(call.method, call.path, call.content_type, json.loads(call.body)) for call in http.calls] == [
+        ("PATCH", path, STRATEGIC, {"metadata": {"uid": "uid-d", "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}),
+        ("DELETE", path, "application/json", {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "uid-d"}}),
+    ]
+    http.answers.extend([NotFound("PATCH", 404), http.default or b"", NotFound("DELETE", 404)])
+    asyncio.run(kube.delete_claim(DEVICES))
+    asyncio.run(kube.delete_claim(DEVICES))
+    http.answers.append(b"{}")
+    with pytest.raises(Retryable, match="cannot be read"):
+        asyncio.run(kube.reserve_claim(DEVICES, POD, None))
+
+
 def test_a_namesake_is_a_conflict() -> None:
     """The API server refuses a patch with another UID as invalid; other invalid patches stay so."""
     http, _, kube = writes()
     namesake = Invalid("PATCH", 422, "Invalid", 'Pod "web-1" is invalid: metadata.uid: Invalid value: "x": field is immutable')
     http.answers.extend([namesake, Invalid("PATCH", 422, "Invalid", "status.conditions: Required value")])
-    with pytest.raises(Conflict, match="another pod has this name now"):
+    with pytest.raises(Conflict, match="another object has this name now"):
         asyncio.run(kube.pod_condition(POD, {"type": "T"}))
     with pytest.raises(Invalid, match="Required value"):
         asyncio.run(kube.pod_condition(POD, {"type": "T"}))

@@ -222,7 +222,7 @@ def test_conditions(run: Run) -> None:
         assert status["nominatedNodeName"] == "feeds-other"
         await writes.pod_condition(pod, condition, "")
         assert "nominatedNodeName" not in edge.client.get(f"{PODS}/waiting")["status"]
-        with pytest.raises(Conflict, match="another pod has this name now"):
+        with pytest.raises(Conflict, match="another object has this name now"):
             await writes.pod_condition(dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000"), condition)
         edge.client.delete(f"{PODS}/waiting")
 

@@ -5,13 +5,17 @@ Bodies are encoded before the fence is asked, so that nothing but the send follo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from moorage.api.v1alpha1.resources import API_VERSION
-from moorage.ports.errors import Conflict, Invalid, NotFound
+from moorage.core.claim_objects import Allocation, Consumer, ResourceClaim
+from moorage.core.objects import ContainerExtendedResourceRequest, ObjectMeta
+from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
+from moorage.core.volumes import BOUND_BY_CONTROLLER, SELECTED_NODE
+from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PROFILE_LABEL, PodRef, Revision
 from moorage.ports.names import replica_lease, shortened
@@ -20,6 +24,7 @@ from moorage.ports.wire import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Call, Session
 _encode = msgspec.json.Encoder().encode
 
 _CUSTOM = f"/apis/{API_VERSION}"
+_FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
 class _BindingMeta(msgspec.Struct):
@@ -79,15 +84,82 @@ class KubeWrites:
         await self._send("DELETE", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", _encode(options))
 
     async def _pod_status(self, pod: PodRef, status: Mapping[str, Any]) -> None:
-        patch = {"metadata": {"uid": pod.uid}, "status": status}
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
+        await self._patch(path, {"metadata": {"uid": pod.uid}, "status": status}, STRATEGIC_MERGE_PATCH)
+
+    async def _patch(self, path: str, patch: Mapping[str, Any], content_type: str) -> bytes:
         try:
-            await self._send("PATCH", path, _encode(patch), STRATEGIC_MERGE_PATCH)
+            return await self._send("PATCH", path, _encode(patch), content_type)
         except Invalid as error:
             # A patch with another UID is answered with 422: the field is immutable.
             if "metadata.uid" not in error.message:
                 raise
-            raise Conflict(f"PATCH {path}", 409, "Conflict", f"another pod has this name now: {error.message}") from error
+            raise Conflict(f"PATCH {path}", 409, "Conflict", f"another object has this name now: {error.message}") from error
+
+    # ---- volumes -----------------------------------------------------------------------------------------------------------
+
+    async def bind_volume(self, volume: PersistentVolume) -> None:
+        """Merge-patch the claimRef in, and the annotation that says that a controller chose the claim."""
+        chosen = (volume.metadata.annotations or {}).get(BOUND_BY_CONTROLLER)
+        annotations = {} if chosen is None else {"annotations": {BOUND_BY_CONTROLLER: chosen}}
+        patch = {"metadata": _seen(volume.metadata) | annotations, "spec": {"claimRef": volume.spec.claim_ref}}
+        await self._patch(f"/api/v1/persistentvolumes/{volume.metadata.name}", patch, MERGE_PATCH)
+
+    async def select_node(self, claim: PersistentVolumeClaim) -> None:
+        """Merge-patch the annotation in."""
+        meta = claim.metadata
+        patch = {"metadata": _seen(meta) | {"annotations": {SELECTED_NODE: (meta.annotations or {})[SELECTED_NODE]}}}
+        await self._patch(f"/api/v1/namespaces/{meta.namespace}/persistentvolumeclaims/{meta.name}", patch, MERGE_PATCH)
+
+    # ---- resource claims ---------------------------------------------------------------------------------------------------
+
+    async def protect_claim(self, claim: ResourceClaim) -> ResourceClaim:
+        """Add the finalizer to those that are there, which we do not read."""
+        return await self._patch_claim(claim, {"metadata": _seen(claim.metadata) | {"finalizers": [_FINALIZER]}})
+
+    async def reserve_claim(self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None) -> ResourceClaim:
+        """Add the pod to those that the claim is reserved for, with the allocation."""
+        status: dict[str, Any] = {"reservedFor": [Consumer(resource="pods", name=pod.name, uid=pod.uid)]}
+        if allocation is not None:
+            status["allocation"] = allocation
+        return await self._patch_claim(claim, {"metadata": _seen(claim.metadata), "status": status}, "/status")
+
+    async def release_claim(self, claim: ResourceClaim, pod: PodRef) -> None:
+        """Take the pod out of those that the claim is reserved for."""
+        status = {"reservedFor": [{"$patch": "delete", "uid": pod.uid}]}
+        await self._patch_claim(claim, {"metadata": {"uid": claim.metadata.uid}, "status": status}, "/status")
+
+    async def deallocate_claim(self, claim: ResourceClaim) -> None:
+        """Take allocation, devices' states and reservations out."""
+        status = {"allocation": None, "devices": None, "reservedFor": None}
+        await self._patch_claim(claim, {"metadata": _seen(claim.metadata), "status": status}, "/status")
+
+    async def create_claim(self, claim: ResourceClaim, prefix: str) -> ResourceClaim:
+        """POST it; the API server makes up the name."""
+        meta = claim.metadata
+        metadata = {"generateName": prefix, "annotations": meta.annotations, "ownerReferences": meta.owner_references}
+        body = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": claim.spec}
+        path = f"/apis/resource.k8s.io/v1/namespaces/{meta.namespace}/resourceclaims"
+        return _claim(path, await self._send("POST", path, _encode(body)))
+
+    async def delete_claim(self, claim: ResourceClaim) -> None:
+        """Take the finalizer off, then DELETE the claim with this UID."""
+        meta = claim.metadata
+        try:
+            gone = {"$deleteFromPrimitiveList/finalizers": [_FINALIZER]}
+            await self._patch_claim(claim, {"metadata": {"uid": meta.uid} | gone})
+            options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": meta.uid}}
+            await self._send("DELETE", _claim_path(claim), _encode(options))
+        except NotFound:
+            return  # as wished
+
+    async def pod_claim(self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]) -> None:
+        """Patch the pod's extendedResourceClaimStatus in."""
+        await self._pod_status(pod, {"extendedResourceClaimStatus": {"resourceClaimName": claim, "requestMappings": mappings}})
+
+    async def _patch_claim(self, claim: ResourceClaim, patch: Mapping[str, Any], subresource: str = "") -> ResourceClaim:
+        path = _claim_path(claim) + subresource
+        return _claim(path, await self._patch(path, patch, STRATEGIC_MERGE_PATCH))
 
     async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge-patch a SchedulerProfile's status."""
@@ -130,5 +202,21 @@ class KubeWrites:
         except NotFound:
             return  # as wished
 
-    async def _send(self, method: str, path: str, body: bytes | None = None, content_type: str = "application/json") -> None:
-        await self._session.call(Call(method, path, body, content_type, guard=lambda: self._fence.check(f"{method} {path}")))
+    async def _send(self, method: str, path: str, body: bytes | None = None, content_type: str = "application/json") -> bytes:
+        return await self._session.call(Call(method, path, body, content_type, guard=lambda: self._fence.check(f"{method} {path}")))
+
+
+def _seen(meta: ObjectMeta) -> dict[str, Any]:
+    """The state of the object that was decided by; the API server refuses to patch another one."""
+    return {"uid": meta.uid, "resourceVersion": meta.resource_version}
+
+
+def _claim_path(claim: ResourceClaim) -> str:
+    return f"/apis/resource.k8s.io/v1/namespaces/{claim.metadata.namespace}/resourceclaims/{claim.metadata.name}"
+
+
+def _claim(path: str, body: bytes) -> ResourceClaim:
+    try:
+        return msgspec.json.decode(body, type=ResourceClaim)
+    except msgspec.MsgspecError as error:
+        raise Retryable(f"{path}: the answer cannot be read: {error}", outcome_unknown=True) from error
