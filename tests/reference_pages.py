@@ -144,7 +144,7 @@ def costs(spec: PluginSpec) -> str:
 
 def event(wake: Wake) -> str:
     """``Node: add, update (taint)``; ``update`` alone is any."""
-    resource = wake.resource.value
+    resource = wake.resource if isinstance(wake.resource, str) else wake.resource.value
     anything = Action.UPDATE in wake.actions
     actions = wake.actions & ~Action.UPDATE if anything else wake.actions
     names = (str(action.name).removeprefix(f"UPDATE_{resource.upper()}_").lower().replace("_", " ") for action in actions)

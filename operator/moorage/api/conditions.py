@@ -60,7 +60,7 @@ class Reason(_Explained):
     DEFAULT_SCHEDULER_ACTIVE = "DefaultSchedulerActive", "schedulerName is default-scheduler, and kube-scheduler is running."
     ASSIGN_CONFLICT = "AssignConflict", "An older profile is assigned to the same pods."
     NOT_YET_SUPPORTED = "NotYetSupported", "The field, or this value of it, is not built yet in this version."
-    PLUGIN_QUARANTINED = "PluginQuarantined", "A plugin failed so often that it was taken out."
+    PLUGIN_QUARANTINED = "PluginQuarantined", "A plugin hung in a call and must not be called any more; the message says how to lift that."
     # ResolvedRefs
     PLUGIN_CONFIG_NOT_FOUND = "PluginConfigNotFound", "There is no PluginConfig of this name."
     PLUGIN_CONFIG_INVALID = "PluginConfigInvalid", "The PluginConfig is there but not Accepted."

@@ -6,11 +6,12 @@ that it has in a KubeSchedulerConfiguration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from moorage.api.decoding import DecodeError, decoder, laid_over, shown
 from moorage.core.framework.arguments import Problem, Violation
+from moorage.core.framework.guarding import ARGUMENTS, Guard, PluginFault, call
 from moorage.core.framework.registry import PluginSpec
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -30,8 +31,9 @@ def decode(plugin: PluginSpec, document: Mapping[str, Any], base: Any = None) ->
             raise DecodeError(faults)
         return None
     reader = decoder(plugin.args)
+    document = own if base is None else laid_over(reader.encode(base), own)
     try:
-        args = reader.decode(own if base is None else laid_over(reader.encode(base), own))
+        args = reader.decode(document) if plugin.guard is None else _guarded(plugin.guard, lambda: reader.decode(document))
     except DecodeError as error:
         raise DecodeError([*faults, *error.violations]) from error
     if faults:
@@ -43,6 +45,14 @@ def encode(args: Any) -> dict[str, Any]:
     """The document that means these arguments; what is unset, and empty lists at the top, are left out."""
     document: dict[str, Any] = _without_unset(decoder(type(args)).encode(args))
     return {name: value for name, value in document.items() if value != []}
+
+
+def _guarded(guard: Guard, read: Callable[[], Any]) -> Any:
+    """What is read; a plugin from outside the tree may fail when it looks at its own arguments."""
+    try:
+        return call(guard, ARGUMENTS, read, passes=(DecodeError,))
+    except PluginFault as fault:
+        raise DecodeError([Violation("", "{…}", str(fault))]) from fault
 
 
 def _without_unset(document: Any) -> Any:

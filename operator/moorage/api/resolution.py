@@ -66,6 +66,8 @@ class Resolver:
     registry: Registry
     presets: Mapping[str, Preset]
     config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
+    quarantined: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Plugins that must not be called, with the reason why; whoever changes it resolves the profiles anew."""
 
     def __call__(self, profile: Body, configs: Mapping[str, Body]) -> Resolution:
         """The resolution of a profile; ``configs`` are all PluginConfigs by name."""
@@ -80,6 +82,8 @@ class Resolver:
             decoded = bodies.decode_profile(profile)
         except ProfileErrors as error:
             return dataclasses.replace(blank, errors=error.errors)
+        if faults := tuple(self._quarantined(decoded)):
+            return dataclasses.replace(blank, errors=faults)
         return _Resolving(self, decoded, used).outcome(blank)
 
     def config_errors(self, body: Body) -> tuple[FieldError, ...]:
@@ -91,11 +95,24 @@ class Resolver:
         plugin = self.registry.get(config.spec.plugin)
         if plugin is None:
             return (_unknown_plugin("plugin", config.spec.plugin, self.registry),)
+        if plugin.name in self.quarantined:
+            return (FieldError("plugin", plugin.name, self.quarantined[plugin.name], Reason.PLUGIN_QUARANTINED),)
         try:
             plugin_args.decode(plugin, config.spec.args)
         except DecodeError as error:
             return tuple(_below("args", error, Reason.INVALID_PLUGIN_ARGS))
         return ()
+
+    def _quarantined(self, profile: SchedulerProfile) -> Iterator[FieldError]:
+        """Where a profile has to do with plugins that must not be called, not even to look at their arguments."""
+        for point, plugins in _by_point(profile.spec.plugins or Plugins()):
+            for i, ref in enumerate(plugins.enabled):
+                if ref.name in self.quarantined:
+                    path = f"plugins.{point}.enabled[{i}].name"
+                    yield FieldError(path, ref.name, self.quarantined[ref.name], Reason.PLUGIN_QUARANTINED)
+        for i, entry in enumerate(profile.spec.plugin_config):
+            if entry.name in self.quarantined and entry.args is not None:
+                yield FieldError(f"pluginConfig[{i}].name", entry.name, self.quarantined[entry.name], Reason.PLUGIN_QUARANTINED)
 
 
 class _Resolving:

@@ -77,7 +77,10 @@ class Action(enum.Flag):
 class ClusterEvent:
     """One change. ``old`` and ``new`` are the object (of the resource's kind) before and after, None where there is none."""
 
-    resource: Resource
+    A resource that a plugin from outside the tree declared is a string, ``<plural>.<version>.<group>``.
+    """
+
+    resource: Resource | str
     action: Action
     old: HasMetadata | None = None
     new: HasMetadata | None = None
@@ -85,7 +88,8 @@ class ClusterEvent:
     @property
     def label(self) -> str:
         """The event's name in metrics, as kube-scheduler spells it: ``NodeAdd``, ``AssignedPodDelete``."""
-        return self.resource.value + "".join(part.title() for part in (self.action.name or "Update").split("_"))
+        resource = self.resource if isinstance(self.resource, str) else self.resource.value
+        return resource + "".join(part.title() for part in (self.action.name or "Update").split("_"))
 
 
 Hint = Callable[[Pod, ClusterEvent, Objects], bool]
@@ -96,7 +100,7 @@ Hint = Callable[[Pod, ClusterEvent, Objects], bool]
 class Wake:
     """A registration: these actions on this resource may free a pod, if ``hint`` (None: always) says so."""
 
-    resource: Resource
+    resource: Resource | str
     actions: Action
     hint: Hint | None = None
 
@@ -109,7 +113,7 @@ class Wake:
         if event.resource is Resource.ANY:
             return True
         mine = (
-            self.resource is event.resource
+            self.resource == event.resource
             or self.resource is Resource.ANY
             or (self.resource is Resource.POD and event.resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD))
         )

@@ -40,7 +40,7 @@ from moorage.engine.surveying import Surveyor
 from moorage.engine.swapping import Resolver, Swapper, by_profile, profile_object
 from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Forbidden
-from moorage.ports.kinds import NAMESPACES, POD_GROUPS, kinds_of
+from moorage.ports.kinds import NAMESPACES, POD_GROUPS, kinds_in, kinds_of
 from moorage.ports.kube import Announcer, Leadership, Reads, Writes
 from moorage.ports.surroundings import Clock, EventSink, ObjectRef, Telemetry
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from moorage.engine.reconciling import Reconciler, Situation
@@ -67,6 +67,8 @@ class Surveyor:
         self._announcer = announcer
         self._reads = reads
         self._writes = writes
+        self.quarantine: Callable[[], Awaitable[None]] = _nothing
+        """Looks at the record of plugins that hung."""
         self._changed = asyncio.Event()
         self._rights_due = float("-inf")
 
@@ -101,6 +103,7 @@ class Surveyor:
         """One look around. What fails is looked at again next time."""
         live = {record.name: record.active.revision.id for record in swapper.records.values() if record.active is not None}
         await self._try(self._announcer.announce(self._identity, live))
+        await self._try(self.quarantine())
         if swapper.leading:
             await self._try(self._look_at_replicas(reconciler.situation))
             await self._try(self._look_at_rights(reconciler.situation, swapper))
@@ -135,3 +138,7 @@ class Surveyor:
             await self._announcer.withdraw(self._identity)
         except EdgeError as error:
             log.info("the announcement could not be taken back, it expires: %s", error)
+
+
+async def _nothing() -> None:
+    """There is nothing to look at."""

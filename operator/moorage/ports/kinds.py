@@ -2,16 +2,19 @@
 
 A plugin names the kinds that it reads by their structs (``kinds``). Namespaces are read for every decision; any other kind holds
 back only the profiles whose plugins read it, while it is not listed. An API that the server does not have holds nobody back: it has
-no objects.
+no objects. Beside the kinds below there are those that plugins from outside the tree declare: structs with a ``resource``.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.cluster_events import Resource
 from moorage.core.framework.profiles import Revision
+from moorage.core.framework.registry import Registry
 from moorage.core.objects import HasMetadata, Namespace
 from moorage.core.storage_objects import (
     CSIDriver,
@@ -31,7 +34,12 @@ class StoredKind(NamedTuple):
     struct: type[HasMetadata]
     resource: str
     api: str
-    event: Resource | None = None
+    event: Resource | str | None = None
+
+    @property
+    def name(self) -> str:
+        """The resource, with version and group where a plugin from outside the tree declared it: its plural may be another's too."""
+        return self.event if isinstance(self.event, str) else self.resource
 
     @property
     def path(self) -> str:
@@ -66,6 +74,34 @@ STORED: tuple[StoredKind, ...] = (
 )
 
 
+_BY_STRUCT: dict[type[Any], StoredKind] = {kind.struct: kind for kind in STORED}
+_DECLARED = re.compile(r"([a-z][a-z0-9]*)\.(v[a-z0-9]+)(?:\.([a-z0-9.-]+))?")
+
+
+def kind_of(struct: type[HasMetadata]) -> StoredKind:
+    """The kind of a struct: one in the tree, or what its ``resource`` declares. Raises ValueError for neither."""
+    if struct in _BY_STRUCT:
+        return _BY_STRUCT[struct]
+    resource = getattr(struct, "resource", None)
+    found = _DECLARED.fullmatch(resource) if isinstance(resource, str) else None
+    if found is None:
+        raise ValueError(f"{struct.__qualname__}.resource: {resource!r}: must be <plural>.<version>.<group>, as in racks.v1.example.com")
+    plural, version, group = found.groups()
+    return StoredKind(struct, plural, f"{group}/{version}" if group else version, found.string)
+
+
 def kinds_of(revision: Revision) -> list[StoredKind]:
     """What a revision's plugins read, namespaces left out."""
-    return [kind for kind in STORED if kind.struct in revision.kinds]
+    return _ordered(revision.kinds)
+
+
+def kinds_in(registry: Registry) -> list[StoredKind]:
+    """What is kept for the plugins of a registry: all kinds of the tree, and those that plugins from outside declare."""
+    declared = {struct for spec in registry.values() for struct in getattr(spec.decider, "kinds", ())}
+    return [*STORED, *_ordered(declared - _BY_STRUCT.keys())]
+
+
+def _ordered(structs: Collection[type[HasMetadata]]) -> list[StoredKind]:
+    """The tree's kinds in their order, then the others by name."""
+    mine = [kind for kind in STORED if kind.struct in structs]
+    return mine + sorted((kind_of(struct) for struct in structs if struct not in _BY_STRUCT), key=lambda kind: kind.name)

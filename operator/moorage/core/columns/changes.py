@@ -35,6 +35,8 @@ class Aspect(enum.IntEnum):
     """Since when a pod runs there; that pods come and go is in RESOURCES."""
     DEVICES = 10
     """The devices that can be reached from the node, or who has them."""
+    OBJECT = 11
+    """Anything of the node's own object that a plugin can see, annotations and conditions included."""
 
 
 class Versioned(Protocol):

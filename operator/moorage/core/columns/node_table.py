@@ -101,6 +101,8 @@ class NodeTable:
             self.logs[Aspect.IMAGES].add(row)
         if old is None or (old.status.declared_features or ()) != (node.status.declared_features or ()):
             self.logs[Aspect.FEATURES].add(row)
+        if old is None or _seen(old) != _seen(node):
+            self.logs[Aspect.OBJECT].add(row)
         return row
 
     def remove(self, name: str) -> None:
@@ -242,6 +244,11 @@ class NodeTable:
         self.unschedulable = _read_only(self._unschedulable)
         self.taint_set = _read_only(self._taint_set)
         self.tie_break = _read_only(self._tie_break)
+
+
+def _seen(node: Node) -> tuple[object, ...]:
+    """What plugins can see of it; the metadata changes with every write."""
+    return node.spec, node.status, node.metadata.labels, node.metadata.annotations
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from moorage.core.framework.guarding import Guard
 from moorage.core.framework.interfaces import PROTOCOLS, Plugin, Point
 
 
@@ -15,7 +16,7 @@ class PluginSpec:
 
     ``decider`` is the plugin's class (None: it only acts, as DefaultBinder does); ``args`` the frozen dataclass of its arguments
     (None: it takes none), given to ``decider`` as its only argument; ``acts_at`` the extension points of its actor.
-    ``weight`` is the score weight that presets give it.
+    ``weight`` is the score weight that presets give it. A plugin from outside the tree has the ``guard`` that stands around its calls.
     """
 
     name: str
@@ -23,6 +24,7 @@ class PluginSpec:
     args: type[Any] | None = None
     acts_at: frozenset[Point] = frozenset()
     weight: int = 1
+    guard: Guard | None = None
 
     @property
     def points(self) -> frozenset[Point]:

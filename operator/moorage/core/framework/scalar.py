@@ -1,0 +1,158 @@
+"""Scalar plugins: one pod, one node at a time, for authors who need no more.
+
+``columnar`` makes of such a class one that the runner knows, by looping over the rows that it is asked for. A row is asked again
+when anything of the node's own object changed, or (``kinds``) an object of a kind that the plugin reads. Between two nodes the loop
+looks at the time: a plugin that takes too long fails that pod's attempt.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+import numpy as np
+
+from moorage.core.cluster_events import Wake
+from moorage.core.columns.changes import Versioned
+from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.guarding import Guard
+from moorage.core.framework.interfaces import Codes, Plugin, Prepared, Scores
+from moorage.core.objects import Node, Pod
+from moorage.core.verdicts import SUCCESS, Code, Reason, Why
+
+LONGEST = 1.0
+"""Seconds that one call over all nodes may take."""
+MOST_REASONS = 1000
+"""Distinct reasons that a plugin may give for one template of pods; more are names or numbers that do not belong there."""
+
+
+class ScalarPlugin(Protocol):
+    """What every scalar plugin has beside one or both of ``filter_node`` and ``score_node``: a value, as ``Plugin`` is.
+
+    ``filter_node(pod, node)`` gives None where the node will do, else why not: a text (removing pods may help) or a ``Reason``.
+    ``score_node(pod, node)`` gives an integer, 0..100. With ``prepare(pod, store)``, what that returns is their third argument.
+    Pods of one namespace, spec, owners and labels are taken for the same: whoever looks at more of them has ``distinguish``.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def wakes(self) -> tuple[Wake, ...]:
+        """As in ``Plugin``."""
+
+
+class TooSlow(Exception):
+    """Not all nodes were asked in time."""
+
+
+class _State:
+    """What one template's answers are made from, and the reasons that were given: code 1 is the first of them."""
+
+    def __init__(self, pod: Pod, more: tuple[Any, ...]) -> None:
+        self.pod = pod
+        self.more = more
+        self.reasons: list[tuple[Reason, str]] = []
+        self._code_of: dict[str | Reason, int] = {}
+
+    def code(self, answer: object, plugin: str) -> int:
+        """The number of a reason, 0 for None."""
+        if answer is None:
+            return 0
+        if not isinstance(answer, (str, Reason)):
+            raise TypeError(f"filter_node gave {type(answer).__name__} instead of None, a text or a Reason")
+        code = self._code_of.get(answer)
+        if code is None:
+            if len(self.reasons) == MOST_REASONS:
+                raise ValueError(f"filter_node gave more than {MOST_REASONS} different reasons: name no nodes and no numbers in them")
+            self.reasons.append((answer, "") if isinstance(answer, Reason) else (Reason(plugin, "{}", Code.UNSCHEDULABLE), answer))
+            code = self._code_of[answer] = len(self.reasons)
+        return code
+
+
+class _Scalar:
+    """A scalar plugin as the runner knows plugins; two are equal when their plugins are."""
+
+    decider: ClassVar[type[Any]]
+    guard: ClassVar[Guard]
+
+    def __init__(self, *args: Any) -> None:
+        self.plugin = self.decider(*args)
+
+    @property
+    def wakes(self) -> tuple[Wake, ...]:
+        """The plugin's own."""
+        wakes: tuple[Wake, ...] = self.plugin.wakes
+        return wakes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Scalar) and self.decider is other.decider and bool(self.plugin == other.plugin)
+
+    def __hash__(self) -> int:
+        return hash(self.plugin)
+
+
+def columnar(decider: type[Any], guard: Guard) -> type[Plugin]:
+    """A class of columnar plugins that ask the scalar ones which ``decider`` makes."""
+    methods: dict[str, Any] = {"distinguish": _own_distinguish if hasattr(decider, "distinguish") else _distinguish}
+    if hasattr(decider, "filter_node"):
+        methods |= {"pre_filter": _prepare, "filter": _filter, "explain": _explain}
+    if hasattr(decider, "score_node"):
+        methods |= {"prepare_score": _prepare, "score": _score}
+    constants = {name: getattr(decider, name) for name in ("name", "kinds") if hasattr(decider, name)}
+    body = {"reads": frozenset({Aspect.OBJECT}), **constants, **methods, "decider": decider, "guard": guard}
+    made: type[Plugin] = type(decider.__name__, (_Scalar,), body)
+    return made
+
+
+def is_scalar(decider: type[Any]) -> bool:
+    """Whether a class answers node by node."""
+    return hasattr(decider, "filter_node") or hasattr(decider, "score_node")
+
+
+def _distinguish(_self: _Scalar, pod: Pod, _snapshot: Snapshot) -> bytes:
+    """What a plugin may look at beside what makes a template anyway."""
+    metadata = pod.metadata
+    return msgspec.msgpack.encode((sorted((metadata.labels or {}).items()), metadata.owner_references))
+
+
+def _own_distinguish(self: _Scalar, pod: Pod, snapshot: Snapshot) -> bytes:
+    said: bytes = self.plugin.distinguish(pod, snapshot)
+    return said
+
+
+def _prepare(self: _Scalar, pod: Pod, snapshot: Snapshot) -> Prepared:
+    prepare = getattr(self.plugin, "prepare", None)
+    kinds = getattr(self.decider, "kinds", ())
+    depends: tuple[Versioned, ...] = tuple(snapshot.store.clock(kind) for kind in sorted(kinds, key=lambda kind: kind.__qualname__))
+    return Prepared(SUCCESS, _State(pod, () if prepare is None else (prepare(pod, snapshot.store),)), depends=depends)
+
+
+def _filter(self: _Scalar, state: _State, snapshot: Snapshot, rows: Rows) -> Codes:
+    name = self.decider.name
+    return _asked(self, snapshot, rows, lambda node: state.code(self.plugin.filter_node(state.pod, node, *state.more), name))
+
+
+def _explain(_self: _Scalar, state: _State, code: int) -> Why:
+    return (state.reasons[code - 1],)
+
+
+def _score(self: _Scalar, state: _State, snapshot: Snapshot, rows: Rows) -> Scores:
+    return _asked(self, snapshot, rows, lambda node: operator.index(self.plugin.score_node(state.pod, node, *state.more)))
+
+
+def _asked(self: _Scalar, snapshot: Snapshot, rows: Rows, ask: Callable[[Node], int]) -> Codes:
+    """The answer for each row, 0 for rows without a node."""
+    guard = self.guard
+    which: Iterable[int] = range(*rows.indices(snapshot.nodes.live.size)) if isinstance(rows, slice) else rows.tolist()
+    nodes = [snapshot.nodes.nodes[row] for row in which]
+    answers = np.zeros(len(nodes), np.int64)
+    for i, node in enumerate(nodes):
+        if node is None:
+            continue
+        if (seconds := guard.seconds) > LONGEST:
+            raise TooSlow(f"it took {seconds:.1f} s for {i} of {len(nodes)} nodes; it may take {LONGEST:g} s for all")
+        answers[i] = ask(node)
+    return answers
