@@ -25,7 +25,14 @@ from moorage.core.objects import (
 )
 from moorage.core.predicates import NodeTerm, NodeTerms, readable_terms
 from moorage.core.quantities import NANO, nanos, value
-from moorage.core.storage_objects import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec, StorageClass
+from moorage.core.storage_objects import (
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeSpec,
+    StorageClass,
+)
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """On a claim: where the volume is to be made."""
@@ -304,6 +311,19 @@ def migrated_affinity_of(pv: PersistentVolume) -> NodeTerms | None:
     added = (Requirement(zone_key, "In", tuple(zones)),) if zones else ()
     renamed = {old: zone_key, BETA_REGION: REGION} if beta else {old: zone_key}
     return _by_labels(NodeSelector(tuple(_renamed(term, renamed, added) for term in terms or (NodeSelectorTerm(),))))
+
+
+def migrated_on(csi_node: CSINode | None) -> frozenset[str]:
+    """The in-tree drivers that were taken over on a node."""
+    annotations = csi_node.metadata.annotations if csi_node is not None else None
+    return frozenset((annotations or {}).get(MIGRATED_PLUGINS, "").split(","))
+
+
+def reaches(labels: Labels, csi_node: CSINode | None, pv: PersistentVolume) -> bool:
+    """Whether a node with these labels and drivers can reach a volume."""
+    plugin = in_tree_plugin(pv)
+    terms = migrated_affinity_of(pv) if plugin and plugin in migrated_on(csi_node) else affinity_of(pv)
+    return terms is None or any(term.matches(labels, "") for term in terms)
 
 
 def _required(pv: PersistentVolume) -> NodeSelector | None:

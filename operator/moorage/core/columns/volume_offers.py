@@ -65,6 +65,10 @@ class VolumeOffers:
         """A volume by name."""
         return self._assumed_volumes.get(name) or self._volumes.get(name)
 
+    def is_assumed(self, obj: PersistentVolume | PersistentVolumeClaim) -> bool:
+        """Whether something was decided about this volume or claim that the API server does not show yet."""
+        return obj.metadata.name in self._assumed_volumes if isinstance(obj, PersistentVolume) else key(obj) in self._assumed_claims
+
     def set_aside(self, want: Want) -> list[PersistentVolume]:
         """The volumes that were set aside for a claim and will do, by name."""
         named = self._set_aside.get(key(want.claim), {})

@@ -41,7 +41,6 @@ from moorage.core.storage_objects import (
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Status, Why, failed, refused
 from moorage.core.volumes import (
     BOUND_BY_CONTROLLER,
-    MIGRATED_PLUGINS,
     SELECTED_NODE,
     WAIT,
     ClaimUse,
@@ -54,6 +53,7 @@ from moorage.core.volumes import (
     is_bound,
     is_for,
     migrated_affinity_of,
+    migrated_on,
     not_owner,
     requested,
     room,
@@ -176,7 +176,7 @@ def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
 def _is_migrated(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the node is new, or other drivers were taken over there."""
     old, new = event.old, event.new
-    return not isinstance(old, CSINode) or not isinstance(new, CSINode) or _migrated(old) != _migrated(new)
+    return not isinstance(old, CSINode) or not isinstance(new, CSINode) or migrated_on(old) != migrated_on(new)
 
 
 def _asks_no_more(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
@@ -381,14 +381,9 @@ def _within(one: Bound, snapshot: Snapshot, rows: Rows) -> Mask:
         return here
     there = np.zeros(snapshot.nodes.rows, bool)
     for name, csi_node in snapshot.store.objects(CSINode).items():
-        if one.migrated in _migrated(csi_node) and name in snapshot.nodes.row_of:
+        if one.migrated in migrated_on(csi_node) and name in snapshot.nodes.row_of:
             there[snapshot.nodes.row_of[name]] = True
     return np.where(there[rows], _matching(one.terms_there, snapshot, rows), here)
-
-
-def _migrated(csi_node: CSINode) -> frozenset[str]:
-    """The in-tree drivers that were taken over on a node."""
-    return frozenset((csi_node.metadata.annotations or {}).get(MIGRATED_PLUGINS, "").split(","))
 
 
 def _matching(terms: NodeTerms | None, snapshot: Snapshot, rows: Rows) -> Mask:
