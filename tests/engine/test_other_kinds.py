@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 from typing import ClassVar
 
+import msgspec
 import pytest
 
 from moorage.core.backlog.entries import Place
@@ -14,13 +15,15 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import Prepared
 from moorage.core.framework.registry import PluginSpec
-from moorage.core.objects import HasMetadata, ObjectMeta, PartialObject, Pod
+from moorage.core.objects import Affinity, HasMetadata, ObjectMeta, PartialObject, Pod
 from moorage.core.verdicts import SKIP
 from moorage.core.workload_objects import PodDisruptionBudget, Service, ServiceSpec
 from moorage.engine.intake import Others
 from moorage.ports.kinds import STORED, StoredKind
 from moorage.ports.kube import Unreadable
-from tests.builders import make_pod
+from tests.builders import make_node, make_pod
+from tests.core.plugins.companions import HOST, namespace, near, pod, term
+from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.worlds import a_body, make_engine, versioned
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import RecordingEvents
@@ -166,3 +169,27 @@ def test_a_right_that_only_some_profiles_need_is_missing_for_those_alone() -> No
     kube: InMemoryKube = engine.reconciler._writes  # type: ignore[assignment]
     said = {name: next(c for c in kube.statuses["SchedulerProfile", name]["conditions"] if c["type"] == "Permitted") for name in ("p", "q")}
     assert [said[name]["message"] for name in ("p", "q")] == ["list services", ""]
+
+
+# ---- whom they wake ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_label_of_a_namespace_wakes() -> None:
+    """A pod that wants to be beside pods of certain namespaces waits, until the namespace of one that is there gets the label."""
+
+    async def scenario() -> None:
+        async with Running().leading(a_body("test")) as world:
+            world.kube.put(make_node("n9", labels={HOST: "n9"}))
+            world.kube.put(namespace("other"))
+            world.kube.put(pod("db", {"app": "db"}, "n9", "other"))
+            wants = msgspec.convert(near(term(HOST, teams="a", app="db")), Affinity)
+            world.kube.put(make_pod("p", affinity=wants))
+            await world.clock.advance(20)
+            entry = world.engine.backlog.get("uid-p")
+            assert entry is not None
+            assert (entry.place, entry.attempts) == (Place.UNSCHEDULABLE, 1)
+            world.kube.put(namespace("other", team="a"))
+            await world.clock.advance(TRIED_AGAIN)
+            assert world.node("p") == "n9"
+
+    asyncio.run(scenario())

@@ -1,6 +1,7 @@
 """Vectors that we differ from on purpose: each is listed, with the fields that differ, in the ADR that says why.
 
-A table row names a vector, or in quotes a text of kube-scheduler's: any vector that expects the text is meant, whatever its seed.
+A table row names a vector (or several of a seed: ``Hints-7-94, 140``), or in quotes a text of kube-scheduler's: any vector that expects
+the text is meant, whatever its seed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tests.vectors.files import Case
 
 FOLDER = Path(__file__).parents[2] / "docs" / "adr"
 _HEADING = "## Vectors that differ"
-_ROW = re.compile(r"\| (?:(?P<id>[A-Za-z]+-\d+-\d+)|\"(?P<text>[^\"|]+)\") \| (?P<fields>[A-Za-z, ]+) \|")
+_ROW = re.compile(r"\| (?:(?P<seed>[A-Za-z]+-\d+-)(?P<numbers>\d+(?:, \d+)*)|\"(?P<text>[^\"|]+)\") \| (?P<fields>[A-Za-z, ]+) \|")
 
 
 @functools.lru_cache(maxsize=1)
@@ -24,7 +25,8 @@ def deviations() -> dict[str, frozenset[str]]:
     for page in sorted(FOLDER.glob("*.md")):
         _, _, listed = page.read_text().partition(_HEADING)
         for row in _ROW.finditer(listed):
-            found[row["id"] or row["text"]] = frozenset(row["fields"].split(", "))
+            names = [row["text"]] if row["text"] else [row["seed"] + number for number in row["numbers"].split(", ")]
+            found |= dict.fromkeys(names, frozenset(row["fields"].split(", ")))
     return found
 
 

@@ -16,6 +16,7 @@ from moorage.core.framework.interfaces import Point
 from moorage.core.objects import Pod
 from tests.vectors.configurations import configuration
 from tests.vectors.files import Case
+from tests.vectors.hints import events, hint, registrations
 from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import scheduling
 from tests.vectors.sequences import sequence
@@ -82,6 +83,9 @@ BUILT: dict[str, Adapter] = {
     "PodRequests": requests,
     "SchedulingGates": gates,
     "Queue": queue,
+    "Hints": hint,
+    "Events": events,
+    "EventRegistrations": registrations,
     "Sequence": sequence,
     "DefaultPreemption": scheduling,
     **dict.fromkeys(

@@ -23,6 +23,8 @@ class Resource(enum.Enum):
     ASSIGNED_POD = "AssignedPod"
     UNSCHEDULED_POD = "UnschedulablePod"
     NODE = "Node"
+    NAMESPACE = "Namespace"
+    """Ours: which pods an affinity term speaks of may go by the labels of namespaces."""
     PERSISTENT_VOLUME = "PersistentVolume"
     PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
     STORAGE_CLASS = "StorageClass"

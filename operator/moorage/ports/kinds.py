@@ -52,7 +52,7 @@ class StoredKind(NamedTuple):
         return self.api.rpartition("/")[0]
 
 
-NAMESPACES = StoredKind(Namespace, "namespaces", "v1")
+NAMESPACES = StoredKind(Namespace, "namespaces", "v1", Resource.NAMESPACE)
 
 STORED: tuple[StoredKind, ...] = (
     NAMESPACES,

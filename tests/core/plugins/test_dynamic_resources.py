@@ -407,24 +407,39 @@ GENERATED = msgspec.structs.replace(TEMPLATED, status=PodStatus(resource_claim_s
 UNNEEDED = msgspec.structs.replace(TEMPLATED, status=PodStatus(resource_claim_statuses=(PodResourceClaimStatus("x"),)))
 
 
-@pytest.mark.parametrize(
-    ("pod", "text"),
-    [
-        (user("p"), ""),
-        (user("p", "c"), ""),
-        (GENERATED, ""),
-        (UNNEEDED, ""),
-        (TEMPLATED, 'pod "default/p": ResourceClaim not created yet'),
-        (
-            make_pod("p", resource_claims=(PodResourceClaim("x"),)),
-            'pod "default/p", spec.resourceClaim "x": none of the supported fields are set',
-        ),
-    ],
-    ids=["no claims", "named", "generated", "not needed", "not generated", "neither"],
+OWNED = msgspec.structs.replace(
+    claim("p-x"),
+    metadata=ClaimMeta("p-x", "default", "uid-p-x", owner_references=(OwnerReference(name="p", uid="uid-p", controller=True),)),
 )
-def test_pods_wait_for_their_claims(pod: Pod, text: str) -> None:
-    """In front of the queue, as far as the pod itself tells."""
-    status = PLUGIN.pre_enqueue(pod, Store())
+LEAVING = msgspec.structs.replace(claim("c"), metadata=ClaimMeta("c", "default", "uid-c", deletion_timestamp="2026-01-01T00:00:00Z"))
+
+
+def stored(*objects: HasMetadata) -> Store:
+    """A store of these."""
+    store = Store()
+    for obj in objects:
+        store.put(obj)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("pod", "there", "text"),
+    [
+        (user("p"), None, ""),
+        (user("p", "c"), claim("c"), ""),
+        (user("p", "c"), None, 'could not find ResourceClaim "default/c"'),
+        (user("p", "c"), LEAVING, 'resourceclaim "c" is being deleted'),
+        (GENERATED, OWNED, ""),
+        (GENERATED, claim("p-x"), "ResourceClaim default/p-x was not created for Pod default/p (Pod is not owner)"),
+        (UNNEEDED, None, ""),
+        (TEMPLATED, None, 'pod "default/p": ResourceClaim not created yet'),
+        (NEITHER, None, 'pod "default/p", spec.resourceClaim "x": none of the supported fields are set'),
+    ],
+    ids=["no claims", "named", "missing", "leaving", "generated", "another's", "not needed", "not generated", "neither"],
+)
+def test_pods_wait_for_their_claims(pod: Pod, there: ResourceClaim | None, text: str) -> None:
+    """In front of the queue."""
+    status = PLUGIN.pre_enqueue(pod, stored(there) if there else Store())
     assert status.message == text
     assert status.code is (Code.UNRESOLVABLE if text else Code.SUCCESS)
 
@@ -448,24 +463,34 @@ def test_claims_that_are_not_needed() -> None:
     ids=["came", "same", "changed", "another came", "another changed", "another gave back"],
 )
 def test_claims_that_wake(old: ResourceClaim | None, new: ResourceClaim, want: bool) -> None:
-    """The pod's own when its status changed; any that gives devices back."""
+    """The pod's own when its status changed; any that gives devices back. Never while one of its claims is missing."""
     event = ClusterEvent(Resource.RESOURCE_CLAIM, Action.UPDATE if old else Action.ADD, old, new)
-    assert _hint(event, user("p", "c")) is want
-    assert not _hint(event, TEMPLATED)
+    store = stored(claim("c"), new)
+    assert _hint(event, user("p", "c"), store) is want
+    assert not _hint(event, user("p", "c", "missing"), store)
+    assert not _hint(event, TEMPLATED, store)
 
 
 @pytest.mark.parametrize(
-    ("pod", "want"), [(GENERATED, True), (TEMPLATED, False), (user("other", "c"), False)], ids=["all there", "one missing", "another pod"]
+    ("pod", "store", "want"),
+    [
+        (GENERATED, stored(OWNED), True),
+        (GENERATED, Store(), False),
+        (TEMPLATED, stored(OWNED), False),
+        (user("other", "c"), stored(claim("c")), False),
+    ],
+    ids=["all there", "told too early", "one missing", "another pod"],
 )
-def test_statuses_that_wake(pod: Pod, want: bool) -> None:
-    """The pod itself, once it knows all of its claims."""
-    assert _hint(ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, TEMPLATED, pod), TEMPLATED) is want
+def test_statuses_that_wake(pod: Pod, store: Store, want: bool) -> None:
+    """The pod itself, once it knows all of its claims and they are there."""
+    event = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, TEMPLATED, pod)
+    assert _hint(event, TEMPLATED, store) is want
 
 
-def _hint(event: ClusterEvent, pod: Pod) -> bool:
+def _hint(event: ClusterEvent, pod: Pod, store: Store) -> bool:
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
-    return wake.hint(pod, event, Store())
+    return wake.hint(pod, event, store)
 
 
 def test_pods_whose_claims_say_the_same_are_one_template() -> None:

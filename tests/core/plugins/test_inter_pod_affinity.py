@@ -310,7 +310,10 @@ TWO = pod("new", affinity=near(term(app="db"), term(tier="cache")))
         (WANTS, CACHE, pod("cache", {"app": "db"}, "b1"), True),
         (WANTS, DB, pod("db", {"app": "db", "more": "1"}, "a1"), False),
         (WANTS, DB, None, False),
-        (pod("new", affinity=near(term(teams="1", app="db"))), None, DB, True),
+        (pod("new", affinity=near(term(teams="default", app="db"))), None, DB, True),
+        (pod("new", affinity=near(term(teams="other", app="db"))), None, DB, False),
+        (pod("new", affinity=away(term(teams="default", app="db"))), DB, None, True),
+        (pod("new", affinity=away(term(teams="other", app="db"))), DB, None, False),
         (TWO, None, DB, False),
         (TWO, None, BOTH, True),
         (SHUNS, None, DB, False),
@@ -327,7 +330,10 @@ TWO = pod("new", affinity=near(term(app="db"), term(tier="cache")))
         "became wanted",
         "was wanted before",
         "wanted went",
-        "perhaps of a selected namespace",
+        "of a selected namespace",
+        "of another namespace",
+        "went, of a selected namespace",
+        "went, of another namespace",
         "half of what is wanted came",
         "all that is wanted came",
         "shunned came",
@@ -343,8 +349,10 @@ def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bo
     action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE_POD_LABEL
     event = ClusterEvent(Resource.ASSIGNED_POD, action, old, new)
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    store = Store()
+    store.put(namespace("default", team="default"))
     assert wake.hint is not None
-    assert wake.hint(waiting, event, Store()) is want
+    assert wake.hint(waiting, event, store) is want
 
 
 def test_half_of_what_is_wanted_wakes_with_any_pod() -> None:
@@ -384,6 +392,34 @@ def test_half_of_what_is_wanted_wakes_with_any_pod() -> None:
 def test_nodes_that_wake(waiting: Pod, old: Node | None, new: Node, want: bool) -> None:
     """A node in whose domain things may be different."""
     event = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL if old else Action.ADD, old, new)
+    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    assert wake.hint is not None
+    assert wake.hint(waiting, event, Store()) is want
+
+
+TEAM = pod("new", affinity=near(term(teams="a", app="db")))
+RIVAL = pod("new", affinity=away(term(teams="a", app="db")))
+
+
+@pytest.mark.parametrize("waiting", [TEAM, RIVAL], ids=["affinity", "anti-affinity"])
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        (None, namespace("other", team="a"), True),
+        (None, namespace("other", team="b"), False),
+        (namespace("other"), namespace("other", team="a"), True),
+        (namespace("other", team="a"), namespace("other", team="a", more="1"), False),
+        (namespace("other", team="a"), namespace("other", team="b"), True),
+        (namespace("other", team="a"), None, True),
+        (namespace("other", team="b"), None, False),
+        (namespace("default"), namespace("default", more="1"), True),
+        (namespace("default"), namespace("default"), False),
+    ],
+    ids=["came", "another came", "selected now", "selected before", "no more selected", "went", "another went", "its own", "nothing new"],
+)
+def test_namespaces_that_wake(waiting: Pod, old: Namespace | None, new: Namespace | None, want: bool) -> None:
+    """One that a term selects and did not before, or no more; and the pod's own, as others may have terms that go by its labels."""
+    event = ClusterEvent(Resource.NAMESPACE, Action.UPDATE if old and new else Action.DELETE if old else Action.ADD, old, new)
     (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(waiting, event, Store()) is want

@@ -253,10 +253,12 @@ def test_sums_of_the_largest_amounts_do_not_overflow() -> None:
 # ---- what wakes ----------------------------------------------------------------------------------------------------------
 
 
-def woken(pod: Pod, resource: Resource, action: Action, old: HasMetadata | None, new: HasMetadata | None = None) -> bool:
+def woken(
+    pod: Pod, resource: Resource, action: Action, old: HasMetadata | None, new: HasMetadata | None = None, store: Store | None = None
+) -> bool:
     """Whether the plugin's registrations let this event wake the pod."""
     event = ClusterEvent(resource, action, old, new)
-    return any(wake.hint is None or wake.hint(pod, event, Store()) for wake in PLUGIN.wakes if wake.matches(event))
+    return any(wake.hint is None or wake.hint(pod, event, store or Store()) for wake in PLUGIN.wakes if wake.matches(event))
 
 
 WAITING = pod_asking(cpu="2", memory="0")
@@ -331,10 +333,27 @@ def test_a_class_of_devices_wakes(old: DeviceClass | None, new: DeviceClass, wan
     assert woken(pod, Resource.DEVICE_CLASS, Action.UPDATE if old else Action.ADD, old, new) is want
 
 
-def test_a_node_wakes_whatever_devices_it_lacks() -> None:
-    """A resource named after a class is none of the node's own."""
-    pod = make_pod("p", containers=(Container("c", resources=ResourceRequirements({"deviceclass.resource.kubernetes.io/fast": "1"})),))
-    assert woken(pod, Resource.NODE, Action.ADD, None, make_node("n"))
+@pytest.mark.parametrize("resource", ["deviceclass.resource.kubernetes.io/fast", "example.com/gpu"])
+@pytest.mark.parametrize("there", [True, False], ids=["class", "no class"])
+def test_a_node_wakes_whatever_devices_it_lacks(resource: str, there: bool) -> None:
+    """If a class of devices stands for a resource, none of the node's own is needed: not in a new node, nor in one that changed."""
+    pod = make_pod("p", containers=(Container("c", resources=ResourceRequirements({resource: "1"})),))
+    store = Store()
+    if there:
+        store.put(a_class("fast", "example.com/gpu"))
+    assert woken(pod, Resource.NODE, Action.ADD, None, make_node("n"), store) is there
+    assert woken(pod, Resource.NODE, Action.UPDATE_NODE_ALLOCATABLE, make_node("n"), make_node("n", memory="1Gi"), store) is there
+
+
+def test_a_node_wakes_without_what_is_ignored() -> None:
+    """A pod that asks for a resource which the profile ignores waits for nodes that have the rest."""
+    pod = make_pod("p", containers=(Container("c", resources=ResourceRequirements({"example.com/foo": "1"})),))
+    event = ClusterEvent(Resource.NODE, Action.ADD, None, make_node("n"))
+    for ignored, want in ((("example.com/foo",), True), ((), False)):
+        plugin = NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=ignored))
+        (hint,) = [wake.hint for wake in plugin.wakes if wake.matches(event)]
+        assert hint is not None
+        assert hint(pod, event, Store()) is want
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------------

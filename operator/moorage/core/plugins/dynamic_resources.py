@@ -32,7 +32,7 @@ from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.interfaces import Attempt, Codes, PostFilterResult, Prepared, Reserved, Scores, default_normalize
 from moorage.core.label_selectors import SelectorError
 from moorage.core.objects import ContainerExtendedResourceRequest, HasMetadata, Node, Pod
-from moorage.core.pod_claims import ClaimError, can_be_deallocated, claim_names
+from moorage.core.pod_claims import ClaimError, can_be_deallocated, claim_names, claims_of
 from moorage.core.quantities import QuantityError
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Status, Why, failed, refused_for
 
@@ -100,30 +100,33 @@ def _normal(text: str) -> str:
 # ---- what wakes a pod that was refused ---------------------------------------------------------------------------------------
 
 
-def _names(pod: Pod) -> frozenset[str] | None:
-    """The names of the pod's claims, None while some are not there."""
+def _missing(pod: Pod, store: Objects) -> str:
+    """Why the pod's claims can't be used: one is missing, on its way out, or somebody else's. "" when they can."""
+    if not pod.spec.resource_claims:
+        return ""
     try:
-        return frozenset(name for name, _ in claim_names(pod))
-    except ClaimError:
-        return None
+        claims_of(pod, store.objects(ResourceClaim))
+    except ClaimError as error:
+        return str(error)
+    return ""
 
 
-def _claim_helps(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
-    """Whether devices were given back, or a claim of this pod came or got another status."""
-    old, new, names = event.old, event.new, _names(pod)
-    if not isinstance(new, ResourceClaim) or names is None:
+def _claim_helps(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    """Whether the pod's claims are there, and devices were given back, or one of these claims came or got another status."""
+    old, new = event.old, event.new
+    if not isinstance(new, ResourceClaim) or _missing(pod, store):
         return False
     if isinstance(old, ResourceClaim) and old.status.allocation is not None and new.status.allocation is None:
         return True
-    if new.metadata.namespace != pod.metadata.namespace or new.metadata.name not in names:
+    if new.metadata.namespace != pod.metadata.namespace or new.metadata.name not in (name for name, _ in claim_names(pod)):
         return False
     return not isinstance(old, ResourceClaim) or old.status != new.status
 
 
-def _claims_are_there(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
-    """Whether this pod was told the last of its claims."""
+def _claims_are_there(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    """Whether this pod was told the last of its claims, and they are there."""
     new = event.new
-    return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and _names(new) is not None
+    return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and not _missing(new, store)
 
 
 # ---- for the actor -----------------------------------------------------------------------------------------------------------
@@ -137,10 +140,14 @@ class ClaimedFor(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """All claims of the pod; one that is not created yet is last, with the containers that use its requests."""
+    """All claims of the pod; one that is not created yet is last, with the containers that use its requests.
+
+    ``timeout``: how long devices may take to become usable, in seconds.
+    """
 
     claims: tuple[ClaimedFor, ...]
-    mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+    mappings: tuple[ContainerExtendedResourceRequest, ...]
+    timeout: float
 
 
 class GiveUp(NamedTuple):
@@ -186,13 +193,10 @@ class DynamicResources:
 
     args: DynamicResourcesArgs = DynamicResourcesArgs()
 
-    def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
-        """A pod waits for its claims to be generated. Whether they are there, and its own, is asked when it is looked at."""
-        try:
-            list(claim_names(pod))
-        except ClaimError as error:
-            return refused_for(((NOT_READY, str(error)),))
-        return SUCCESS
+    def pre_enqueue(self, pod: Pod, store: Objects) -> Status:
+        """A pod waits until each of its claims is there and may be used by it."""
+        why = _missing(pod, store)
+        return refused_for(((NOT_READY, why),)) if why else SUCCESS
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """Pods are alike whose claims want the same and got the same, whatever these are called."""
@@ -272,7 +276,9 @@ class DynamicResources:
             allocations = wanted.allocations(found, target) if found is not None else ()
         except (AllocationError, QuantityError, TriedTooLong) as error:
             return Reserved(failed(str(error)))
-        return _reserved(wanted, found, allocations) if found is not None else Reserved(failed("claim allocation not found for node"))
+        if found is None:
+            return Reserved(failed("claim allocation not found for node"))
+        return _reserved(wanted, found, allocations, parse_signed(self.args.binding_timeout))
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
         """A claim that nobody else has reserved can give its devices back, if it kept the pod from a node."""
@@ -350,7 +356,7 @@ def _score(_wanted: Wanted, _node: Node, found: Found | None) -> int:
     return sum(_ALTERNATIVES - wish.alternative for wish in chosen if wish.alternative is not None)
 
 
-def _reserved(wanted: Wanted, found: Found, allocations: tuple[Allocation, ...]) -> Reserved:
+def _reserved(wanted: Wanted, found: Found, allocations: tuple[Allocation, ...], timeout: float) -> Reserved:
     """Take what was found, until that is undone."""
     given = dict(zip((claim.metadata.uid for claim in found.claims), allocations, strict=True))
     claims = wanted.claims + found.claims[len(wanted.open) :]
@@ -366,4 +372,4 @@ def _reserved(wanted: Wanted, found: Found, allocations: tuple[Allocation, ...])
     for claim in allocated:
         wanted.ledger.assume(claim)
     value = tuple(ClaimedFor(claim, given.get(claim.metadata.uid)) for claim in claims)
-    return Reserved(SUCCESS, Reservation(value, found.requested.mappings), undo)
+    return Reserved(SUCCESS, Reservation(value, found.requested.mappings, timeout), undo)

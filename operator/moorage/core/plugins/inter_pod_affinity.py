@@ -98,10 +98,11 @@ class InterPodAffinity:
 
     @property
     def wakes(self) -> tuple[Wake, ...]:
-        """Pods that come, go or change labels, and nodes that are new or change labels; the hint on pods needs the arguments."""
+        """Pods and namespaces that come, go or change labels, nodes that are new or do; the hint on pods needs the arguments."""
         return (
             Wake(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._pod_frees),
             Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _node_frees),
+            Wake(Resource.NAMESPACE, Action.ADD | Action.UPDATE | Action.DELETE, _namespace_frees),
         )
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
@@ -224,11 +225,11 @@ class InterPodAffinity:
             return self.args.hard_pod_affinity_weight or None
         return term.weight if kind is Kind.PREFERRED else None
 
-    def _pod_frees(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def _pod_frees(self, pod: Pod, event: ClusterEvent, store: Objects) -> bool:
         """Whether it is this pod, or one on a node that meets its affinity now, or stands against its anti-affinity no more.
 
-        Also a pod that went and whose own anti-affinity it stood against. A namespaceSelector is taken to select every namespace, and
-        one anti-affinity term that is no more matched is enough: where kube-scheduler's hint leaves a pod waiting, this one wakes it.
+        Also a pod that went and whose own anti-affinity it stood against. Namespaces have their labels here, and one anti-affinity
+        term that is no more matched is enough: where kube-scheduler's hint leaves a pod waiting, this one wakes it.
         """
         old = event.old if isinstance(event.old, Pod) else None
         new = event.new if isinstance(event.new, Pod) else None
@@ -237,12 +238,12 @@ class InterPodAffinity:
         if any(one is not None and not one.spec.node_name and not one.status.nominated_node_name for one in (old, new)):
             return False
         terms = pod_terms(pod)
-        if new is not None and any(_may_meet(together, new) and not _may_meet(together, old) for together in self._demanded(pod)):
+        if new is not None and any(_meets(together, new, store) and not _meets(together, old, store) for together in self._demanded(pod)):
             return True
         if old is None:
             return False
-        freed = any(_may_meet((term,), old) and not _may_meet((term,), new) for term in terms.anti_affinity)
-        return freed or (new is None and any(_may_meet((term,), pod) for term in pod_terms(old).anti_affinity))
+        freed = any(_meets((term,), old, store) and not _meets((term,), new, store) for term in terms.anti_affinity)
+        return freed or (new is None and any(_meets((term,), pod, store) for term in pod_terms(old).anti_affinity))
 
 
 def _node_frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
@@ -258,14 +259,27 @@ def _node_frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return not keys or any((old.metadata.labels or {}).get(key) != labels.get(key) for key in keys)
 
 
-def _may_meet(terms: Terms, pod: Pod | None) -> bool:
-    """Whether a pod may meet all of these terms, whatever labels its namespace has; nobody does not."""
-    if pod is None:
+def _namespace_frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """Whether one of its terms selects a namespace that it did not, or no more, or its own namespace has other labels.
+
+    The latter may end what the terms of other pods have against it.
+    """
+    old, new = (one if isinstance(one, Namespace) else None for one in (event.old, event.new))
+    if old is not None and new is not None and (old.metadata.labels or {}) == (new.metadata.labels or {}):
         return False
-    namespace, labels = pod.metadata.namespace, pod.metadata.labels
-    return all(
-        (namespace in term.namespaces or term.namespace_selector.conditions is not None) and term.selector.matches(labels) for term in terms
-    )
+    if pod.metadata.namespace in (one.metadata.name for one in (old, new) if one is not None):
+        return True
+    terms = pod_terms(pod)
+    return any(_selects(term, old) != _selects(term, new) for term in (*terms.affinity, *terms.anti_affinity))
+
+
+def _selects(term: Term, namespace: Namespace | None) -> bool:
+    return namespace is not None and term.namespace_selector.matches(namespace.metadata.labels)
+
+
+def _meets(terms: Terms, pod: Pod | None, store: Objects) -> bool:
+    """Whether a pod meets all of these terms; nobody does not."""
+    return pod is not None and all(carried_speaks_of(term, pod, store) for term in terms)
 
 
 class _Tally:

@@ -167,24 +167,6 @@ def _frees_resources(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items())
 
 
-def _makes_room(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
-    """Whether the pod would fit the node if that were empty, and the node is new or has more of something than before.
-
-    Resources that are named after a class of devices are none of the node's own.
-    """
-    old, new = event.old, event.new
-    if not isinstance(new, Node):
-        return False
-    wanted = {"pods": 1, **pod_amounts(pod, SPECIFIED)}
-    now = allocatable_amounts(new)
-    if any(amount > now.get(name, 0) for name, amount in wanted.items() if not name.startswith(PREFIX)):
-        return False
-    if not isinstance(old, Node):
-        return True
-    before = allocatable_amounts(old)
-    return any(amount and now.get(name, 0) > before.get(name, 0) for name, amount in wanted.items())
-
-
 # ---- the plugin ----------------------------------------------------------------------------------------------------------
 
 _FIRST = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
@@ -214,13 +196,17 @@ class NodeResourcesFit:
     reasons: ClassVar[tuple[Reason, ...]] = (TOO_MANY_PODS, INSUFFICIENT, TOO_SMALL)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
     kinds: ClassVar[frozenset[type[HasMetadata]]] = DEVICE_KINDS
-    wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _frees_resources),
-        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, _makes_room),
-        Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, _names_resource),
-    )
 
     args: NodeResourcesFitArgs = NodeResourcesFitArgs()
+
+    @property
+    def wakes(self) -> tuple[Wake, ...]:
+        """Pods that leave or take less, nodes that are new or have more, classes of devices; the hint on nodes needs the arguments."""
+        return (
+            Wake(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _frees_resources),
+            Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._makes_room),
+            Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, _names_resource),
+        )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """What nodes must have: cpu, memory and ephemeral storage first, then the rest by name."""
@@ -284,6 +270,24 @@ class NodeResourcesFit:
             total += weights // 2  # a shape's mean is rounded, the other strategies drop the fraction
         mean: Scores = total // weights
         return mean
+
+    def _makes_room(self, pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+        """Whether the pod would fit the node if that were empty, and the node is new, has more of something, or devices do instead.
+
+        Resources to be ignored are, where kube-scheduler's hint knows no arguments and leaves a pod that asks for one waiting.
+        """
+        old, new = event.old, event.new
+        if not isinstance(new, Node):
+            return False
+        wanted = {name: amount for name, amount in pod_amounts(pod, SPECIFIED).items() if amount and not self.args.ignores(name)}
+        now, wanted["pods"] = allocatable_amounts(new), 1
+        delegated = [name for name in wanted if not now.get(name) and device_class(name, store) is not None]
+        if any(amount > now.get(name, 0) for name, amount in wanted.items() if name not in delegated):
+            return False
+        if not isinstance(old, Node) or delegated:
+            return True
+        before = allocatable_amounts(old)
+        return any(now.get(name, 0) > before.get(name, 0) for name in wanted)
 
 
 # ---- pure helpers ----------------------------------------------------------------------------------------------------------

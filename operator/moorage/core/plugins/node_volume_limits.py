@@ -40,7 +40,7 @@ class Wanted(NamedTuple):
 
 
 def _has_more(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
-    """Whether the node is new, or can hold more volumes of a driver than before, or any number."""
+    """Whether the node can hold more volumes of a driver than before, or any number."""
     old, new = event.old, event.new
     if not isinstance(new, CSINode) or not isinstance(old, CSINode):
         return True
@@ -91,7 +91,8 @@ class NodeVolumeLimits:
         {CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment}
     )
     wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.CSI_NODE, Action.ADD | Action.UPDATE, _has_more),
+        Wake(Resource.CSI_NODE, Action.ADD),
+        Wake(Resource.CSI_NODE, Action.UPDATE, _has_more),
         Wake(Resource.POD, Action.DELETE, _frees),
         Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used),
         Wake(Resource.VOLUME_ATTACHMENT, Action.DELETE, _is_detached),
