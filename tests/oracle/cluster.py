@@ -27,6 +27,10 @@ class Cluster:
         """The pods on a node."""
         return [pod for pod, where in self.pods if where == node.metadata.name]
 
+    def promised(self, pod: Pod) -> str:
+        """The node that a pod is promised, "" for none."""
+        return next((node for one, node in self.nominated if one.metadata.uid == pod.metadata.uid), "")
+
     def of_kind(self, kind: type[T]) -> list[T]:
         """The other objects of a kind."""
         return [one for one in self.others if isinstance(one, kind)]

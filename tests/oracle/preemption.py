@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from moorage.core.objects import Pod
 from moorage.core.workload_objects import PodDisruptionBudget
 from tests.oracle import selectors
+from tests.oracle.cluster import Cluster
 
 Ask = Callable[[str, frozenset[str]], Sequence[str] | None]
 """(node, UIDs of pods that are gone) -> why the pod does not fit there, None when it does."""
@@ -24,12 +25,10 @@ class Preemption:
     message: str = ""
 
 
-def preempt(
-    pod: Pod, pods: Sequence[tuple[Pod, str]], budgets: Sequence[PodDisruptionBudget], refused: dict[str, bool], ask: Ask
-) -> Preemption:
+def preempt(pod: Pod, cluster: Cluster, refused: dict[str, bool], ask: Ask) -> Preemption:
     """``refused``: every node, and whether removing pods may help there."""
-    found = Preemption()
-    node = pod.status.nominated_node_name
+    found, pods, budgets = Preemption(), cluster.pods, cluster.of_kind(PodDisruptionBudget)
+    node = cluster.promised(pod)
     going = [one for one, where in pods if where == node and priority(one) < priority(pod) and _preempted(one)]
     if pod.spec.preemption_policy == "Never":
         found.message = "preemption: not eligible due to preemptionPolicy=Never."

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from moorage.core.objects import Node, Pod
-from moorage.core.workload_objects import PodDisruptionBudget
 from tests.oracle import affinity, features, images, interpod, ports, resources, spread, taints
 from tests.oracle.cluster import Cluster
 from tests.oracle.preemption import Preemption, preempt, priority
@@ -71,6 +70,9 @@ def schedule(pod: Pod, cluster: Cluster, profile: Profile) -> Decision:
             decision.blame[name] = first
         else:
             decision.feasible.append(name)
+    if (promised := cluster.promised(pod)) in decision.feasible:
+        decision.best = [promised]
+        return decision
     if decision.feasible:
         _rank(decision, pod, cluster, profile)
         return decision
@@ -93,7 +95,7 @@ def _preempt(decision: Decision, pod: Pod, cluster: Cluster, profile: Profile) -
 
     hopeful = {name: not refusal.hopeless for name, (_, refusal) in decision.blame.items()}
     refused = {node.metadata.name: hopeful.get(node.metadata.name, False) for node in cluster.nodes}
-    return preempt(pod, cluster.pods, cluster.of_kind(PodDisruptionBudget), refused, ask)
+    return preempt(pod, cluster, refused, ask)
 
 
 # ---- filter ------------------------------------------------------------------------------------------------------------------

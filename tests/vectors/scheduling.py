@@ -41,6 +41,7 @@ def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
     """All that a scheduling case expects. With ``rows``, nodes get row numbers in another order and pods come before them."""
     scheduler = Scheduler(cluster(case.get("objects", {}), rows))
     pod = msgspec.convert(case["pod"], Pod)
+    scheduler.cache.nominations.read(pod, pod_requests(pod))
     try:
         revision = revision_of(case["profile"])
     except ProfileErrors as refusal:

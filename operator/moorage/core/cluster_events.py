@@ -35,6 +35,8 @@ class Resource(enum.Enum):
     RESOURCE_CLAIM = "ResourceClaim"
     RESOURCE_SLICE = "ResourceSlice"
     DEVICE_CLASS = "DeviceClass"
+    POD_DISRUPTION_BUDGET = "PodDisruptionBudget"
+    """Ours: kube-scheduler waits for no change of a budget."""
     PROFILE = "Profile"
     """Ours: a swap changed plugins of the pod's profile."""
     ANY = "*"

@@ -88,7 +88,7 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
         return _diagnose(pod, revision, scheduler, blueprint)
 
     # 3. A nominated node that still fits is taken; a lone feasible node needs no score; a sampling profile sees only some.
-    nominated = snapshot.nodes.row_of.get(pod.status.nominated_node_name)
+    nominated = snapshot.nodes.row_of.get(snapshot.nominations.node(pod.metadata.uid))
     if nominated is not None and blueprint.blame[nominated] == PASSES:
         return Placement(pod, snapshot.nodes.names[nominated], revision, 1)
     sample = scheduler.sampler.choose(blueprint, revision, snapshot)
@@ -203,7 +203,8 @@ class Refusals(NamedTuple):
     def diagnosis(self, pod: Pod, revision: Revision, room: PostFilterResult) -> Diagnosis:
         """These refusals, and what plugins that make room say."""
         message = fit_error(self.nodes, self.counts, self.prefilter, room.status.message)
-        return Diagnosis(pod, revision, self.code, message, self.rejectors, room.nominated_node, room.victims, room.errand)
+        rejectors = self.rejectors | room.rejectors
+        return Diagnosis(pod, revision, self.code, message, rejectors, room.nominated_node, room.victims, room.errand)
 
 
 def refusals(blueprint: Blueprint, snapshot: Snapshot) -> Refusals:
@@ -252,6 +253,7 @@ class Heard:
         self._errands: dict[str, Any] = {}
         self._messages: list[str] = []
         self._nominated: str | None = None
+        self._rejectors: frozenset[str] = frozenset()
         self._anybody = False
 
     def out(self, name: str, result: PostFilterResult) -> PostFilterResult | None:
@@ -262,6 +264,7 @@ class Heard:
         if result.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
             return dataclasses.replace(result, errand=self._errands)
         self._messages += result.status.reasons
+        self._rejectors |= result.rejectors
         self._nominated = self._nominated if result.nominated_node is None else result.nominated_node
         return None
 
@@ -269,4 +272,5 @@ class Heard:
         """The result when nobody has had the last word."""
         if not self._anybody:
             return PostFilterResult(SUCCESS, "", errand=self._errands)
-        return PostFilterResult(Status(Code.UNSCHEDULABLE, tuple(self._messages)), self._nominated, errand=self._errands)
+        status = Status(Code.UNSCHEDULABLE, tuple(self._messages))
+        return PostFilterResult(status, self._nominated, errand=self._errands, rejectors=self._rejectors)

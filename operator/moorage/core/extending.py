@@ -80,7 +80,7 @@ class _Cycle:
     def decide(self) -> Steps[Placement | Diagnosis | None]:
         """None: begin anew."""
         # 1. A nominated node that plugins and extenders let through is taken.
-        nominated = self.pod.status.nominated_node_name
+        nominated = self.scheduler.snapshot.nominations.node(self.pod.metadata.uid)
         if nominated and self._passing([nominated]):
             left = yield from self._filter((nominated,))
             if not isinstance(left, Fault) and self._passing(left):

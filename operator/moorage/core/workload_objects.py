@@ -61,8 +61,12 @@ class PodDisruptionBudgetSpec(Struct, frozen=True):
 
 
 class PodDisruptionBudgetStatus(Struct, frozen=True):
-    """How many of them may go now; ``disrupted_pods`` are already counted as gone (pod name -> time)."""
+    """How many of them may go now; ``disrupted_pods`` are already counted as gone (pod name -> time).
 
+    It speaks of the spec with the generation ``observed_generation``.
+    """
+
+    observed_generation: int = 0
     disruptions_allowed: int = 0
     disrupted_pods: Labels | None = None
 

@@ -60,7 +60,7 @@ STORED: tuple[StoredKind, ...] = (
     StoredKind(ReplicationController, "replicationcontrollers", "v1"),
     StoredKind(ReplicaSet, "replicasets", "apps/v1"),
     StoredKind(StatefulSet, "statefulsets", "apps/v1"),
-    StoredKind(PodDisruptionBudget, "poddisruptionbudgets", "policy/v1"),
+    StoredKind(PodDisruptionBudget, "poddisruptionbudgets", "policy/v1", Resource.POD_DISRUPTION_BUDGET),
     StoredKind(PersistentVolume, "persistentvolumes", "v1", Resource.PERSISTENT_VOLUME),
     StoredKind(PersistentVolumeClaim, "persistentvolumeclaims", "v1", Resource.PERSISTENT_VOLUME_CLAIM),
     StoredKind(StorageClass, "storageclasses", "storage.k8s.io/v1", Resource.STORAGE_CLASS),

@@ -171,9 +171,10 @@ def test_undo_takes_back_everything_and_may_come_twice() -> None:
 def test_a_nomination_that_fits_is_kept() -> None:
     """A pod that was nominated to a feasible node goes there, though another scores higher."""
     pod = make_pod("a")
-    nominated = type(pod)(pod.metadata, pod.spec, type(pod.status)(nominated_node_name="n1"))
-    assert placed(decide(nominated, revision(), scheduler("n1", "n9"))) == "n1"
-    assert placed(decide(nominated, blocking("n1"), scheduler("n1", "n9"))) == "n9"
+    them = scheduler("n1", "n9")
+    them.cache.nominations.decide(pod, "n1")
+    assert placed(decide(pod, revision(), them)) == "n1"
+    assert placed(decide(pod, blocking("n1"), them)) == "n9"
 
 
 def test_ties_depend_on_seed_and_pod_not_on_rows() -> None:

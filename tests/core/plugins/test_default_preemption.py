@@ -186,9 +186,10 @@ def going(*conditions: dict[str, str]) -> Pod:
     return a_pod("low", "4", "n1", 1, {"conditions": list(conditions)}, metadata=deleted)
 
 
-def nominated(pod: Pod, node: str) -> Pod:
-    """The pod, nominated."""
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node))
+def nominated(pod: Pod, node: str, scheduler: Scheduler) -> Scheduler:
+    """The pod is promised this node, if any, which its status does not say yet."""
+    scheduler.cache.nominations.decide(pod, node)
+    return scheduler
 
 
 def test_a_pod_that_does_not_want_to_preempts_nobody() -> None:
@@ -212,7 +213,7 @@ def test_a_pod_that_does_not_want_to_preempts_nobody() -> None:
 )
 def test_a_pod_whose_victim_is_going_waits(there: Pod, node: str, waits: bool) -> None:
     """On the node that it is nominated to; else it preempts."""
-    found = diagnosis(nominated(HIGH, node), scheduler_of(NODE, [there]))
+    found = diagnosis(HIGH, nominated(HIGH, node, scheduler_of(NODE, [there])))
     assert ("not eligible due to a terminating pod on the nominated node." in found.message) is waits
     assert (names(found.victims), found.nominated_node) == (([], None) if waits else (["low"], "n1"))
 
@@ -220,7 +221,7 @@ def test_a_pod_whose_victim_is_going_waits(there: Pod, node: str, waits: bool) -
 def test_it_may_preempt_where_the_nominated_node_cannot_help_any_more() -> None:
     """What is going there is of no use to it now."""
     nodes = [make_node("n1", unschedulable=True), make_node("n2")]
-    found = diagnosis(nominated(HIGH, "n1"), scheduler_of(nodes, [going(BY_US), a_pod("other", "4", "n2")]))
+    found = diagnosis(HIGH, nominated(HIGH, "n1", scheduler_of(nodes, [going(BY_US), a_pod("other", "4", "n2")])))
     assert (names(found.victims), found.nominated_node) == (["other"], "n2")
 
 

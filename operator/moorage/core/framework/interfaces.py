@@ -224,13 +224,15 @@ class PostFilterResult:
     """What a postFilter plugin proposes.
 
     ``nominated_node``: None leaves a nomination alone, "" clears it. ``victims`` are the pods that must go before the pod fits
-    there, the most important one first. ``errand`` is what else has to be done, by the plugin's own actor.
+    there, the most important one first. ``errand`` is what else has to be done, by the plugin's own actor. ``rejectors``: plugins,
+    beside those that refused nodes, whose events may help the pod (the plugin itself, by its name).
     """
 
     status: Status
     nominated_node: str | None = None
     victims: tuple[Pod, ...] = ()
     errand: Any = None
+    rejectors: frozenset[str] = frozenset()
 
 
 @runtime_checkable

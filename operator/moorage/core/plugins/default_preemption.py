@@ -6,14 +6,16 @@ still fits; who cannot be put back is a victim. Where kube-scheduler draws at ra
 function of (seed, pod, node) decides here. Source: kube-scheduler DefaultPreemption (v1.36).
 Cost: nothing while pods fit; a pod that does not costs a dry run on nodes with pods of lower priority, remembered until they
 change.
+``disruptionPolicy`` is ours. BestEffort is kube-scheduler's way: budgets are heeded where there is a choice, and do not stop it. With
+RespectPDB no pod goes that a budget does not let go: such nodes are no candidates, and victims are evicted instead of deleted.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +26,10 @@ from moorage.core.columns.herds import Herd
 from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
+from moorage.core.disruption_budgets import Budgets, budgets, charged, not_evictable
 from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.interfaces import Attempt, PostFilterResult, Supposing, Victims
 from moorage.core.framework.tie_breaking import in_order
-from moorage.core.label_selectors import Selector, SelectorError, compile_selector
 from moorage.core.objects import HasMetadata, Pod, priority
 from moorage.core.verdicts import SUCCESS, Code, Reason, Status, fit_error, texts
 from moorage.core.workload_objects import PodDisruptionBudget
@@ -41,9 +43,12 @@ NO_HELP = Reason("PreemptionNoHelp", "preemption: {}", Code.UNSCHEDULABLE)
 NO_CANDIDATE = Reason("NoCandidateNode", "preemption: no candidate node for preemption", Code.UNSCHEDULABLE)
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_TRIED = "Preemption is not helpful for scheduling"
+PROTECTED = "Preemption would violate a disruption budget"
 
 BY_PREEMPTION = "PreemptionByScheduler"
 """The reason in a victim's DisruptionTarget condition."""
+EVICT = "evict"
+"""The errand that goes with victims whose budgets are to be respected: ask for their eviction."""
 
 _UNSCHEDULABLE = 1
 _FEWEST = 64
@@ -55,12 +60,16 @@ _PRIORITIES_FROM = -(2**31)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DefaultPreemptionArgs:
-    """How many candidates are enough to choose from: this share (percent) of the nodes, but not fewer than this number."""
+    """How many candidates are enough to choose from: this share (percent) of the nodes, but not fewer than this number.
+
+    ``disruption_policy``: whether pods go that a disruption budget protects.
+    """
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
     min_candidate_nodes_percentage: Annotated[int, Interval(ge=0, le=100)] = 10
     min_candidate_nodes_absolute: Annotated[int, Ge(0)] = 100
+    disruption_policy: Literal["BestEffort", "RespectPDB"] = "BestEffort"
 
     def validate(self) -> list[Violation]:
         """One of them must ask for something."""
@@ -95,6 +104,23 @@ def _never(_pod: Pod, _event: ClusterEvent, _store: Objects) -> bool:
     return False
 
 
+def _lets_go(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """Whether a budget is gone, is another, or lets more pods go than before."""
+    old, new = event.old, event.new
+    if not isinstance(old, PodDisruptionBudget) or not isinstance(new, PodDisruptionBudget):
+        return new is None
+    return old.spec != new.spec or old.status.disruptions_allowed < new.status.disruptions_allowed or not _known(old)
+
+
+def _known(budget: PodDisruptionBudget) -> bool:
+    """Whether its status is about its present spec."""
+    return budget.status.observed_generation >= (budget.metadata.generation or 0)
+
+
+_GONE = Wake(Resource.POD, Action.DELETE, _never)
+_BUDGET = Wake(Resource.POD_DISRUPTION_BUDGET, Action.UPDATE | Action.DELETE, _lets_go)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class DefaultPreemption:
     """Looks for room among pods of lower priority."""
@@ -102,14 +128,23 @@ class DefaultPreemption:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (NEVER, UNDER_WAY, NO_HELP, NO_CANDIDATE)
     kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PodDisruptionBudget})
-    wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.POD, Action.DELETE, _never),)
 
     args: DefaultPreemptionArgs = DefaultPreemptionArgs()
+
+    @property
+    def respectful(self) -> bool:
+        """Whether no pod may go that a budget protects."""
+        return self.args.disruption_policy == "RespectPDB"
+
+    @property
+    def wakes(self) -> tuple[Wake, ...]:
+        """A budget that lets more pods go may help where it is what was in the way."""
+        return (_GONE, _BUDGET) if self.respectful else (_GONE,)
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
         """The best node and its victims, or why there is none; a pod that may not preempt keeps its nomination."""
         found = self._found(pod, attempt)
-        return found if isinstance(found, PostFilterResult) else _taken(found, attempt)
+        return found if isinstance(found, PostFilterResult) else self._taken(found, attempt)
 
     def candidates(self, pod: Pod, attempt: Attempt) -> Mapping[str, Victims] | PostFilterResult:
         """What ``post_filter`` would choose from."""
@@ -123,7 +158,7 @@ class DefaultPreemption:
         if not candidates:
             return PostFilterResult(Status(NO_CANDIDATE.code, (NO_CANDIDATE.text,)))
         row_of = attempt.snapshot.nodes.row_of
-        return _taken([candidate_of(row_of[node], *victims) for node, victims in candidates.items()], attempt)
+        return self._taken([candidate_of(row_of[node], *victims) for node, victims in candidates.items()], attempt)
 
     def _found(self, pod: Pod, attempt: Attempt) -> list[Candidate] | PostFilterResult:
         """All candidates, the harmless ones first."""
@@ -138,7 +173,8 @@ class DefaultPreemption:
         refused[NO_VICTIMS] += helpful.size - occupied.size
         refused[NOT_TRIED] = len(nodes) - helpful.size
         text = fit_error(len(nodes), [(reason, count) for reason, count in refused.items() if count])
-        return PostFilterResult(Status(NO_HELP.code, (NO_HELP.text.replace("{}", text),)), "")
+        rejectors = frozenset({NAME}) if refused[PROTECTED] else frozenset[str]()
+        return PostFilterResult(Status(NO_HELP.code, (NO_HELP.text.replace("{}", text),)), "", rejectors=rejectors)
 
     def _search(self, pod: Pod, attempt: Attempt, rows: IntRows) -> tuple[list[Candidate], Counter[str]]:
         """Candidates among these rows, in this order, until there are enough and one violates no budget; and the others' reasons."""
@@ -152,9 +188,12 @@ class DefaultPreemption:
         start = 0
         while start < rows.size:
             end = start + max(enough - len(harmless) - len(violating), _FEWEST)
-            for outcome in outcomes(pod, attempt, rows[start:end], memory):
+            for outcome in self._outcomes(pod, attempt, rows[start:end], memory):
                 if not isinstance(outcome, Candidate):
                     refused.update(outcome)
+                    continue
+                if outcome.violations and self.respectful:
+                    refused[PROTECTED] += 1
                     continue
                 (violating if outcome.violations else harmless).append(outcome)
                 if harmless and len(harmless) + len(violating) >= enough:
@@ -162,10 +201,18 @@ class DefaultPreemption:
             start = end
         return harmless + violating[:enough], refused
 
+    def _outcomes(self, pod: Pod, attempt: Attempt, rows: IntRows, memory: dict[int, Outcome]) -> list[Outcome]:
+        """What came of each of these rows, now or in an earlier attempt. Where pods are nominated, it is asked each time."""
+        row_of = attempt.snapshot.nodes.row_of
+        nominated = {row_of[node] for node in attempt.snapshot.nominations.nodes if node in row_of}
+        unknown = [row for row in rows.tolist() if row not in memory or row in nominated]
+        found = dry_run(pod, attempt, np.array(unknown, np.intp), self.respectful) if unknown else {}
+        memory.update({row: outcome for row, outcome in found.items() if row not in nominated})
+        return [found[row] if row in found else memory[row] for row in rows.tolist()]
 
-def _taken(candidates: Sequence[Candidate], attempt: Attempt) -> PostFilterResult:
-    best = choose(candidates)
-    return PostFilterResult(SUCCESS, attempt.snapshot.nodes.names[best.row], best.victims)
+    def _taken(self, candidates: Sequence[Candidate], attempt: Attempt) -> PostFilterResult:
+        best = choose(candidates)
+        return PostFilterResult(SUCCESS, attempt.snapshot.nodes.names[best.row], best.victims, EVICT if self.respectful else None)
 
 
 def choose(candidates: Sequence[Candidate]) -> Candidate:
@@ -191,7 +238,7 @@ def _ineligible(pod: Pod, attempt: Attempt) -> Reason | None:
     """Why the pod may not preempt: it does not want to, or what it did preempt is still going."""
     if pod.spec.preemption_policy == "Never":
         return NEVER
-    node = pod.status.nominated_node_name
+    node = attempt.snapshot.nominations.node(pod.metadata.uid)
     row = attempt.snapshot.nodes.row_of.get(node)
     if row is None or attempt.refusals[row] != _UNSCHEDULABLE:
         return None
@@ -199,7 +246,10 @@ def _ineligible(pod: Pod, attempt: Attempt) -> Reason | None:
 
 
 def _preempted(record: Record) -> bool:
+    """Whether it was told to go for somebody's sake, and goes."""
     pod = record.pod
+    if record.leaving:
+        return True
     if not isinstance(pod, Pod) or pod.metadata.deletion_timestamp is None:
         return False
     conditions = pod.status.conditions or ()
@@ -209,30 +259,24 @@ def _preempted(record: Record) -> bool:
 # ---- the dry run -----------------------------------------------------------------------------------------------------------
 
 
-def outcomes(pod: Pod, attempt: Attempt, rows: IntRows, memory: dict[int, Outcome]) -> list[Outcome]:
-    """What came of each of these rows, now or in an earlier attempt. Where pods are nominated, it is asked each time."""
-    row_of = attempt.snapshot.nodes.row_of
-    nominated = {row_of[node] for node in attempt.snapshot.nominations.nodes if node in row_of}
-    unknown = [row for row in rows.tolist() if row not in memory or row in nominated]
-    found = dry_run(pod, attempt, np.array(unknown, np.intp)) if unknown else {}
-    memory.update({row: outcome for row, outcome in found.items() if row not in nominated})
-    return [found[row] if row in found else memory[row] for row in rows.tolist()]
+def dry_run(pod: Pod, attempt: Attempt, rows: IntRows, respectful: bool = False) -> dict[int, Outcome]:
+    """Which of these rows would take the pod without whom, and why the others would not.
 
-
-def dry_run(pod: Pod, attempt: Attempt, rows: IntRows) -> dict[int, Outcome]:
-    """Which of these rows would take the pod without whom, and why the others would not."""
+    ``respectful``: violations are counted as the API server would see them, victim by victim, not as kube-scheduler does.
+    """
     snapshot = attempt.snapshot
     lower = {row: sorted(_lower(pod, snapshot, snapshot.nodes.names[row]), key=_importance) for row in rows.tolist()}
     herd = Herd([record for records in lower.values() for record in records], snapshot.nodes)
     ends = np.cumsum([len(records) for records in lower.values()], dtype=np.intp)
-    lanes = _Lanes(herd, rows, np.concatenate([[0], ends[:-1]]), ends, *_in_turn(herd, _budgets(snapshot)))
+    by_namespace = budgets(snapshot.store)
+    lanes = _Lanes(herd, rows, np.concatenate([[0], ends[:-1]]), ends, *_in_turn(herd, by_namespace))
     with attempt.what_if() as what_if:
         what_if.remove(herd, lanes.queue)
         hopeless = what_if.ask(rows)
         fitting = np.flatnonzero([row not in hopeless for row in rows.tolist()])
         victims = _reprieve(what_if, lanes, fitting)
     came: dict[int, Outcome] = {row: tuple(texts(refusal.why)) for row, refusal in hopeless.items()}
-    return came | {int(rows[i]): lanes.outcome(i, victims) for i in fitting.tolist()}
+    return came | {int(rows[i]): lanes.outcome(i, victims, by_namespace if respectful else None) for i in fitting.tolist()}
 
 
 class _Lanes(NamedTuple):
@@ -247,13 +291,14 @@ class _Lanes(NamedTuple):
     protected: npt.NDArray[np.bool_]
     """Whether a budget protects the pod at this place. bool[herd]."""
 
-    def outcome(self, i: int, victims: npt.NDArray[np.bool_]) -> Outcome:
+    def outcome(self, i: int, victims: npt.NDArray[np.bool_], by_namespace: Budgets | None) -> Outcome:
         """Row i without its victims (bool[herd]); if it needs none, somebody else refuses the pod there."""
         places = np.arange(self.starts[i], self.ends[i])[victims[self.starts[i] : self.ends[i]]]
         if not places.size:
             return (NO_VICTIMS,)
-        records = [self.herd.records[place] for place in places.tolist()]
-        return candidate_of(int(self.rows[i]), _pods(records), int(np.count_nonzero(self.protected[places])))
+        pods = _pods(self.herd.records[place] for place in places.tolist())
+        violations = int(np.count_nonzero(self.protected[places])) if by_namespace is None else not_evictable(pods, by_namespace)
+        return candidate_of(int(self.rows[i]), pods, violations)
 
 
 def _reprieve(what_if: Supposing, lanes: _Lanes, fitting: IntRows) -> npt.NDArray[np.bool_]:
@@ -273,9 +318,10 @@ def _reprieve(what_if: Supposing, lanes: _Lanes, fitting: IntRows) -> npt.NDArra
 
 
 def _lower(pod: Pod, snapshot: Snapshot, node: str) -> list[Record]:
-    """The pods on a node that this one may displace."""
+    """The pods on a node that this one may displace; those that would not go are none."""
     mine = priority(pod)
-    return [record for record in snapshot.pods_on(node) if isinstance(record.pod, Pod) and (record.pod.spec.priority or 0) < mine]
+    there = (record for record in snapshot.pods_on(node) if not record.stuck)
+    return [record for record in there if isinstance(record.pod, Pod) and (record.pod.spec.priority or 0) < mine]
 
 
 def _importance(record: Record) -> tuple[int, str, str]:
@@ -288,56 +334,15 @@ def _pods(records: Iterable[Record]) -> tuple[Pod, ...]:
     return tuple(record.pod for record in records if isinstance(record.pod, Pod))
 
 
-# ---- disruption budgets ----------------------------------------------------------------------------------------------------
-
-
-class _Budget(NamedTuple):
-    """A budget that protects somebody."""
-
-    name: str
-    selector: Selector
-    allowed: int
-    already: Mapping[str, str]
-    """Names of pods that it counts as gone."""
-
-    def counts(self, pod: Pod) -> bool:
-        """Whether it is charged for this pod of its namespace."""
-        return pod.metadata.name not in self.already and self.selector.matches(pod.metadata.labels)
-
-
-_Budgets = Mapping[str, Sequence[_Budget]]
-"""By namespace."""
-
-
-def _budgets(snapshot: Snapshot) -> _Budgets:
-    """The budgets that count anybody. One that selects everything, nothing, or by a wrong selector counts nobody."""
-    found: defaultdict[str, list[_Budget]] = defaultdict(list)
-    for name, budget in snapshot.store.objects(PodDisruptionBudget).items():
-        try:
-            selector = compile_selector(budget.spec.selector)
-        except SelectorError:
-            continue
-        if selector.conditions:
-            disrupted = budget.status.disrupted_pods or {}
-            found[budget.metadata.namespace].append(_Budget(name, selector, budget.status.disruptions_allowed, disrupted))
-    return found
-
-
-def _in_turn(herd: Herd, budgets: _Budgets) -> tuple[IntRows, npt.NDArray[np.bool_]]:
+def _in_turn(herd: Herd, by_namespace: Budgets) -> tuple[IntRows, npt.NDArray[np.bool_]]:
     """Places of the herd in the order in which its pods are put back, and whom budgets protect. (intp[herd], bool[herd]).
 
     On each row those come first whose going would violate a budget; the most important ones first in either group, as they stand
     in the herd. All budgets of a pod are charged for it, in the order of importance, whether they have anything left or not.
     """
     places = np.arange(len(herd.records))
-    protected = np.zeros(places.size, bool)
-    if not budgets:
-        return places, protected
-    spent: Counter[tuple[int, str]] = Counter()
-    for i, (pod, row) in enumerate(zip(_pods(herd.records), herd.rows.tolist(), strict=True)):
-        for budget in budgets.get(pod.metadata.namespace, ()) if pod.metadata.labels else ():
-            if budget.counts(pod):
-                spent[row, budget.name] += 1
-                protected[i] |= spent[row, budget.name] > budget.allowed
+    if not by_namespace:
+        return places, np.zeros(places.size, bool)
+    protected = np.array(charged(zip(_pods(herd.records), herd.rows.tolist(), strict=True), by_namespace), bool)
     lane = np.concatenate([[0], np.cumsum(herd.rows[1:] != herd.rows[:-1])]) if places.size else places
     return np.lexsort((places, ~protected, lane)), protected
