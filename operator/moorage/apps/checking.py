@@ -14,10 +14,14 @@ from typing import Any
 
 from moorage.api import bodies, documents
 from moorage.api.documents import DocumentError
+from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.api.v1alpha1.resources import API_VERSION, GROUP
+from moorage.apps import plugin_packages
+from moorage.apps.watchdog import Marks
 from moorage.core.framework.registry import build_registry
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.engine.actors.intree import ACTORS
 
 PROFILE = "SchedulerProfile"
 CONFIG = "PluginConfig"
@@ -61,8 +65,9 @@ class Report:
     status: int
 
 
-def check(paths: Sequence[Path]) -> Report:
-    """Check files, and folders of files."""
+def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) -> Report:
+    """Check files, and folders of files, as an operator of this configuration would. Raises PackageErrors."""
+    resolver = _resolver(config or OperatorConfiguration())
     if absent := [path for path in paths if not path.exists()]:
         return Report(tuple(f"{path}: no such file" for path in absent), 2)
     faults: list[str] = []
@@ -73,7 +78,7 @@ def check(paths: Sequence[Path]) -> Report:
         except (DocumentError, OSError, UnicodeDecodeError) as error:
             faults.append(f"{file}: {error}")
     ours = [document for document in found if document.ours]
-    faults += _faults(ours)
+    faults += _faults(ours, resolver)
     if not ours and not faults:
         return Report((f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}",), 2)
     others = f", {len(found) - len(ours)} of other kinds passed over" if len(found) > len(ours) else ""
@@ -99,9 +104,14 @@ def _documents(file: Path) -> Iterator[Document]:
             yield Document(file, number, body if isinstance(body, dict) else {})
 
 
-def _faults(ours: Sequence[Document]) -> Iterator[str]:
+def _resolver(config: OperatorConfiguration) -> Resolver:
+    """With the plugins of the packages too."""
+    joined = plugin_packages.join(config.plugins.packages, build_registry(INTREE), ACTORS, Marks(), lambda plugin, point: None)
+    return Resolver(joined.registry, PRESETS, config)
+
+
+def _faults(ours: Sequence[Document], resolver: Resolver) -> Iterator[str]:
     """All that is wrong with our objects, in the files' order."""
-    resolver = Resolver(build_registry(INTREE), PRESETS)
     configs = {document.name: document.body for document in ours if document.kind == CONFIG}
     counted = Counter((document.kind, document.name) for document in ours)
     names: dict[str, str] = {}

@@ -126,11 +126,27 @@ def run(
 
 
 @app.command()
-def check(files: Annotated[list[Path], typer.Argument(help="YAML files, or folders of them.")]) -> None:
+def check(
+    files: Annotated[list[Path], typer.Argument(help="YAML files, or folders of them.")],
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", help="The operator's OperatorConfiguration: with its plugins, and its values for what profiles leave out."
+        ),
+    ] = None,
+) -> None:
     """Validate SchedulerProfiles and PluginConfigs without a cluster."""
+    from moorage.api.operator_config import ConfigErrors, load_config
     from moorage.apps import checking
+    from moorage.apps.plugin_packages import PackageErrors
 
-    report = checking.check(files)
+    try:
+        report = checking.check(files, None if config is None else load_config(_read(config, "--config"), {}, {}))
+    except ConfigErrors as errors:
+        _fail(*map(str, errors.errors))
+    except PackageErrors as errors:
+        _fail(*errors.errors)
     for line in report.lines:
         print(line)
     raise SystemExit(report.status)

@@ -1,0 +1,15 @@
+"""Plugins for clusters whose nodes stand in racks: the example of docs/writing-plugins.md."""
+
+from collections.abc import Sequence
+
+from moorage.plugin_api import PluginSpec, Registration
+from rack_plugins.rack_maintenance import RackMaintenance
+from rack_plugins.same_rack import SameRack, SameRackArgs
+
+
+def plugins() -> Sequence[Registration]:
+    """What the operator asks for when its configuration names this package."""
+    return (
+        Registration(PluginSpec(RackMaintenance.name, RackMaintenance)),
+        Registration(PluginSpec(SameRack.name, SameRack, SameRackArgs)),
+    )
