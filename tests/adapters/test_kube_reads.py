@@ -191,3 +191,49 @@ def test_withdrawing_twice_is_fine(answer: bytes | Exception) -> None:
     http.answers.append(answer)
     asyncio.run(leases_.withdraw("host_1"))
     assert http.calls[0].method == "DELETE"
+
+
+MANAGED = {"managedFields": [{"manager": "kubectl"}], "annotations": {"managedFields": "mine"}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "want"),
+    [
+        ({"metadata": {"uid": "uid-1", **MANAGED}, "spec": {"new": [1, {"managedFields": 2}]}}, {"new": [1, {"managedFields": 2}]}),
+        ({"metadata": {"uid": "other"}}, None),
+        (NotFound("GET", 404), None),
+    ],
+    ids=["there", "namesake", "gone"],
+)
+def test_whole_pods(answer: Any, want: dict[str, Any] | None) -> None:
+    """Every field, known to us or not, but the managed fields."""
+    http, _, kube = reads()
+    http.answers.append(answer if isinstance(answer, Exception) else json.dumps(answer).encode())
+    found = asyncio.run(kube.pod_json(POD))
+    metadata = {"uid": "uid-1", "annotations": {"managedFields": "mine"}}
+    assert (json.loads(found) if found is not None else None) == (want and {"metadata": metadata, "spec": want})
+
+
+def test_whole_nodes_come_page_by_page() -> None:
+    """All of them by name, the managed fields left out."""
+    http, _, kube = reads()
+    for names, token in ((("a", "b"), "more"), (("c",), "")):
+        items = [{"metadata": {"name": name, **MANAGED}, "status": {"x": name}} for name in names]
+        http.answers.append(json.dumps({"metadata": {"continue": token}, "items": items}).encode())
+    found = {name: json.loads(node) for name, node in asyncio.run(kube.nodes_json()).items()}
+    assert {name: node["status"] for name, node in found.items()} == {name: {"x": name} for name in "abc"}
+    assert found["a"]["metadata"] == {"name": "a", "annotations": {"managedFields": "mine"}}
+    assert [call.path.rpartition("continue=")[2] for call in http.calls] == ["", "more"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "want"),
+    [({"data": {"ca.crt": "Y2E="}}, {"ca.crt": b"ca"}), ({}, {}), (NotFound("GET", 404), None)],
+    ids=["with data", "empty", "none"],
+)
+def test_secrets(answer: Any, want: dict[str, bytes] | None) -> None:
+    """Of the operator's own namespace, decoded; a name is never part of a path."""
+    http, _, kube = reads()
+    http.answers.append(answer if isinstance(answer, Exception) else json.dumps(answer).encode())
+    assert asyncio.run(kube.secret("a/../b")) == want
+    assert http.calls[0].path == "/api/v1/namespaces/sys/secrets/a%2F..%2Fb"

@@ -51,6 +51,9 @@ READS = (
     "node_names",
     "pod_places",
     "pod_node",
+    "pod_json",
+    "nodes_json",
+    "secret",
     "resource_claim",
     "revisions",
     "replicas",
@@ -98,6 +101,7 @@ class InMemoryKube:
         """(verb, group, resource) that ``allowed`` says no to."""
         self.quarantine: dict[str, str] = {}
         """Plugin -> version that some replica hung in."""
+        self.secrets: dict[str, Mapping[str, bytes]] = {}
         self.renewed: set[str] = set()
         """Leases, as namespace/name, that somebody renews."""
         self.protected: set[str] = set()
@@ -366,6 +370,22 @@ class InMemoryKube:
         await self._turn("pod_places")
         live = [pod for pod in self.pods.values() if pod.status.phase not in ("Succeeded", "Failed")]
         return [PodPlace(pod.metadata.uid, key(pod), pod.spec.node_name, pod.metadata.deletion_timestamp is not None) for pod in live]
+
+    async def pod_json(self, pod: PodRef) -> bytes | None:
+        """What is known of it."""
+        await self._turn("pod_json")
+        stored = self.pods.get(pod.uid)
+        return msgspec.json.encode(stored) if stored is not None else None
+
+    async def nodes_json(self) -> Mapping[str, bytes]:
+        """What is known of them."""
+        await self._turn("nodes_json")
+        return {name.removeprefix("/"): msgspec.json.encode(node) for name, node in self.nodes.items()}
+
+    async def secret(self, name: str) -> Mapping[str, bytes] | None:
+        """As set by the test."""
+        await self._turn("secret")
+        return self.secrets.get(name)
 
     async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """As stored."""

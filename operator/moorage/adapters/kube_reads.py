@@ -41,6 +41,10 @@ class _Meta(Struct, frozen=True):
     annotations: dict[str, str] | None = None
 
 
+class _Named(Struct, frozen=True):
+    metadata: _Meta
+
+
 class _PodMeta(Struct, frozen=True):
     uid: str = ""
     name: str = ""
@@ -68,6 +72,18 @@ class _Places(Struct, frozen=True):
 
     metadata: _ListMeta = _ListMeta()
     items: tuple[_PodPlace, ...] | None = None
+
+
+class _Whole(Struct, frozen=True):
+    """A page of objects as they are."""
+
+    metadata: _ListMeta = _ListMeta()
+    items: tuple[msgspec.Raw, ...] | None = None
+
+
+class _Secret(Struct, frozen=True):
+    data: dict[str, bytes] | None = None
+    """msgspec reads base64 as bytes."""
 
 
 class _StoredRevision(Struct, frozen=True):
@@ -136,7 +152,7 @@ class KubeReads:
 
     async def node_names(self) -> Sequence[str]:
         """Page by page, of one moment."""
-        return [node.metadata.name async for node in self._pages("/api/v1/nodes", {})]
+        return [node.metadata.name async for node in self._pages("/api/v1/nodes", {}, _Places)]
 
     async def pod_places(self) -> Sequence[PodPlace]:
         """Page by page, of one moment."""
@@ -144,8 +160,31 @@ class KubeReads:
             PodPlace(
                 pod.metadata.uid, f"{pod.metadata.namespace}/{pod.metadata.name}", pod.spec.node_name, bool(pod.metadata.deletion_timestamp)
             )
-            async for pod in self._pages("/api/v1/pods", {"fieldSelector": LIVE_PODS})
+            async for pod in self._pages("/api/v1/pods", {"fieldSelector": LIVE_PODS}, _Places)
         ]
+
+    async def pod_json(self, pod: PodRef) -> bytes | None:
+        """The whole pod."""
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+        try:
+            body = await self._session.call(Call("GET", path))
+        except NotFound:
+            return None
+        return _without_managers(path, body) if _decoded(path, body, _PodPlace).metadata.uid == pod.uid else None
+
+    async def nodes_json(self) -> Mapping[str, bytes]:
+        """Page by page, of one moment."""
+        path = "/api/v1/nodes"
+        found = [_without_managers(path, bytes(node)) async for node in self._pages(path, {}, _Whole)]
+        return {_decoded(path, node, _Named).metadata.name: node for node in found}
+
+    async def secret(self, name: str) -> Mapping[str, bytes] | None:
+        """The data of a Secret in the Lease's namespace."""
+        try:
+            found = await self._get(f"/api/v1/namespaces/{self._namespace}/secrets/{urllib.parse.quote(name, safe='')}", _Secret)
+        except NotFound:
+            return None
+        return found.data or {}
 
     async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """The claim, None when it is gone."""
@@ -232,11 +271,14 @@ class KubeReads:
         found = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases?{query}", _LeaseList)
         return {item.spec.holder_identity: item for item in found.items or () if item.spec.holder_identity}
 
-    async def _pages(self, path: str, query: Mapping[str, str]) -> AsyncIterator[_PodPlace]:
-        """All objects of a list. A list that takes so long that the API server forgets where it was is an error (Expired)."""
+    async def _pages(self, path: str, query: Mapping[str, str], kind: type[_Places | _Whole]) -> AsyncIterator[Any]:
+        """All objects of a list, by pages of this kind.
+
+        A list that takes so long that the API server forgets where it was is an error (Expired).
+        """
         token = ""
         while True:
-            page = await self._get(f"{path}?{urllib.parse.urlencode({**query, 'limit': PAGE, 'continue': token})}", _Places)
+            page = await self._get(f"{path}?{urllib.parse.urlencode({**query, 'limit': PAGE, 'continue': token})}", kind)
             for item in page.items or ():
                 yield item
             token = page.metadata.continue_ or ""
@@ -253,6 +295,14 @@ def _decoded(path: str, body: bytes, kind: type[T]) -> T:
         return msgspec.json.decode(body, type=kind)
     except msgspec.MsgspecError as error:
         raise Retryable(f"{path}: the answer cannot be read: {error}") from error
+
+
+def _without_managers(path: str, body: bytes) -> bytes:
+    """The object without metadata.managedFields, which are often most of it and which no schedulers and extenders read."""
+    fields = _decoded(path, body, dict[str, msgspec.Raw])
+    metadata = _decoded(path, bytes(fields.get("metadata", b"{}")), dict[str, msgspec.Raw])
+    metadata.pop("managedFields", None)
+    return msgspec.json.encode({**fields, "metadata": metadata})
 
 
 def _announced(annotations: Mapping[str, str] | None) -> dict[str, str]:

@@ -211,6 +211,15 @@ class Reads(Protocol):
     async def pod_node(self, pod: PodRef) -> str | None:
         """The node that the pod is bound to now ("" for none), None when the pod with this UID is gone."""
 
+    async def pod_json(self, pod: PodRef) -> bytes | None:
+        """The whole pod as JSON, less who manages which field; None when the pod with this UID is gone."""
+
+    async def nodes_json(self) -> Mapping[str, bytes]:
+        """All nodes by name, each whole as JSON, less who manages which field. In a large cluster that is much."""
+
+    async def secret(self, name: str) -> Mapping[str, bytes] | None:
+        """The data of a Secret in our own namespace, None when there is none of this name."""
+
     async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """The claim as it is now; None when it is gone."""
 

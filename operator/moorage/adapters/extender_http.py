@@ -1,0 +1,258 @@
+"""Extenders over HTTP: ``ports.extenders.Extenders``.
+
+Bodies are those of kube-scheduler's extender API v1: keys are written as Go names, and read in whatever case, as older extenders
+write them. Certificates come from Secrets in our own namespace. Only the URL of the profile is ever called: redirects are answers
+like any other that is not 200, and the environment's proxies are not used.
+Source: kube-scheduler HTTPExtender (v1.36), scheduler-core.md §12 in words of our own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import aiohttp
+import msgspec
+
+from moorage.core.framework.extenders import Extender, Filtered, Spared
+from moorage.ports.errors import EdgeError, Retryable
+from moorage.ports.extenders import Candidates, Proposal
+from moorage.ports.kube import PodRef, Reads
+from moorage.ports.surroundings import Clock
+
+CERTIFICATES_SECONDS = 60.0
+"""How old what was read of a Secret may be."""
+SMALL = 2**24
+"""An answer of so many bytes is never too long; a longer one must not be longer than twice the question."""
+_LONGEST_TEXT = 1000
+_Fields: TypeAlias = dict[str, msgspec.Raw]
+"""An object by lower-case key, without nulls; values are not decoded yet."""
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(slots=True)
+class _Certificates:
+    """A TLS context, and when what it is made of was read."""
+
+    context: ssl.SSLContext
+    read_at: float
+
+
+class HttpExtenders:
+    """See the module's docstring. Made on the event loop's thread."""
+
+    def __init__(self, reads: Reads, clock: Clock, user_agent: str) -> None:
+        self._reads = reads
+        self._clock = clock
+        self._certificates: dict[tuple[str, bool], _Certificates] = {}
+        self._http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            # Nothing is compressed: what a small answer unpacks to has no bound.
+            headers={"User-Agent": user_agent, "Content-Type": "application/json", "Accept-Encoding": "identity"},
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.close()
+
+    # ---- questions ---------------------------------------------------------------------------------------------------------
+
+    async def filter(self, extender: Extender, pod: bytes, nodes: Candidates) -> Filtered:
+        """Which of the nodes pass; an extender that names none lets none pass."""
+        body = _arguments(extender, pod, nodes)
+        return await self._ask(extender, extender.filter_verb, body, lambda text: _filtered(_fields(text), extender))
+
+    async def prioritize(self, extender: Extender, pod: bytes, nodes: Candidates) -> Sequence[tuple[str, int]]:
+        """(node, priority) pairs."""
+        return await self._ask(extender, extender.prioritize_verb, _arguments(extender, pod, nodes), _pairs)
+
+    async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, Proposal]) -> Mapping[str, Spared]:
+        """What it makes of the victims; the answer always names pods by UID."""
+        capable = extender.node_cache_capable
+        proposed = {
+            node: {
+                "Pods": [{"UID": uid} if capable else msgspec.Raw(text) for uid, text in proposal.pods.items()],
+                "NumPDBViolations": proposal.violations,
+            }
+            for node, proposal in victims.items()
+        }
+        named = {"NodeNameToVictims": None if capable else proposed, "NodeNameToMetaVictims": proposed if capable else None}
+        return await self._ask(extender, extender.preempt_verb, {"Pod": msgspec.Raw(pod), **named}, _all_spared)
+
+    async def bind(self, extender: Extender, pod: PodRef, node: str) -> None:
+        """Have it bind the pod; whatever it answers but a plain yes, it may have done so."""
+        body = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
+        await self._ask(extender, extender.bind_verb, body, lambda text: _no_error(_fields(text)), again=False)
+
+    # ---- asking ------------------------------------------------------------------------------------------------------------
+
+    async def _ask(self, extender: Extender, verb: str, body: Mapping[str, Any], read: Callable[[bytes], T], *, again: bool = True) -> T:
+        """The answer as ``read`` understands it. ``again``: a question may be put twice, where a kept connection turns out dead."""
+        url = f"{extender.url.rstrip('/')}/{verb}"
+        question = msgspec.json.encode(body)
+        try:
+            async with asyncio.timeout(extender.timeout):
+                text = await self._send(extender, verb, url, question, again=again)
+        except TimeoutError as error:
+            raise _fault(f'Post "{url}": no answer within {extender.timeout:g} s') from error
+        except aiohttp.ClientError as error:
+            sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL)
+            raise _fault(f'Post "{url}": {str(error) or type(error).__name__}', sent=sent) from error
+        try:
+            return read(text)
+        except msgspec.MsgspecError as error:
+            raise _fault(f"the answer of {verb} by extender at URL {url} cannot be read: {error}") from error
+
+    async def _send(self, extender: Extender, verb: str, url: str, question: bytes, *, again: bool) -> bytes:
+        """The body of a 200. A handshake that fails is tried again with the certificates as they are now."""
+        try:
+            return await self._post(extender, verb, url, question)
+        except aiohttp.ClientSSLError:
+            if self._certificates.pop(_identity(extender), None) is None:
+                raise
+        except aiohttp.ServerDisconnectedError:
+            if not again:
+                raise
+        return await self._post(extender, verb, url, question)
+
+    async def _post(self, extender: Extender, verb: str, url: str, question: bytes) -> bytes:
+        tls: dict[str, Any] = {}
+        if url.lower().startswith("https:"):
+            tls = {"ssl": await self._context(extender), "server_hostname": extender.server_name or None}
+        async with self._http.post(url, data=question, allow_redirects=False, **tls) as response:
+            if response.status != 200:
+                raise _fault(f"failed {verb} with extender at URL {url}, code {response.status}")
+            room = max(SMALL, 2 * len(question))
+            parts: list[bytes] = []
+            async for part in response.content.iter_any():
+                parts.append(part)
+                room -= len(part)
+                if room < 0:
+                    response.close()
+                    raise _fault(f"the answer of {verb} by extender at URL {url} is too long")
+            return b"".join(parts)
+
+    # ---- certificates ------------------------------------------------------------------------------------------------------
+
+    async def _context(self, extender: Extender) -> ssl.SSLContext:
+        identity, now = _identity(extender), self._clock.boottime()
+        known = self._certificates.get(identity)
+        if known is None or now - known.read_at >= CERTIFICATES_SECONDS:
+            secret = await self._reads.secret(extender.secret) if extender.secret else {}
+            if secret is None:
+                raise _fault(f"extender {extender.url}: there is no Secret {extender.secret!r} in the operator's namespace", sent=False)
+            known = self._certificates[identity] = _Certificates(_context_of(extender, secret), now)
+        return known.context
+
+
+def _context_of(extender: Extender, secret: Mapping[str, bytes]) -> ssl.SSLContext:
+    """The context that a Secret gives: ca.crt, and tls.crt with tls.key for a client certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if extender.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif "ca.crt" in secret:
+            context.load_verify_locations(cadata=secret["ca.crt"].decode("ascii"))
+        else:
+            raise _fault(f"extender {extender.url}: Secret {extender.secret!r} has no ca.crt", sent=False)
+        if "tls.crt" in secret or "tls.key" in secret:
+            _load(context, secret.get("tls.crt", b"") + b"\n" + secret.get("tls.key", b""))
+    except (OSError, ValueError) as error:
+        text = f"extender {extender.url}: Secret {extender.secret!r} cannot be used: {error}"
+        raise _fault(text, sent=False) from error
+    return context
+
+
+def _load(context: ssl.SSLContext, pem: bytes) -> None:
+    """Give a context its certificate with key, which it takes from a file only: this one is in memory and never on a disk."""
+    file = os.memfd_create("certificate", os.MFD_CLOEXEC)
+    try:
+        os.write(file, pem)
+        context.load_cert_chain(f"/proc/self/fd/{file}", password=b"")  # else OpenSSL would ask the terminal for one
+    finally:
+        os.close(file)
+
+
+def _identity(extender: Extender) -> tuple[str, bool]:
+    return extender.secret, extender.insecure
+
+
+# ---- bodies ----------------------------------------------------------------------------------------------------------------
+
+
+def _fault(text: str, sent: bool = True) -> EdgeError:
+    return Retryable(text, outcome_unknown=sent)
+
+
+def _arguments(extender: Extender, pod: bytes, nodes: Candidates) -> dict[str, Any]:
+    names = list(nodes.names) if extender.node_cache_capable else None
+    whole = {"metadata": {}, "items": [msgspec.Raw(nodes.whole[name]) for name in nodes.names]} if names is None else None
+    return {"Pod": msgspec.Raw(pod), "Nodes": whole, "NodeNames": names}
+
+
+def _read(text: bytes | msgspec.Raw, kind: type[T]) -> T:
+    return msgspec.json.decode(text, type=kind)
+
+
+def _fields(text: bytes | msgspec.Raw) -> _Fields:
+    found = msgspec.json.decode(text, type=dict[str, msgspec.Raw] | None) or {}
+    return {key.lower(): value for key, value in found.items() if bytes(value) != b"null"}
+
+
+def _list(text: bytes | msgspec.Raw) -> list[msgspec.Raw]:
+    return msgspec.json.decode(text, type=list[msgspec.Raw] | None) or []
+
+
+def _optional(fields: _Fields, key: str, kind: type[T], unset: T) -> T:
+    return _read(fields[key], kind) if key in fields else unset
+
+
+def _items(fields: _Fields) -> list[msgspec.Raw]:
+    return _list(fields["items"]) if "items" in fields else []
+
+
+def _name(node: msgspec.Raw) -> str:
+    fields = _fields(node)
+    return _optional(_fields(fields["metadata"]), "name", str, "") if "metadata" in fields else ""
+
+
+def _texts(fields: _Fields, key: str) -> dict[str, str]:
+    found = _read(fields[key], dict[str, str]) if key in fields else {}
+    return {node: text[:_LONGEST_TEXT] for node, text in found.items()}
+
+
+def _filtered(fields: _Fields, extender: Extender) -> Filtered:
+    _no_error(fields)
+    passed: Sequence[str] = ()
+    if extender.node_cache_capable and "nodenames" in fields:
+        passed = _read(fields["nodenames"], list[str])
+    elif "nodes" in fields:
+        passed = [_name(item) for item in _items(_fields(fields["nodes"]))]
+    return Filtered(tuple(passed), _texts(fields, "failednodes"), _texts(fields, "failedandunresolvablenodes"))
+
+
+def _pairs(text: bytes) -> list[tuple[str, int]]:
+    pairs = [_fields(item) for item in _list(text)]
+    return [(_optional(pair, "host", str, ""), _optional(pair, "score", int, 0)) for pair in pairs]
+
+
+def _all_spared(text: bytes) -> dict[str, Spared]:
+    by_node = _optional(_fields(text), "nodenametometavictims", dict[str, msgspec.Raw], {})
+    return {node: _spared(_fields(found)) for node, found in by_node.items()}
+
+
+def _spared(fields: _Fields) -> Spared:
+    pods = _list(fields["pods"]) if "pods" in fields else []
+    return Spared(tuple(_optional(_fields(pod), "uid", str, "") for pod in pods), _optional(fields, "numpdbviolations", int, 0))
+
+
+def _no_error(fields: _Fields) -> None:
+    if text := _optional(fields, "error", str, ""):
+        raise _fault(text[:_LONGEST_TEXT])
