@@ -167,6 +167,8 @@ class DeviceCondition(Struct, frozen=True):
 
     type: str = ""
     status: str = ""
+    reason: str = ""
+    message: str = ""
 
 
 class AllocatedDeviceStatus(Struct, frozen=True):

@@ -51,6 +51,11 @@ class ObjectMeta(Struct, frozen=True):
     owner_references: tuple[OwnerReference, ...] | None = None
 
 
+def version(metadata: ObjectMeta) -> int:
+    """The state of an object: a later one has a greater number. 0 where an object was never stored."""
+    return int(metadata.resource_version) if metadata.resource_version.isdecimal() else 0
+
+
 class PartialObject(Struct, frozen=True):
     """An object of which only the metadata could be, or had to be, read (metav1.PartialObjectMetadata)."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from moorage.core.claim_objects import AllocatedDevice, AllocatedDeviceStatus, DeviceClass, DeviceSubRequest, ResourceClaim
+from moorage.core.claim_objects import AllocatedDevice, DeviceClass, DeviceCondition, DeviceSubRequest, ResourceClaim
 from moorage.core.objects import Pod, PodResourceClaim, key
 
 
@@ -76,16 +76,41 @@ def check_classes(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> N
 
 def binding_failed(claim: ResourceClaim) -> bool:
     """Whether a device that the claim got turned out not to be usable."""
+    return binding_failure(claim) is not None
+
+
+def binding_failure(claim: ResourceClaim) -> DeviceCondition | None:
+    """Why a device that the claim got can't be used, None if nobody says so."""
+    for result in _to_be_bound(claim):
+        met = _met(result, claim)
+        for failure in result.binding_failure_conditions or ():
+            if failure in met:
+                return met[failure]
+    return None
+
+
+def binding_pending(claim: ResourceClaim) -> bool:
+    """Whether a device that the claim got is still to become usable."""
+    return any(condition not in _met(result, claim) for result in _to_be_bound(claim) for condition in result.binding_conditions or ())
+
+
+def _to_be_bound(claim: ResourceClaim) -> Iterator[AllocatedDevice]:
+    """The claim's devices that are made usable only once they are allocated."""
     allocation = claim.status.allocation
     results = (allocation.devices.results if allocation is not None else None) or ()
-    return any(_failed(result, claim.status.devices or ()) for result in results if result.binding_conditions)
+    return (result for result in results if result.binding_conditions)
 
 
-def _failed(result: AllocatedDevice, statuses: tuple[AllocatedDeviceStatus, ...]) -> bool:
+def _met(result: AllocatedDevice, claim: ResourceClaim) -> dict[str, DeviceCondition]:
+    """The conditions that are true of a device, by type."""
     place = (result.driver, result.pool, result.device)
-    status = next((one for one in statuses if (one.driver, one.pool, one.device) == place), None)
-    met = {one.type for one in (status.conditions if status is not None else None) or () if one.status == "True"}
-    return any(failure in met for failure in result.binding_failure_conditions or ())
+    status = next((one for one in claim.status.devices or () if (one.driver, one.pool, one.device) == place), None)
+    return {one.type: one for one in (status.conditions if status is not None else None) or () if one.status == "True"}
+
+
+def is_reserved(claim: ResourceClaim, pod: Pod) -> bool:
+    """Whether the pod has the claim reserved."""
+    return any(consumer.uid == pod.metadata.uid for consumer in claim.status.reserved_for or ())
 
 
 def can_be_deallocated(claim: ResourceClaim, pod: Pod) -> bool:

@@ -20,7 +20,7 @@ from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import key
 from moorage.core.verdicts import Code, Status, failed
-from moorage.engine.actors.contract import Actor, BindActor, Hold, Tools, pod_ref
+from moorage.engine.actors.contract import Actor, BindActor, Hold, TakeBack, Tools, pod_ref
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 
 log = logging.getLogger(__name__)
@@ -64,6 +64,8 @@ class Binding:
     """Whether nothing irrevocable has been sent, so that it may be interrupted."""
     interruption: Outcome | None = None
     task: asyncio.Task[None] | None = None
+    prepared: list[TakeBack] = dataclasses.field(default_factory=list)
+    """What takes back what has been prepared."""
 
 
 class Binder:
@@ -75,7 +77,7 @@ class Binder:
 
     def __init__(self, actors: Mapping[str, Actor], tools: Tools, limit: int) -> None:
         self.waiting = tools.waiting
-        self._actors = actors
+        self.actors = actors
         self._reads = tools.reads
         self._clock = tools.clock
         self._limit = limit
@@ -162,6 +164,8 @@ class Binder:
         try:
             try:
                 outcome = await self._prepared(binding) or await self._sent(binding)
+                if not outcome.bound:
+                    await self._take_back(binding)
             finally:
                 self.finish(binding.entry, placement, outcome)
             if outcome.bound:
@@ -205,10 +209,20 @@ class Binder:
         for name, pre_bind in self._at(placement, Point.PRE_BIND):
             self._begin(binding, f'PreBind plugin "{name}"')
             try:
-                await pre_bind.pre_bind(placement.pod, placement.node, self._reserved(placement, name))
+                take_back = await pre_bind.pre_bind(placement.pod, placement.node, self._reserved(placement, name))
             except Exception as error:  # noqa: BLE001 - as above
                 return _rejected(placement, binding.step, error)
+            if take_back is not None:
+                binding.prepared.append(take_back)
         return None
+
+    async def _take_back(self, binding: Binding) -> None:
+        """What was prepared for a pod that is not bound, the last first."""
+        for take_back in reversed(binding.prepared):
+            try:
+                await take_back()
+            except Exception:
+                log.exception("what was prepared could not be taken back", extra={"pod": key(binding.placement.pod)})
 
     def _begin(self, binding: Binding, step: str) -> None:
         binding.step, binding.since = step, self._clock.boottime()
@@ -280,7 +294,7 @@ class Binder:
                 log.exception("postBind failed; the pod stays bound", extra={"pod": key(placement.pod), "plugin": name})
 
     def _at(self, placement: Placement, point: Point) -> list[tuple[str, Any]]:
-        return [(name, self._actors[name]) for name in placement.revision.points[point]]
+        return [(name, self.actors[name]) for name in placement.revision.points[point]]
 
     @staticmethod
     def _reserved(placement: Placement, name: str) -> Any:

@@ -177,7 +177,11 @@ class Engine:
     async def settle(self, seconds: float) -> None:
         """Stop popping; wait, at most so long, for the bindings and evictions in flight."""
         self.loop.deciding = False
-        settling = {"bindings": self.loop.binder.settle(seconds), "evictions": self.loop.preemptor.settle(seconds)}
+        settling = {
+            "bindings": self.loop.binder.settle(seconds),
+            "evictions": self.loop.preemptor.settle(seconds),
+            "errands": self.loop.errands.settle(seconds),
+        }
         for what, left in zip(settling, await asyncio.gather(*settling.values()), strict=True):
             if left:
                 log.warning("%d %s were not answered within %.1f s", left, what, seconds)

@@ -20,8 +20,8 @@ from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key, on_node, priority
 from moorage.core.verdicts import REFUSALS, Code
-from moorage.engine.actors.device_binder import would_fail
 from moorage.engine.binding import Binder, Outcome
+from moorage.engine.errands import Errand, Errands
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.preempting import Eviction, Preemptor
 from moorage.ports.errors import EdgeError
@@ -53,6 +53,8 @@ class Loop:
         binder.news = scheduler.cache.news
         binder.objection = lambda placement: cycle.objection(placement, scheduler)
         preemptor.finish = self.evicted
+        self.errands = Errands(binder.actors)
+        self.errands.finish = self.errand_done
 
     def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry, may_write: Callable[[], bool]) -> None:
         """Give the loop its surroundings; it decides only while ``may_write`` says so, or binding would be in vain."""
@@ -104,12 +106,12 @@ class Loop:
         if isinstance(outcome, Placement):
             entry.started = started
             self.binder.start(entry, outcome)
-        elif outcome.victims and not would_fail(pod, self.scheduler.cache.store):
+        elif outcome.errands:
+            self.errands.start(Errand(entry, outcome, now - started))
+        elif outcome.victims:
             self._preempt(entry, outcome, now - started)
         else:
-            self._refuse(
-                entry, dataclasses.replace(outcome, nominated_node="" if outcome.victims else outcome.nominated_node), now - started
-            )
+            self._refuse(entry, outcome, now - started)
         if decisions.isEnabledFor(logging.INFO):
             node = outcome.node if isinstance(outcome, Placement) else ""
             decisions.info(
@@ -142,6 +144,18 @@ class Loop:
             self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, placement.node)), now)
             if outcome.status is not None:
                 self.unbound(pod.metadata.uid)
+        self.poke()
+
+    def errand_done(self, errand: Errand, error: str) -> None:
+        """What a plugin wanted to be done for a pod is done, so the pod goes on; or could not be, so the pod is tried again."""
+        diagnosis = dataclasses.replace(errand.diagnosis, errands={})
+        if error:
+            text = f"running PostFilter plugin {', '.join(errand.diagnosis.errands)}: {error}"
+            self._refuse(errand.entry, dataclasses.replace(diagnosis, code=Code.ERROR, message=text, nominated_node=None), errand.seconds)
+        elif diagnosis.victims:
+            self._preempt(errand.entry, diagnosis, errand.seconds)
+        else:
+            self._refuse(errand.entry, diagnosis, errand.seconds)
         self.poke()
 
     def evicted(self, eviction: Eviction, error: EdgeError | None) -> None:

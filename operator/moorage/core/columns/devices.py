@@ -20,7 +20,7 @@ from moorage.core.devices.capacity import total
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
 from moorage.core.devices.pools import AllocationError, DeviceId, Offer, Pool, PoolId, devices_near, gather, pool_of
 from moorage.core.expressions import DeviceFacts, ExpressionError, holds
-from moorage.core.objects import Labels, Node, Pod
+from moorage.core.objects import Labels, Node, Pod, version
 
 _MOST_SHAPES = 8192
 """Shapes that are remembered: each allocation may make a new one."""
@@ -51,6 +51,7 @@ class DeviceLedger:
         self._consumed: dict[DeviceId, dict[str, int]] = {}
         self._shares: dict[DeviceId, int] = {}
         self._assumed: dict[str, ResourceClaim] = {}
+        self._written: dict[str, int] = {}
         self._for_pods: dict[str, ResourceClaim] = {}
         self._pools: dict[PoolId, dict[str, ResourceSlice]] = {}
         self._of_node: dict[str, dict[PoolId, int]] = {}
@@ -106,13 +107,27 @@ class DeviceLedger:
 
     def assume(self, claim: ResourceClaim) -> None:
         """Take the claim to be allocated as its status says."""
-        self.release(claim)
+        self._drop(_identity(claim))
         self._assumed[_identity(claim)] = claim
         self._charge(claim, 1)
 
+    def confirm(self, claim: ResourceClaim) -> None:
+        """What was assumed is written, as ``claim`` is now: it stays so until the API server shows this state or a newer one.
+
+        Nothing if it has come to be seen already.
+        """
+        if _identity(claim) in self._assumed:
+            self.assume(claim)
+            self._written[_identity(claim)] = version(claim.metadata)
+
     def release(self, claim: ResourceClaim) -> None:
-        """Take an assumption back; nothing if there is none (any more)."""
-        assumed = self._assumed.pop(_identity(claim), None)
+        """Take this very assumption back; nothing if it has ended or has been confirmed."""
+        if self._assumed.get(_identity(claim)) is claim:
+            self._drop(_identity(claim))
+
+    def _drop(self, identity: str) -> None:
+        self._written.pop(identity, None)
+        assumed = self._assumed.pop(identity, None)
         if assumed is not None:
             self._charge(assumed, -1)
 
@@ -128,9 +143,11 @@ class DeviceLedger:
                     else:
                         self._for_pods.pop(owner_of(claim), None)
         if new is None and old is not None:
-            self.release(old)
-        elif new is not None and new.status.allocation is not None:
-            self.release(new)
+            self._drop(_identity(old))
+        elif new is not None:
+            written = self._written.get(_identity(new))
+            if new.status.allocation is not None or (written is not None and version(new.metadata) >= written):
+                self._drop(_identity(new))
 
     def _charge(self, claim: ResourceClaim, sign: int) -> None:
         """Count a claim's devices, or no longer. Who only looks on has none."""

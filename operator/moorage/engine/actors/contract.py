@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from moorage.core.objects import Pod
@@ -28,6 +28,10 @@ class Tools:
     waiting: Waiting
 
 
+TakeBack: TypeAlias = Callable[[], Awaitable[None]]
+"""Takes back what an actor did for a pod."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hold:
     """permit's answer for a pod that has to wait, at most so many seconds."""
@@ -47,8 +51,19 @@ class PermitActor(Protocol):
 class PreBindActor(Protocol):
     """Does what must be done before the pod is bound."""
 
-    async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> None:
-        """Return when it is done."""
+    async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> TakeBack | None:
+        """Return when it is done; what it returns takes that back, should the pod not be bound after all.
+
+        A step that fails, or is broken off, takes back itself what it did.
+        """
+
+
+@runtime_checkable
+class ErrandActor(Protocol):
+    """Does what its plugin's postFilter wants to be done for a pod that no node takes."""
+
+    async def run_errand(self, pod: Pod, errand: Any) -> None:
+        """Return when it is done. Raises EdgeError when it could not be."""
 
 
 @runtime_checkable
