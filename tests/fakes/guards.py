@@ -1,0 +1,30 @@
+"""A guard of plugins from outside the tree that only remembers."""
+
+from __future__ import annotations
+
+from moorage.core.framework.guarding import PluginFault
+
+
+class RecordingGuard:
+    """``core.framework.guarding.Guard``: keeps where the plugin was and what it did wrong; time is what a test says."""
+
+    def __init__(self, plugin: str = "Strange") -> None:
+        self.plugin = plugin
+        self.version = "1.0"
+        self.seconds = 0.0
+        self.entered: list[str] = []
+        self.inside = 0
+        self.told: list[str] = []
+
+    def enter(self, point: str) -> None:
+        """Kept."""
+        self.entered.append(point)
+        self.inside += 1
+
+    def leave(self) -> None:
+        """Counted."""
+        self.inside -= 1
+
+    def tell(self, fault: PluginFault) -> None:
+        """Kept."""
+        self.told.append(str(fault))
