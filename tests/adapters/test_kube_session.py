@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from moorage.adapters.kube_session import CREDENTIALS_PERIOD, KubeconfigError, KubeSession, KubeSource
-from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, NotFound, Retryable
+from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, NotFound, Protected, Retryable
 from moorage.ports.wire import Call
 from tests.adapters.api_server import ApiServer, answers, api_server, status, streams
 from tests.fakes.clocks import ManualClock
@@ -26,6 +26,8 @@ contexts: [{name: here, context: {cluster: here, user: me}}]
 clusters: [{name: here, cluster: {server: "SERVER"}}]
 users: [{name: me, user: {tokenFile: TOKEN}}]
 """
+
+SPENT = {"reason": "DisruptionBudget", "message": "The disruption budget web needs 2 healthy pods and has 2 currently"}
 
 
 @contextlib.asynccontextmanager
@@ -49,6 +51,7 @@ async def connected(source: KubeSource | None = None, **options: Any) -> AsyncIt
         (status(403, "Forbidden", "cannot create"), Forbidden, "cannot create"),
         (status(401, "Unauthorized", "who?"), Forbidden, "who?"),
         (status(422, "Invalid", "metadata.uid"), Invalid, "metadata.uid"),
+        (status(429, "TooManyRequests", "Cannot evict", causes=[SPENT]), Protected, "Cannot evict The disruption budget web needs 2"),
         (status(410, "Expired", "too old"), Expired, "too old"),
         (answers(b"<html>moved</html>", 302, {"Location": "/y"}), Invalid, "<html>moved</html>"),
     ],

@@ -99,12 +99,24 @@ WRITES: dict[str, tuple[Callable[[KubeWrites], Awaitable[object]], str, str, str
         "application/strategic-merge-patch+json",
         {"metadata": {"uid": "uid-1"}, "status": {"nominatedNodeName": None}},
     ),
-    "eviction": (
+    "deletion": (
         lambda w: w.delete_pod(POD),
         "DELETE",
         "/api/v1/namespaces/ns/pods/web-1",
         "application/json",
         {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "uid-1"}},
+    ),
+    "eviction": (
+        lambda w: w.evict_pod(POD),
+        "POST",
+        "/api/v1/namespaces/ns/pods/web-1/eviction",
+        "application/json",
+        {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": "web-1", "namespace": "ns"},
+            "deleteOptions": {"preconditions": {"uid": "uid-1"}},
+        },
     ),
     "profile": (
         lambda w: w.profile_status("binpack", {"drainingCycles": 0, "trial": None}),

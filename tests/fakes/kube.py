@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from moorage.core.claim_objects import Allocation, Consumer, ResourceClaim, ResourceClaimStatus
+from moorage.core.label_selectors import compile_selector
 from moorage.core.objects import (
     ContainerExtendedResourceRequest,
     HasMetadata,
@@ -23,7 +24,8 @@ from moorage.core.objects import (
     key,
 )
 from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
-from moorage.ports.errors import Conflict, Invalid, NotFound
+from moorage.core.workload_objects import PodDisruptionBudget
+from moorage.ports.errors import Conflict, Invalid, NotFound, Protected
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import FeedSink, PodPlace, PodRef, Replica, Revision
 
@@ -32,6 +34,7 @@ WRITES = (
     "pod_condition",
     "pod_nomination",
     "delete_pod",
+    "evict_pod",
     "profile_status",
     "plugin_config_status",
     "create_revision",
@@ -215,6 +218,26 @@ class InMemoryKube:
                 self.delete(stored)
 
         await self._write("delete_pod", deed, pod)
+
+    async def evict_pod(self, pod: PodRef) -> None:
+        """As ``delete_pod``, at the cost of the budgets that select it; the condition says that it was evicted."""
+
+        def deed() -> None:
+            stored = self._pod(pod, "POST eviction")
+            mine = [one for one in self.others.get(PodDisruptionBudget, {}).values() if _selects(one, stored)]
+            if any(one.status.disruptions_allowed < 1 for one in mine):
+                raise Protected(
+                    "POST eviction", 429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget."
+                )
+            for one in mine:
+                left = msgspec.structs.replace(one.status, disruptions_allowed=one.status.disruptions_allowed - 1)
+                self.put(msgspec.structs.replace(one, status=left))
+            evicted = PodCondition("DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting")
+            metadata = msgspec.structs.replace(stored.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+            status = msgspec.structs.replace(stored.status, conditions=(*(stored.status.conditions or ()), evicted))
+            self._change(msgspec.structs.replace(stored, metadata=metadata, status=status))
+
+        await self._write("evict_pod", deed, pod)
 
     async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge."""
@@ -495,6 +518,10 @@ class InMemoryKube:
     @staticmethod
     def _identity(obj: HasMetadata) -> str:
         return obj.metadata.uid if isinstance(obj, Pod) else key(obj)
+
+
+def _selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    return budget.metadata.namespace == pod.metadata.namespace and compile_selector(budget.spec.selector).matches(pod.metadata.labels)
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

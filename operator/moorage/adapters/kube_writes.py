@@ -83,6 +83,16 @@ class KubeWrites:
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
         await self._send("DELETE", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", _encode(options))
 
+    async def evict_pod(self, pod: PodRef) -> None:
+        """POST an Eviction of the pod with this UID and no other."""
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.name, "namespace": pod.namespace},
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        }
+        await self._send("POST", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", _encode(eviction))
+
     async def _pod_status(self, pod: PodRef, status: Mapping[str, Any]) -> None:
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
         await self._patch(path, {"metadata": {"uid": pod.uid}, "status": status}, STRATEGIC_MERGE_PATCH)

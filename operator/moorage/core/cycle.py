@@ -54,6 +54,8 @@ class Diagnosis:
     nominated_node: str | None = ""
     victims: tuple[Pod, ...] = ()
     """Pods that must go so that the pod fits ``nominated_node``, the most important one first."""
+    by_eviction: bool = False
+    """Whether they are to be evicted, which a disruption budget may refuse, and not deleted."""
     errands: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What postFilter plugins want to be done beside, by plugin: for their actors."""
 
@@ -204,7 +206,7 @@ class Refusals(NamedTuple):
         """These refusals, and what plugins that make room say."""
         message = fit_error(self.nodes, self.counts, self.prefilter, room.status.message)
         rejectors = self.rejectors | room.rejectors
-        return Diagnosis(pod, revision, self.code, message, rejectors, room.nominated_node, room.victims, room.errand)
+        return Diagnosis(pod, revision, self.code, message, rejectors, room.nominated_node, room.victims, room.by_eviction, room.errand)
 
 
 def refusals(blueprint: Blueprint, snapshot: Snapshot) -> Refusals:

@@ -38,6 +38,7 @@ _NEEDED = (
     ("list watch", "", NAMESPACES.resource, False),
     ("delete get list watch", "", "pods", False),
     ("create", "", "pods/binding", False),
+    ("create", "", "pods/eviction", False),
     ("patch", "", "pods/status", False),
     ("create patch", "events.k8s.io", "events", False),
     ("list watch", "moorage.dev", "schedulerprofiles", False),

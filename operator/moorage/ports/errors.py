@@ -7,6 +7,7 @@
     |   +-- Conflict       409: it changed meanwhile, or exists already
     |   +-- NotFound       404: it is gone, or the API lacks this resource
     |   +-- Forbidden      401, 403: a right is missing
+    |   +-- Protected      429 to an eviction: a disruption budget does not let the pod go now
     |   +-- Invalid        any other 4xx: asking again cannot help
     +-- Retryable          429, 5xx, time-outs, broken connections: ask again; ``outcome_unknown`` when it may have been done
     +-- Fenced             not sent: our lease may have run out
@@ -43,6 +44,10 @@ class NotFound(Refused):
 
 class Forbidden(Refused):
     """401 or 403."""
+
+
+class Protected(Refused):
+    """429 with the cause DisruptionBudget."""
 
 
 class Invalid(Refused):

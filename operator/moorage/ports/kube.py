@@ -166,6 +166,9 @@ class Writes(VolumeWrites, ClaimWrites, Protocol):
     async def delete_pod(self, pod: PodRef) -> None:
         """Delete it with its usual grace. Conflict: another pod has this name; NotFound: it is gone."""
 
+    async def evict_pod(self, pod: PodRef) -> None:
+        """As ``delete_pod``, if its disruption budget lets it go; Protected: it does not."""
+
     async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge-patch a SchedulerProfile's status (None removes a field)."""
 

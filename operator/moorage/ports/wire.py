@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol
 
-from moorage.ports.errors import Conflict, EdgeError, Expired, Forbidden, Invalid, NotFound, Retryable
+from moorage.ports.errors import Conflict, EdgeError, Expired, Forbidden, Invalid, NotFound, Protected, Retryable
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -46,6 +46,9 @@ def refusal(request: str, code: int, body: bytes, retry_after: str = "") -> Edge
     reason, message = str(status.get("reason") or ""), str(status.get("message") or body[:500].decode(errors="replace"))
     if code == 410:
         return Expired(f"{request}: 410 {reason}: {message[:500]}")
+    causes = [cause for cause in (status.get("details") or {}).get("causes") or () if cause.get("reason") == "DisruptionBudget"]
+    if code == 429 and causes:
+        return Protected(request, code, reason, " ".join([message, *(str(cause.get("message") or "") for cause in causes)]))
     if code == 429 or code >= 500:
         after = max(_seconds(retry_after), _seconds((status.get("details") or {}).get("retryAfterSeconds")))
         # 429 is said before anything is done; after a 5xx it may have been done all the same.

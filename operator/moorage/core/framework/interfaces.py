@@ -225,7 +225,8 @@ class PostFilterResult:
 
     ``nominated_node``: None leaves a nomination alone, "" clears it. ``victims`` are the pods that must go before the pod fits
     there, the most important one first. ``errand`` is what else has to be done, by the plugin's own actor. ``rejectors``: plugins,
-    beside those that refused nodes, whose events may help the pod (the plugin itself, by its name).
+    beside those that refused nodes, whose events may help the pod (the plugin itself, by its name). ``by_eviction``: the API server
+    is to be asked to evict the victims, and may refuse for a disruption budget's sake.
     """
 
     status: Status
@@ -233,6 +234,7 @@ class PostFilterResult:
     victims: tuple[Pod, ...] = ()
     errand: Any = None
     rejectors: frozenset[str] = frozenset()
+    by_eviction: bool = False
 
 
 @runtime_checkable

@@ -47,8 +47,6 @@ PROTECTED = "Preemption would violate a disruption budget"
 
 BY_PREEMPTION = "PreemptionByScheduler"
 """The reason in a victim's DisruptionTarget condition."""
-EVICT = "evict"
-"""The errand that goes with victims whose budgets are to be respected: ask for their eviction."""
 
 _UNSCHEDULABLE = 1
 _FEWEST = 64
@@ -212,7 +210,7 @@ class DefaultPreemption:
 
     def _taken(self, candidates: Sequence[Candidate], attempt: Attempt) -> PostFilterResult:
         best = choose(candidates)
-        return PostFilterResult(SUCCESS, attempt.snapshot.nodes.names[best.row], best.victims, EVICT if self.respectful else None)
+        return PostFilterResult(SUCCESS, attempt.snapshot.nodes.names[best.row], best.victims, by_eviction=self.respectful)
 
 
 def choose(candidates: Sequence[Candidate]) -> Candidate:
