@@ -139,7 +139,8 @@ class Rejections:
         now = self._clock.boottime()
         if now >= self._told.get((name, reason), now - TOLD_EVERY) + TOLD_EVERY:
             self._told[name, reason] = now
-            note = f"The kubelet of node {node} refused pod {key(pod)}: {status.reason}: {status.message}"
+            why = ": ".join(filter(None, (status.reason, status.message)))
+            note = f"The kubelet of node {node} refused pod {key(pod)}: {why}"
             self._events.emit(Event(profile, "KubeletRejected", note, "Binding", controller="moorage", warning=True))
 
     def _is_known(self, reason: str) -> bool:
