@@ -61,6 +61,8 @@ BACKOFF_OVER = "BackoffComplete"
 EARLY = "PopFromBackoffQ"
 TIMEOUT = "UnschedulableTimeout"
 SWAP = ClusterEvent(Resource.PROFILE, Action.UPDATE).label
+PROMISE = "NominationChanged"
+GROUP = "PodGroupTurned"
 
 _A, _B, _U, _G, _F, _H = Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.GATED, Place.IN_FLIGHT, Place.HELD
 MOVES: Mapping[Place | None, tuple[Place | None, ...]] = {
@@ -215,6 +217,13 @@ class Backlog:
                         if self._profiles.hinted(wakes, plugin, event, entry):
                             moved += self._admit(entry, label, now)
         return moved
+
+    def retry(self, uid: str, now: float) -> bool:
+        """What this refused pod was promised, or waits for, is another: try it again. Returns whether it moved."""
+        entry = self._all.entries.get(uid)
+        if entry is not None and entry.place is Place.IN_FLIGHT:
+            self._in_flight.forget(entry)
+        return entry is not None and entry.place is Place.UNSCHEDULABLE and self._admit(entry, PROMISE, now)
 
     def wake_profile(self, scheduler_name: str, plugins: Collection[str], now: float) -> int:
         """A swap changed these plugins: move the pods that one of them had refused. Returns how many.
