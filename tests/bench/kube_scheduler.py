@@ -10,13 +10,14 @@ import os
 import sys
 import tempfile
 
-from moorage.core.plugins.intree import INTREE
+from moorage.core.plugins.intree import INTREE, OURS
 
 
 def main() -> None:
     """Write the configuration, then become kube-scheduler."""
     binary, kubeconfig, name, *flags = sys.argv[1:]
-    enabled = [{"name": spec.name, "weight": spec.weight} if spec.weight > 1 else {"name": spec.name} for spec in INTREE]
+    specs = [spec for spec in INTREE if spec.name not in OURS]
+    enabled = [{"name": spec.name, "weight": spec.weight} if spec.weight > 1 else {"name": spec.name} for spec in specs]
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

@@ -45,6 +45,9 @@ class NullTelemetry:
     def rejected(self, profile: str, reason: str) -> None:
         """Nothing."""
 
+    def expression_failed(self, plugin: str, point: str) -> None:
+        """Nothing."""
+
     def differences(self, counts: Mapping[str, int]) -> None:
         """Nothing."""
 
@@ -100,6 +103,10 @@ class CountingTelemetry(NullTelemetry):
     def rejected(self, profile: str, reason: str) -> None:
         """Count the reason."""
         self.counts[profile, reason] += 1
+
+    def expression_failed(self, plugin: str, point: str) -> None:
+        """Count the point."""
+        self.counts[plugin, point] += 1
 
     def swap(self, profile: str, result: str, seconds: float) -> None:
         """Count the result."""

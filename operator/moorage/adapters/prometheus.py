@@ -115,6 +115,12 @@ class PrometheusTelemetry:
             "profile",
             "reason",
         )
+        self._expressions = self._counter(
+            "moorage_expression_errors_total",
+            "Evaluations of expressions that failed (a missing key, say), by plugin and extension point; nodes that are alike count once.",
+            "plugin",
+            "extension_point",
+        )
         self._differences = self._gauge(
             "moorage_cache_differences", "What the last comparison of the cache with the API server found, by kind.", "kind"
         )
@@ -186,6 +192,10 @@ class PrometheusTelemetry:
     def rejected(self, profile: str, reason: str) -> None:
         """A kubelet refused a pod."""
         self._rejected(profile, reason).inc()
+
+    def expression_failed(self, plugin: str, point: str) -> None:
+        """An expression could not be evaluated."""
+        self._expressions(plugin, point).inc()
 
     def differences(self, counts: Mapping[str, int]) -> None:
         """What a comparison found."""

@@ -69,8 +69,8 @@ class Resolver:
     quarantined: dict[str, str] = dataclasses.field(default_factory=dict)
     """Plugins that must not be called, with the reason why; whoever changes it resolves the profiles anew."""
 
-    def __call__(self, profile: Body, configs: Mapping[str, Body]) -> Resolution:
-        """The resolution of a profile; ``configs`` are all PluginConfigs by name."""
+    def __call__(self, profile: Body, configs: Mapping[str, Body], *, trusted: bool = False) -> Resolution:
+        """The resolution of a profile; ``configs`` are all PluginConfigs by name. ``trusted``: all of it was good before."""
         used = {name: configs[name] for name in bodies.references(profile) if name in configs}
         blank = Resolution(
             scheduler_name=bodies.scheduler_name(profile),
@@ -84,9 +84,9 @@ class Resolver:
             return dataclasses.replace(blank, errors=error.errors)
         if faults := tuple(self._quarantined(decoded)):
             return dataclasses.replace(blank, errors=faults)
-        return _Resolving(self, decoded, used).outcome(blank)
+        return _Resolving(self, decoded, used, trusted).outcome(blank)
 
-    def config_errors(self, body: Body) -> tuple[FieldError, ...]:
+    def config_errors(self, body: Body, *, trusted: bool = False) -> tuple[FieldError, ...]:
         """Everything that is wrong with a PluginConfig by itself."""
         try:
             config = bodies.decode_plugin_config(body)
@@ -98,7 +98,7 @@ class Resolver:
         if plugin.name in self.quarantined:
             return (FieldError("plugin", plugin.name, self.quarantined[plugin.name], Reason.PLUGIN_QUARANTINED),)
         try:
-            plugin_args.decode(plugin, config.spec.args)
+            plugin_args.decode(plugin, config.spec.args, trusted=trusted)
         except DecodeError as error:
             return tuple(_below("args", error, Reason.INVALID_PLUGIN_ARGS))
         return ()
@@ -118,8 +118,9 @@ class Resolver:
 class _Resolving:
     """One profile being resolved: collects the errors of every part."""
 
-    def __init__(self, resolver: Resolver, profile: SchedulerProfile, configs: Mapping[str, Body]) -> None:
+    def __init__(self, resolver: Resolver, profile: SchedulerProfile, configs: Mapping[str, Body], trusted: bool) -> None:
         self._resolver = resolver
+        self._trusted = trusted
         self._registry = resolver.registry
         self._profile = profile
         self._spec = profile.spec
@@ -196,7 +197,8 @@ class _Resolving:
             raise ProfileErrors([FieldError(path, entry.name, "exactly one of args and configRef has to be set")])
         document = entry.args if entry.args is not None else self._referenced(entry, f"{path}.configRef.name")
         try:
-            return plugin_args.decode(self._registry[entry.name], document, self._preset_args.get(entry.name))
+            base = self._preset_args.get(entry.name)
+            return plugin_args.decode(self._registry[entry.name], document, base, trusted=self._trusted)
         except DecodeError as error:
             raise ProfileErrors(_below(f"{path}.args", error, Reason.INVALID_PLUGIN_ARGS)) from error
 
@@ -206,7 +208,7 @@ class _Resolving:
         body = self._configs.get(name)
         if body is None:
             raise ProfileErrors([FieldError(path, name, "there is no PluginConfig of this name", Reason.PLUGIN_CONFIG_NOT_FOUND)])
-        if faults := self._resolver.config_errors(body):
+        if faults := self._resolver.config_errors(body, trusted=self._trusted):
             text = f"this PluginConfig is not valid: {'; '.join(map(str, faults))}"
             raise ProfileErrors([FieldError(path, name, text, Reason.PLUGIN_CONFIG_INVALID)])
         spec = bodies.decode_plugin_config(body).spec

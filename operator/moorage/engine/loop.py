@@ -59,6 +59,7 @@ class Loop:
     def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry, may_write: Callable[[], bool]) -> None:
         """Give the loop its surroundings; it decides only while ``may_write`` says so, or binding would be in vain."""
         self._clock, self._events, self._telemetry, self._may_write = clock, events, telemetry, may_write
+        self.scheduler.snapshot.now, self.scheduler.snapshot.count_error = clock.boottime, telemetry.expression_failed
 
     def poke(self) -> None:
         """There may be something to do."""

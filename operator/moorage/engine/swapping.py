@@ -41,8 +41,8 @@ CONTROLLER = "moorage"
 class Resolver(Protocol):
     """Turns a profile's object and the PluginConfigs into a revision or a list of errors; pure."""
 
-    def __call__(self, profile: Body, configs: dict[str, Body]) -> Resolution:
-        """Never raises for what the objects hold."""
+    def __call__(self, profile: Body, configs: dict[str, Body], *, trusted: bool = False) -> Resolution:
+        """Never raises for what the objects hold. ``trusted``: all of it was good before."""
 
     def config_errors(self, body: Body) -> tuple[FieldError, ...]:
         """What is wrong with a PluginConfig by itself."""
@@ -319,7 +319,7 @@ class Swapper:
         for stored in reversed(self.stored.get(record.uid, [])):
             profile, configs = stored.data.get("profile"), stored.data.get("pluginConfigs")
             if isinstance(profile, Mapping) and isinstance(configs, Mapping) and all(isinstance(c, Mapping) for c in configs.values()):
-                resolution = self._resolver(profile, dict(configs))
+                resolution = self._resolver(profile, dict(configs), trusted=True)
                 if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
                     if not self._lacks(record, resolution):
                         self.swap(record, resolution, last_good=True)

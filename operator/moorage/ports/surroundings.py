@@ -77,6 +77,9 @@ class Telemetry(Protocol):
     def differences(self, counts: Mapping[str, int]) -> None:
         """What the last comparison with the API server found, by kind."""
 
+    def expression_failed(self, plugin: str, point: str) -> None:
+        """An expression of a plugin could not be evaluated, at this extension point, for a pod and nodes that are alike to it."""
+
     def incoming(self, queue: str, event: str) -> None:
         """A pod entered a queue for this event."""
 

@@ -248,7 +248,8 @@ class NodeTable:
 
 def _seen(node: Node) -> tuple[object, ...]:
     """What plugins can see of it; the metadata changes with every write."""
-    return node.spec, node.status, node.metadata.labels, node.metadata.annotations
+    metadata = node.metadata
+    return node.spec, node.status, metadata.labels, metadata.annotations, metadata.creation_timestamp
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

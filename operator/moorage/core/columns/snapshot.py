@@ -7,7 +7,7 @@ an await must copy what it needs. ``trial`` lets a decision be tried on the real
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +91,11 @@ class Snapshot:
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._trial: Trial | None = None
+        self.now: Callable[[], float] = lambda: 0.0
+        """Seconds, for plugins that must not hold up the others: they may end an attempt by it, never choose by it. Core has no clock
+        of its own: unless it is given one, no time passes."""
+        self.count_error: Callable[[str, str], None] = lambda plugin, point: None
+        """Told that a plugin's expression failed at an extension point, for whoever counts."""
 
     @property
     def nodes(self) -> NodeTable:

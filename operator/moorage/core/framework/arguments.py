@@ -7,7 +7,7 @@ Types and bounds stand in the annotations; the reader enforces them. Rules that 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
@@ -51,3 +51,20 @@ class Validated(Protocol):
 
     def validate(self) -> list[Violation]:
         """All violations, in the order of the fields; empty when there are none."""
+
+
+class Trial(NamedTuple):
+    """Something that will be done once per node: how to do it for a made-up one, and how many seconds that may take."""
+
+    path: str
+    value: object
+    run: Callable[[], object]
+    limit: float
+
+
+@runtime_checkable
+class Tried(Protocol):
+    """Arguments of which nobody can tell how long they will take: whoever reads them tries that, as core has no clock."""
+
+    def trials(self) -> Iterable[Trial]:
+        """What to try, once ``validate`` has nothing to say."""

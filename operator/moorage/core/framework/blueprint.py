@@ -21,6 +21,7 @@ from moorage.core.framework.interfaces import (
     FailingPlugin,
     FilterPlugin,
     NormalizePlugin,
+    PausingPlugin,
     Ranking,
     RankingPlugin,
     Refusal,
@@ -152,8 +153,11 @@ class Blueprint:
             prepared = part.column.prepare(snapshot)
             if prepared.status.code not in (Code.SUCCESS, Code.SKIP):
                 return failed(f'running PreScore plugin "{name}": {prepared.status.message}')
-            if part.column.takes_part:
-                part.column.refresh(snapshot)
+            if not part.column.takes_part:
+                continue
+            part.column.refresh(snapshot)
+            if is_a(part.column.plugin, PausingPlugin) and (why := part.column.plugin.unfinished(prepared.state)):
+                return failed(f'running Score plugin "{name}": {why}')
         changed = self._score_follower.catch_up(snapshot)
         renormalize = self._normal_follower.catch_up(snapshot)
         heeded, self._nominations[1] = self._nominations[1] == self._nominations[0], self._nominations[0]
@@ -263,7 +267,7 @@ class Blueprint:
         """What a plugin says of the first node (by name) that it could not judge, with the pods nominated there or without."""
         for i, column in self._failing:
             rows = np.flatnonzero(self.blame == i) if column.takes_part else NOTHING
-            found = {row: _explain(column, code) for row in rows.tolist() if (code := int(column.values[row])) < 0}
+            found = {row: _explain(column, int(column.values[row])) for row in rows[column.values[rows] < 0].tolist()}
             found |= {row: refusal.why for row, refusal in self.crowded.items() if refusal.place == i and refusal.code < 0}
             if found:
                 why = found[min(found, key=lambda row: snapshot.nodes.names[row])]

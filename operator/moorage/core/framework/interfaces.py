@@ -305,6 +305,14 @@ class Ranking(NamedTuple):
 
 
 @runtime_checkable
+class PausingPlugin(ScorePlugin, Protocol):
+    """A score plugin that may not get to all nodes in one attempt, and goes on with the rest in the next one."""
+
+    def unfinished(self, state: Any) -> str:
+        """Why the scores are not complete, which ends the attempt; "" when they are. Then ``state`` depends on something that moved."""
+
+
+@runtime_checkable
 class RankingPlugin(Plugin, Protocol):
     """A score plugin whose raw scores depend on which nodes are feasible; it has this instead of ``score`` and ``normalize``."""
 

@@ -1,4 +1,4 @@
-"""The plugins in the tree, in kube-scheduler's default order, and the presets made of them.
+"""The plugins in the tree, in kube-scheduler's default order, those that only we have last, and the presets made of them.
 
 Plugins that are not built yet are missing from both; docs/limits.md names them.
 """
@@ -11,6 +11,7 @@ from moorage.core.framework.interfaces import Point
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.plugins import (
+    cel,
     default_preemption,
     dynamic_resources,
     image_locality,
@@ -65,9 +66,12 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(image_locality.NAME, image_locality.ImageLocality),
     PluginSpec(DEFAULT_BINDER, None, acts_at=frozenset({Point.BIND})),
     PluginSpec(node_declared_features.NAME, node_declared_features.NodeDeclaredFeatures),
+    PluginSpec(cel.NAME, cel.CEL, cel.CELArgs),
 )
+OURS = frozenset({cel.NAME})
+"""Plugins that kube-scheduler does not have. They do nothing without arguments, so no preset has them."""
 
-_ALL = tuple((spec.name, spec.weight) for spec in INTREE)
+_ALL = tuple((spec.name, spec.weight) for spec in INTREE if spec.name not in OURS)
 _LEADING = 20
 """A weight that outdoes all others of a preset together."""
 
