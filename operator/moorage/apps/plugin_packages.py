@@ -7,6 +7,7 @@ before anything starts. What they give is put behind guards (``core.framework.gu
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import importlib.metadata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -77,12 +78,18 @@ def join(packages: Sequence[str], intree: Registry, actors: Mapping[str, ActorFa
 def version_of(package: str) -> str:
     """The version of the distribution that a package comes from; "unknown" for a folder that nobody installed."""
     top = package.partition(".")[0]
-    for name in [*importlib.metadata.packages_distributions().get(top, ()), top]:
+    for name in [*_distributions().get(top, ()), top]:
         try:
             return importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
     return "unknown"
+
+
+@functools.cache
+def _distributions() -> Mapping[str, Sequence[str]]:
+    """Which distributions a package comes from: their own lists of files are read for it, all of them."""
+    return importlib.metadata.packages_distributions()
 
 
 def _registrations(package: str) -> Sequence[Registration]:
