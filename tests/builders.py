@@ -10,8 +10,8 @@ from moorage.core.objects import (
     NodeMeta,
     NodeSpec,
     NodeStatus,
-    ObjectMeta,
     Pod,
+    PodMeta,
     PodSpec,
     PodStatus,
     ResourceRequirements,
@@ -21,7 +21,7 @@ from moorage.core.objects import (
 def make_pod(name: str, *, cpu: str = "100m", memory: str = "100Mi", node: str = "", **spec: Any) -> Pod:
     """A pod of one container; further keywords go into its spec."""
     container = Container(name="c", image="app:1", resources=ResourceRequirements(requests={"cpu": cpu, "memory": memory}))
-    meta = ObjectMeta(name=name, namespace="default", uid=f"uid-{name}", resource_version="1")
+    meta = PodMeta(name=name, namespace="default", uid=f"uid-{name}", resource_version="1")
     return Pod(meta, PodSpec(**{"containers": (container,), "node_name": node, "scheduler_name": "test", **spec}), PodStatus())
 
 

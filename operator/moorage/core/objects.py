@@ -47,8 +47,21 @@ class ObjectMeta(Struct, frozen=True):
     generation: int | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
     labels: Labels | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class PodAnnotations(Struct, frozen=True):
+    """The annotations of a pod that are read; all others, which can be large, are not kept."""
+
+    min_member: str = msgspec.field(default="", name="moorage.dev/min-member")
+
+
+class PodMeta(ObjectMeta, frozen=True):
+    """A pod's metadata."""
+
+    annotations: PodAnnotations | None = None
 
 
 def version(metadata: ObjectMeta) -> int:
@@ -386,7 +399,7 @@ class PodStatus(Struct, frozen=True):
 class Pod(Struct, frozen=True):
     """A pod (core/v1)."""
 
-    metadata: ObjectMeta
+    metadata: PodMeta
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
@@ -395,7 +408,7 @@ class Pod(Struct, frozen=True):
 
 
 class NodeMeta(ObjectMeta, frozen=True):
-    """A node's metadata. Annotations are kept for nodes alone: those of pods can be large, and nothing reads them."""
+    """A node's metadata. All annotations are kept for nodes alone."""
 
     annotations: Labels | None = None
 
@@ -464,6 +477,11 @@ def key(obj: HasMetadata) -> str:
     """``namespace/name`` of an object, or its name when it has no namespace."""
     meta = obj.metadata
     return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+def pod_meta(partial: PartialObject) -> PodMeta:
+    """The metadata of a pod of which no more could be read."""
+    return PodMeta(**msgspec.structs.asdict(partial.metadata))
 
 
 def on_node(pod: Pod, node: str) -> Pod:

@@ -51,7 +51,7 @@ class Failures:
     def report(self, verdict: Verdict) -> None:
         """Emit the event and have the condition written."""
         pod = verdict.pod
-        if self._current(pod.metadata.uid) is None:
+        if not self.note(verdict):
             return
         self._events.emit(
             Event(
@@ -63,11 +63,18 @@ class Failures:
                 warning=True,
             )
         )
-        replaced = self._pending.get(pod.metadata.uid) or self._writing.get(pod.metadata.uid)
+
+    def note(self, verdict: Verdict) -> bool:
+        """Have the condition written, without an event. Returns whether the pod still waits."""
+        uid = verdict.pod.metadata.uid
+        if self._current(uid) is None:
+            return False
+        replaced = self._pending.get(uid) or self._writing.get(uid)
         if replaced is not None and verdict.nominated_node is None:  # what that one was to write of a nomination still holds
             verdict = dataclasses.replace(verdict, nominated_node=replaced.nominated_node)
-        self._pending[pod.metadata.uid] = verdict
+        self._pending[uid] = verdict
         self._wanted.set()
+        return True
 
     def report_once(self, verdict: Verdict) -> None:
         """The same, unless the pod was told exactly this before and has heard nothing else since."""

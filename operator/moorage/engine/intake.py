@@ -15,7 +15,7 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.requests import pod_requests, unreadable_requests
-from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key, on_node
+from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key, on_node, pod_meta
 from moorage.core.quantities import QuantityError
 from moorage.ports.kinds import StoredKind
 from moorage.ports.kube import Unreadable
@@ -139,7 +139,7 @@ class Pods(Sink[Pod]):
             self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=gone), self._now())
         if record is not None:
             self._cache.remove(uid)
-            pod = record.pod if isinstance(record.pod, Pod) else Pod(record.pod.metadata, PodSpec(node_name=record.node))
+            pod = record.pod if isinstance(record.pod, Pod) else Pod(pod_meta(record.pod), PodSpec(node_name=record.node))
             self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pod), self._now())
 
     def on_unreadable(self, obj: Unreadable) -> None:

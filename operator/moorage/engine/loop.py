@@ -11,7 +11,7 @@ import dataclasses
 import logging
 from collections.abc import Callable
 
-from moorage.core import cycle
+from moorage.core import cycle, gangs
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
@@ -23,6 +23,7 @@ from moorage.core.verdicts import REFUSALS, Code
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.errands import Errand, Errands
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
+from moorage.engine.gangs import Gangs
 from moorage.engine.preempting import Eviction, Preemptor
 from moorage.ports.errors import EdgeError
 from moorage.ports.surroundings import Clock, Event, EventSink, Telemetry
@@ -44,6 +45,7 @@ class Loop:
         self.binder = binder
         self.preemptor = preemptor
         self.failures = failures
+        self.gangs = Gangs(backlog, scheduler, failures)
         self.deciding = False
         """Whether this replica leads and may decide; set once it may, cleared for good when it stops."""
         self.unbound: Callable[[str], None] = lambda _: None
@@ -59,6 +61,7 @@ class Loop:
     def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry, may_write: Callable[[], bool]) -> None:
         """Give the loop its surroundings; it decides only while ``may_write`` says so, or binding would be in vain."""
         self._clock, self._events, self._telemetry, self._may_write = clock, events, telemetry, may_write
+        self.gangs.connect(clock, events)
         self.scheduler.snapshot.now, self.scheduler.snapshot.count_error = clock.boottime, telemetry.expression_failed
 
     def poke(self) -> None:
@@ -91,14 +94,30 @@ class Loop:
         if pod.metadata.deletion_timestamp is not None:
             self._skip(entry)
             return
+        if entry.companions:
+            self._attempt_together(entry, revision, started)
+            return
         try:
             outcome = cycle.decide(pod, revision, self.scheduler)
             if isinstance(outcome, Placement):
                 outcome = cycle.commit(outcome, self.scheduler)
-        except Exception as error:  # a plugin's bug fails this pod's attempt, never the process
-            log.exception("an attempt failed with a bug", extra={"pod": key(pod), "profile": revision.scheduler_name})
-            outcome = Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")
+        except Exception as error:  # noqa: BLE001  # a plugin's bug fails this pod's attempt, never the process
+            outcome = _broken(pod, revision, error)
         self.conclude(entry, outcome, started)
+
+    def _attempt_together(self, entry: Entry, revision: Revision, started: float) -> None:
+        """One attempt of a whole pod group: each of its members is handed over, or goes back."""
+
+        def place(pod: Pod) -> Placement | Diagnosis:
+            try:
+                return gangs.place(pod, revision, self.scheduler)
+            except Exception as error:  # noqa: BLE001  # as above: it is logged, and is the pod's outcome
+                return _broken(pod, revision, error)
+
+        outcomes = self.gangs.attempt(entry, place)
+        share = (self._clock.boottime() - started) / len(outcomes)
+        for member, outcome in outcomes:
+            self.conclude(member, outcome, self._clock.boottime() - share)
 
     def conclude(self, entry: Entry, outcome: Placement | Diagnosis, started: float) -> None:
         """The cycle is over: the pod goes on to binding, has room made for it, or goes back to the queue."""
@@ -141,6 +160,7 @@ class Loop:
             else:
                 rejectors = frozenset({outcome.rejector} if outcome.rejector else ())
                 diagnosis = Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors)
+                self.gangs.unbound(entry, diagnosis)
                 self._refuse(entry, diagnosis, now - entry.started)
             self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, placement.node)), now)
             if outcome.status is not None:
@@ -201,3 +221,9 @@ class Loop:
         self.backlog.done(pod.metadata.uid)
         note = f"skip schedule deleting pod: {key(pod)}"
         self._events.emit(Event(pod_object(pod), "FailedScheduling", note, "Scheduling", controller=entry.scheduler_name, warning=True))
+
+
+def _broken(pod: Pod, revision: Revision, error: Exception) -> Diagnosis:
+    """The outcome of an attempt that a bug has ended."""
+    log.error("an attempt failed with a bug", exc_info=error, extra={"pod": key(pod), "profile": revision.scheduler_name})
+    return Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")

@@ -16,6 +16,7 @@ from moorage.core.cluster_events import Resource
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import Registry
 from moorage.core.objects import HasMetadata, Namespace
+from moorage.core.pod_groups import API, PodGroup
 from moorage.core.storage_objects import (
     CSIDriver,
     CSINode,
@@ -53,9 +54,12 @@ class StoredKind(NamedTuple):
 
 
 NAMESPACES = StoredKind(Namespace, "namespaces", "v1", Resource.NAMESPACE)
+POD_GROUPS = StoredKind(PodGroup, "podgroups", API)
+"""Of scheduler-plugins: most clusters do not have it, and no plugin reads it but the queue."""
 
 STORED: tuple[StoredKind, ...] = (
     NAMESPACES,
+    POD_GROUPS,
     StoredKind(Service, "services", "v1"),
     StoredKind(ReplicationController, "replicationcontrollers", "v1"),
     StoredKind(ReplicaSet, "replicasets", "apps/v1"),

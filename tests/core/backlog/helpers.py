@@ -10,7 +10,7 @@ from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.profile_views import Gate, ProfileView
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.store import Objects, Store
-from moorage.core.objects import ObjectMeta, Pod, PodSpec
+from moorage.core.objects import Pod, PodMeta, PodSpec
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.verdicts import SUCCESS, Code, Status
 from tests.builders import make_node
@@ -23,7 +23,7 @@ ANYTHING = ClusterEvent(Resource.ANY, Action.ALL)
 
 def a_pod(name: str, scheduler: str = "test", priority: int = 0, **labels: str) -> Pod:
     """A waiting pod with these labels."""
-    meta = ObjectMeta(name=name, namespace="default", uid=f"uid-{name}", labels=labels)
+    meta = PodMeta(name=name, namespace="default", uid=f"uid-{name}", labels=labels)
     return Pod(meta, PodSpec(scheduler_name=scheduler, priority=priority))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.store import Store
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin
-from moorage.core.objects import ObjectMeta, Pod
+from moorage.core.objects import Pod, PodMeta
 from moorage.core.plugins.node_ports import PORT_TAKEN, NodePorts
 from moorage.core.verdicts import SKIP
 from tests.builders import make_node, make_pod
@@ -50,7 +50,7 @@ def test_every_node_on_which_a_port_is_taken_is_refused() -> None:
     held: list[dict[str, Any]] = [{"hostPort": 80}, {"hostPort": 81, "hostIP": "10.0.0.1"}, {"hostPort": 82}, {"hostPort": 80}]
     nodes = [make_node(f"n{i}") for i in range(len(held))]
     placed = [
-        msgspec.structs.replace(pod_with(port, node=f"n{i}"), metadata=ObjectMeta(name=str(i), uid=str(i))) for i, port in enumerate(held)
+        msgspec.structs.replace(pod_with(port, node=f"n{i}"), metadata=PodMeta(name=str(i), uid=str(i))) for i, port in enumerate(held)
     ]
     pod = pod_with({"hostPort": 80}, {"hostPort": 81})
     snapshot = Cluster(nodes, placed, pod).snapshot()

@@ -14,8 +14,8 @@ class ActiveQueue:
         self._heap = LazyHeap()
 
     def add(self, entry: Entry) -> None:
-        """Put a pod in its place, or in the one that its newest state gives it."""
-        self._heap.push(self._sort(entry.pod, entry.queued_at), entry)
+        """Put a pod in its place, or in the one that its newest state gives it; urgent ones come first."""
+        self._heap.push((not entry.urgent, *self._sort(entry.pod, entry.queued_at)), entry)
 
     def discard(self, entry: Entry) -> None:
         """Take a pod out."""

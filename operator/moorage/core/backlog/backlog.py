@@ -6,17 +6,19 @@ from            to                           when
 outside         active                       a pod comes and every preEnqueue plugin lets it in
 outside         gated                        … and one does not
 outside         held                         … and its profile is unknown or suspended
-active          in flight                    its turn (``pop``)
+active          in flight                    its turn (``pop``), or that of a member of its pod group
 backoff         active                       its backoff is over (``tick``)
-backoff         in flight                    nobody is active, and it was refused, not failed (``pop``)
+backoff         in flight                    nobody is active, and it was refused, not failed (``pop``); or a member's turn
+unschedulable   in flight                    a member's turn
 in flight       unschedulable                refused, and nothing happened meanwhile that could free it (``requeue``)
 in flight       backoff, active              it failed by a fault; or refused, but freed meanwhile
 unschedulable   backoff, active              an event or a swap may free it; its own update does; or it was there for too long
 gated           active, backoff              likewise, and every preEnqueue plugin lets it in
 active,         gated                        a swap changed the preEnqueue plugins and one does not let it in (``set_profile``);
-backoff                                      or one shut in the meantime
+backoff                                      or one shut in the meantime; its pod group is not complete any more (``tick``)
 unschedulable,
 in flight
+gated           active, backoff              its pod group is complete (``tick``)
 gated           gated                        another plugin gates it now
 all but held,   held                         its profile goes or is suspended (``set_profile``)
 in flight
@@ -26,7 +28,12 @@ anywhere        outside                      the pod is gone or has a node (``re
 ==============  ===========================  ==============================================================================
 
 Going on from a refusal or a fault means active if the backoff is over, else backoff. Everything costs O(log n) of the pods it
-moves, plus one question per pod to the hint of a plugin that both refused the pod and registered for the event.
+moves, plus one question to the hint of a plugin that both refused pods and registered for the event: for each of these pods, or, if
+it is shared, for each template of them. Pods that an event or the clock sets free are moved in slices; until all have moved nobody
+is popped, so that they go by their order.
+
+Members of a pod group that has not enough of them yet are gated by ``groups.GATE``. While a group still needs several members to be
+placed at once, ``pop`` takes all of them that wait: the entry whose turn it is has the others as its ``companions``.
 
 Pure: ``now`` is an argument, in seconds of any clock that does not go back. One thread calls it.
 Source of the behaviour: kube-scheduler's scheduling queue (v1.36), scheduler-core.md §4 in words of our own. Different on purpose:
@@ -36,22 +43,27 @@ backoff ends it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import itertools
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Protocol
 
 from moorage.core.backlog.active import ActiveQueue
 from moorage.core.backlog.backoff import BackoffQueue, backoff_end
 from moorage.core.backlog.entries import UNSETTLED, Counts, Entry, Place, Sort
+from moorage.core.backlog.groups import GATE, READY, Groups
 from moorage.core.backlog.in_flight import InFlight
-from moorage.core.backlog.parked import ParkedPods
+from moorage.core.backlog.parked import Alike, ParkedPods
 from moorage.core.backlog.profile_views import LiveProfiles, ProfileView, Report
 from moorage.core.backlog.rosters import Roster
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.store import Objects
 from moorage.core.object_changes import pod_changes
 from moorage.core.objects import Pod, key
+from moorage.core.pod_groups import group_of
 
+SLICE = 128
+"""Moves at a time: two or three milliseconds."""
 MAX_UNSCHEDULABLE = 300.0
 """Seconds after which a refused pod is tried again without any event, in case one was missed."""
 
@@ -69,7 +81,7 @@ MOVES: Mapping[Place | None, tuple[Place | None, ...]] = {
     None: (_A, _G, _H),
     _A: (_F, _G, _H, None),
     _B: (_A, _F, _G, _H, None),
-    _U: (_A, _B, _G, _H, None),
+    _U: (_A, _B, _F, _G, _H, None),
     _G: (_A, _B, _G, _H, None),
     _F: (_A, _B, _U, _G, _H, None),
     _H: (_A, _B, _G, None),
@@ -107,6 +119,8 @@ class Backlog:
         report: Report,
         max_unschedulable: float = MAX_UNSCHEDULABLE,
     ) -> None:
+        self.groups = Groups(store)
+        self.sort = sort
         self._observe = observe
         self._max_unschedulable = max_unschedulable
         self._profiles = LiveProfiles(store, report)
@@ -117,6 +131,10 @@ class Backlog:
         self._unschedulable = ParkedPods()
         self._gated = ParkedPods()
         self._in_flight = InFlight()
+        self._freed: deque[tuple[ParkedPods, Alike, str]] = deque()
+        """Parked pods that are to go on, and the event that freed them."""
+        self.behind = False
+        """Whether pods are due to be moved and only waited for their slice: ``tick`` moves the next ones, and nobody is popped before."""
         self._queues: dict[Place, Queue] = {
             Place.ACTIVE: self._active,
             Place.BACKOFF: self._backoff,
@@ -132,7 +150,7 @@ class Backlog:
         """A pod that waits for a node. Raises IllegalMove when its UID is known: call ``update`` then."""
         if pod.metadata.uid in self._all.entries:
             raise IllegalMove(f"pod {key(pod)} is in the backlog already: update it instead")
-        entry = Entry(pod, pod.spec.scheduler_name, queued_at=now)
+        entry = Entry(pod, pod.spec.scheduler_name, queued_at=now, group=group_of(pod))
         if entry.scheduler_name in self._profiles.views:
             self._admit(entry, ARRIVAL, now)
         else:
@@ -142,12 +160,14 @@ class Backlog:
         """A new state of a pod that is here, which may free it. Raises KeyError when it is not here."""
         entry = self._all.entries[pod.metadata.uid]
         events = pod_changes(entry.pod, pod)
-        entry.pod = pod
+        self._renew(entry, pod, now)
         if entry.place in (Place.ACTIVE, Place.BACKOFF):
             self._queues[entry.place].add(entry)
         elif entry.place is Place.IN_FLIGHT and self._profiles.concerned(entry, events):
             self._in_flight.forget(entry)
         elif entry.place in (Place.UNSCHEDULABLE, Place.GATED):
+            parked = self._unschedulable if entry.place is Place.UNSCHEDULABLE else self._gated
+            parked.renewed(entry)
             for event in events:
                 if self._profiles.frees(event, entry) and self._admit(entry, event.label, now):
                     break
@@ -161,18 +181,29 @@ class Backlog:
     # ---- attempts ----------------------------------------------------------------------------------------------------------
 
     def pop(self, now: float, early: bool = True) -> Entry | None:
-        """The pod whose turn it is, now in flight; None when nobody is ready.
+        """The pod whose turn it is, now in flight; None when nobody is ready, or while it is not known (``behind``).
 
         ``early``: when nobody is active, a refused pod may be tried before its backoff is over.
         """
         self.tick(now)
-        entry = self._active.first()
-        if entry is None and early and (entry := self._backoff.first_refused()) is not None:
+        entry = self._next(early) if not self.behind else None
+        while entry is not None and entry.group and not self._assembled(entry, now):
+            entry = self._next(early)
+        if entry is None:
+            return None
+        if entry.place is Place.BACKOFF:
             self._observe(Place.ACTIVE.value, EARLY)
-        if entry is not None:
-            self._move(entry, Place.IN_FLIGHT, "")
-            entry.attempts += 1
+        companions = self.groups.companions(entry) if entry.group else []
+        entry.companions = tuple(sorted(companions, key=lambda other: self.sort(other.pod, other.queued_at)))
+        for each in (entry, *entry.companions):
+            self._move(each, Place.IN_FLIGHT, "")
+            each.attempts += 1
+            each.urgent = False
         return entry
+
+    def hurry(self, entry: Entry) -> None:
+        """A pod in flight is to go ahead of everybody when it is back, after a first fault without any backoff."""
+        entry.urgent = True
 
     def done(self, uid: str) -> None:
         """An attempt ended with the pod bound or out of our hands. Calling it again changes nothing."""
@@ -197,7 +228,7 @@ class Backlog:
         entry.error_count = 0 if rejectors else entry.error_count + 1
         if entry.scheduler_name not in self._profiles.views:
             self._move(entry, Place.HELD, FAILURE)
-        elif not rejectors or missed is None or any(self._profiles.frees(event, entry) for event in missed):
+        elif self.groups.shut(entry) or not rejectors or missed is None or any(self._profiles.frees(event, entry) for event in missed):
             self._admit(entry, FAILURE, now)
         else:
             self._move(entry, Place.UNSCHEDULABLE, FAILURE)
@@ -205,18 +236,17 @@ class Backlog:
     # ---- what frees pods ---------------------------------------------------------------------------------------------------
 
     def wake(self, event: ClusterEvent, now: float) -> int:
-        """Something changed in the cluster: move the pods that it may free. Returns how many."""
+        """Something changed in the cluster: move the pods that it may free, or the first of them. Returns how many moved."""
         self._in_flight.note(event)
-        moved = 0
-        for parked in (self._gated, self._unschedulable):  # in this order, as the refused may become gated
+        for parked in (self._gated, self._unschedulable):
             for scheduler_name, plugin, _ in parked.blocking():
                 wakes = self._profiles.registered(scheduler_name, plugin, event)
                 if wakes:
                     label = event.label
-                    for entry in parked.blocked_by(scheduler_name, plugin):
-                        if self._profiles.hinted(wakes, plugin, event, entry):
-                            moved += self._admit(entry, label, now)
-        return moved
+                    for alike in parked.blocked_by(scheduler_name, plugin):
+                        if which := self._profiles.freed(wakes, plugin, event, alike.entries):
+                            self._freed.append((parked, parked.free(alike, which), label))
+        return 0 if self.behind else self._move_some(self._freed_go_on(now))
 
     def retry(self, uid: str, now: float) -> bool:
         """What this refused pod was promised, or waits for, is another: try it again. Returns whether it moved."""
@@ -226,18 +256,17 @@ class Backlog:
         return entry is not None and entry.place is Place.UNSCHEDULABLE and self._admit(entry, PROMISE, now)
 
     def wake_profile(self, scheduler_name: str, plugins: Collection[str], now: float) -> int:
-        """A swap changed these plugins: move the pods that one of them had refused. Returns how many.
+        """A swap changed these plugins: move the pods that one of them had refused, or the first of them. Returns how many moved.
 
         Gated pods are no matter of this: ``set_profile`` has asked the new preEnqueue plugins already.
         """
         for entry in self._in_flight:
             if entry.scheduler_name == scheduler_name:
                 self._in_flight.forget(entry)
-        moved = 0
         for plugin in sorted(plugins):
-            for entry in self._unschedulable.blocked_by(scheduler_name, plugin):
-                moved += self._admit(entry, SWAP, now)
-        return moved
+            for alike in self._unschedulable.blocked_by(scheduler_name, plugin):
+                self._freed.append((self._unschedulable, self._unschedulable.free(alike, alike.entries), SWAP))
+        return 0 if self.behind else self._move_some(self._freed_go_on(now))
 
     def set_profile(self, scheduler_name: str, view: ProfileView | None, now: float) -> None:
         """What is live under this name from now on. None: nothing is, or it is suspended, and its pods are held.
@@ -258,19 +287,17 @@ class Backlog:
                 self._admit(entry, SWAP, now)
 
     def tick(self, now: float) -> int:
-        """Move the pods whose backoff is over, or that were refused too long ago. Returns how many."""
-        moved = 0
-        while (entry := self._backoff.first()) is not None and entry.backoff_until <= now:
-            self._move(entry, Place.ACTIVE, BACKOFF_OVER)
-            moved += 1
-        while (entry := self._unschedulable.first()) is not None and self._flush_at(entry) <= now:
-            self._admit(entry, TIMEOUT, now)
-            moved += 1
+        """Move the pods whose backoff is over, that were refused too long ago, or whose group has turned. Returns how many."""
+        moved = self._move_some(itertools.chain(self._freed_go_on(now), self._due_go_on(now)))
+        if self.groups.dirty:
+            for group in self.groups.turned(now):
+                for entry in list(group.waiting.values()):
+                    moved += self._regate(entry, now)
         return moved
 
     def next_deadline(self, now: float) -> float | None:
         """When ``tick`` will have something to do, not before ``now``; None when only events can make it so."""
-        due = []
+        due = [now] if self.behind else []
         if (waiting := self._backoff.first()) is not None:
             due.append(waiting.backoff_until)
         if (parked := self._unschedulable.first()) is not None:
@@ -313,12 +340,45 @@ class Backlog:
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
+    def _move_some(self, moves: Iterator[bool]) -> int:
+        """Carry out moves, as many as take a few milliseconds, and note whether there are more. Returns how many did move."""
+        moved, self.behind = 0, False
+        for done, has_moved in enumerate(moves, 1):
+            moved += has_moved
+            if done == SLICE:
+                self.behind = True
+                break
+        return moved
+
+    def _freed_go_on(self, now: float) -> Iterator[bool]:
+        """Move freed pods one by one; a gate may still be shut for some."""
+        while self._freed:
+            parked, alike, label = self._freed[0]
+            entry = next(iter(alike.entries.values()), None)
+            if entry is None:
+                self._freed.popleft()
+                continue
+            has_moved = self._admit(entry, label, now)
+            if not has_moved:
+                parked.stays(entry)
+            yield has_moved
+
+    def _due_go_on(self, now: float) -> Iterator[bool]:
+        """Move the pods whose backoff is over, then those that were refused too long ago, one by one."""
+        while (entry := self._backoff.first()) is not None and entry.backoff_until <= now:
+            self._move(entry, Place.ACTIVE, BACKOFF_OVER)
+            yield True
+        while (entry := self._unschedulable.first()) is not None and self._flush_at(entry) <= now:
+            self._admit(entry, TIMEOUT, now)
+            yield True
+
     def _admit(self, entry: Entry, event: str, now: float) -> bool:
         """Let a pod go on as far as it may: past the gates, past its backoff. Returns whether it moved."""
-        gate = self._profiles.closed_gate(entry)
+        gate = self._profiles.closed_gate(entry) or self.groups.shut(entry)
         if entry.backoff_until == UNSETTLED:
             entry.backoff_until = backoff_end(entry, self._profiles.views[entry.scheduler_name])
-        ready = Place.BACKOFF if entry.backoff_until > now and not entry.pending else Place.ACTIVE
+        at_once = entry.pending or (entry.urgent and entry.error_count == 1)
+        ready = Place.BACKOFF if entry.backoff_until > now and not at_once else Place.ACTIVE
         to = Place.GATED if gate else ready
         if to is entry.place and gate == entry.gate:
             return False
@@ -326,6 +386,37 @@ class Backlog:
             entry.first_queued_at = min(entry.first_queued_at, now)
         self._move(entry, to, event, gate)
         return True
+
+    def _next(self, early: bool) -> Entry | None:
+        """The pod whose turn it is."""
+        return self._active.first() or (self._backoff.first_refused() if early else None)
+
+    def _assembled(self, entry: Entry, now: float) -> bool:
+        """Whether a member's group may be placed now: plugins may have shut a gate since some of its members were refused."""
+        for other in self.groups.companions(entry):
+            if other.place is Place.UNSCHEDULABLE and self._profiles.closed_gate(other):
+                self._admit(other, GROUP, now)
+        self.tick(now)
+        return entry.place is not Place.GATED
+
+    def _renew(self, entry: Entry, pod: Pod, now: float) -> None:
+        """Take a pod's newest state, which may have another group or say something else about its own."""
+        group = group_of(pod)
+        if not group and not entry.group:
+            entry.pod = pod
+            return
+        if entry.group:
+            self.groups.left(entry)
+        entry.pod, entry.group = pod, group
+        if group:
+            self.groups.moved(entry)
+        self._regate(entry, now)
+
+    def _regate(self, entry: Entry, now: float) -> bool:
+        """Move a pod whose group keeps it out now, or does not any more. Returns whether it moved."""
+        shut = self.groups.shut(entry)
+        turned = entry.place in READY if shut else entry.gate == GATE
+        return turned and self._admit(entry, GROUP, now)
 
     def _move(self, entry: Entry, to: Place | None, event: str, gate: str = "") -> None:
         """The only way from one place to another."""
@@ -340,6 +431,8 @@ class Backlog:
         roster = self._rosters[entry.scheduler_name]
         roster.moved(entry, origin)
         self._all.moved(entry, origin)
+        if entry.group:
+            self.groups.moved(entry)
         if not roster.entries:
             del self._rosters[entry.scheduler_name]
         if to is not None and to is not Place.IN_FLIGHT:

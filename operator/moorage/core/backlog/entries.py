@@ -63,6 +63,12 @@ class Entry:
     """The plugin that gates it, while it is gated."""
     seen: int = 0
     """While in flight: how many events there had been when its attempt began (see ``in_flight``)."""
+    group: str = ""
+    """The pod group that it is a member of, as ``namespace/name``."""
+    companions: tuple[Entry, ...] = ()
+    """Members of its group that went in flight with it, in the queue's order: its attempt is theirs too."""
+    urgent: bool = False
+    """It goes ahead of everybody the next time."""
     started: float = 0.0
     """When its attempt began; kept here for the engine."""
 

@@ -18,7 +18,7 @@ that is not there (yet): they are kept and charged when it appears. One writer, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from moorage.core.columns.changes import Aspect
 from moorage.core.columns.matches import AnyPod, Matches
@@ -48,6 +48,8 @@ class Cache:
         self.volumes = VolumeTable(self.store, self.nodes)
         self.priorities = PriorityTable()
         self.nominations = Nominations()
+        self.placed: Callable[[AnyPod, int], None] = lambda pod, sign: None
+        """Told of each pod that occupies a node from now on (1), or does not any more (-1)."""
         self._records: dict[str, Record] = {}
         self._on_node: dict[str, dict[str, Record]] = {}
         self._in_namespace: dict[str, dict[str, Record]] = {}
@@ -191,6 +193,7 @@ class Cache:
         self._in_namespace.setdefault(meta.namespace, {})[meta.uid] = record
         self._assumed += record.state is State.ASSUMED
         self._charge(record, 1)
+        self.placed(record.pod, 1)
 
     def _drop(self, record: Record) -> None:
         meta = record.pod.metadata
@@ -199,6 +202,7 @@ class Cache:
         _take_out(self._in_namespace, meta.namespace, meta.uid)
         self._assumed -= record.state is State.ASSUMED
         self._charge(record, -1)
+        self.placed(record.pod, -1)
 
     def _charge(self, record: Record, sign: int) -> None:
         """Count a pod wherever pods are counted, if its node is there."""
