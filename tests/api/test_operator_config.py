@@ -13,6 +13,7 @@ from moorage.api import documents
 from moorage.api.operator_config import ConfigErrors, OperatorConfiguration, dump_config, load_config
 from tests.api.test_documents import PLAIN
 
+HOST = r"^(\*|(\*\.)?[A-Za-z0-9._:-]+)$"
 BELOW_INITIAL = "must be greater than or equal to podInitialBackoffSeconds, which is"
 HEAD = "apiVersion: config.moorage.dev/v1alpha1\nkind: OperatorConfiguration\n"
 
@@ -51,6 +52,7 @@ def test_defaults_are_as_promised() -> None:
             "swapDebounce": "200ms",
             "plugins": {"packages": []},
             "extenders": {"allowedHosts": []},
+            "foreignSchedulers": [],
             "enableProfiling": False,
             "delayCacheUntilActive": False,
             "logging": {"format": "text", "verbosity": 0},
@@ -101,7 +103,7 @@ def test_flags_go_before_environment_before_file_before_defaults() -> None:
         (f"{HEAD}serving: {{certFile: c}}", ["serving.certFile: 'c': is not supported yet (from file)"]),
         (f"{HEAD}serving: {{keyFile: k}}", ["serving.keyFile: 'k': is not supported yet (from file)"]),
         (f"{HEAD}plugins: {{packages: [a]}}", ["plugins.packages: '[…]': is not supported yet (from file)"]),
-        (f"{HEAD}extenders: {{allowedHosts: [a]}}", ["extenders.allowedHosts: '[…]': is not supported yet (from file)"]),
+        (f"{HEAD}extenders: {{allowedHosts: [a, a/b]}}", [f"extenders.allowedHosts[1]: 'a/b': should match {HOST!r} (from file)"]),
         (f"{HEAD}enableProfiling: true", ["enableProfiling: True: is not supported yet (from file)"]),
         (f"{HEAD}delayCacheUntilActive: true", ["delayCacheUntilActive: True: is not supported yet (from file)"]),
         (f"{HEAD}queueSort: Coscheduling", ["queueSort: 'Coscheduling': is not supported yet (from file)"]),

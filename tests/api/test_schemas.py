@@ -124,10 +124,10 @@ def test_columns_and_names_are_as_promised() -> None:
     versions = {kind: crd["spec"]["versions"][0] for kind, crd in CRDS.items()}
     columns = {kind: [(c["name"], c.get("priority", 0)) for c in v["additionalPrinterColumns"]] for kind, v in versions.items()}
     assert columns["SchedulerProfile"] == [
-        *((name, 0) for name in ("Scheduler", "Ready", "Revision", "Active", "Backoff", "Unsched", "Gated", "Leader", "Age")),
-        *((name, 1) for name in ("Preset", "Desired", "Reason")),
+        *((name, 0) for name in ("Scheduler", "Ready", "Reason", "Revision", "Active", "Backoff", "Unsched", "Gated", "Leader", "Age")),
+        *((name, 1) for name in ("Preset", "Desired")),
     ]
-    assert columns["PluginConfig"] == [(name, 0) for name in ("Plugin", "Accepted", "Profiles", "Age")]
+    assert columns["PluginConfig"] == [(name, 0) for name in ("Plugin", "Accepted", "Reason", "Profiles", "Age")]
     assert [crd["spec"]["names"]["shortNames"] for crd in CRDS.values()] == [["sprof"], ["pcfg"]]
     assert {crd["spec"]["names"]["categories"][0] for crd in CRDS.values()} == {"moorage"}
     assert {crd["spec"]["scope"] for crd in CRDS.values()} == {"Cluster"}

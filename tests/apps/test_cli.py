@@ -50,11 +50,13 @@ finally:
     assert (done.returncode, done.stderr) == (0, "")
     for command in ("run", "demo", "check", "convert", "crds", "version"):
         assert f"\n  {command} " in done.stdout
+    assert "..." not in done.stdout.replace("[ARGS]...", "")
 
 
 def test_module_and_script_are_the_same() -> None:
     """`python -I -m moorage` and the installed script."""
     script = Path(sys.executable).with_name("moorage")
+    assert call("--version").stdout == call("version").stdout
     assert call("version").stdout == subprocess.check_output([script, "version"], text=True) == f"moorage {moorage.__version__}\n"
 
 

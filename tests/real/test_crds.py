@@ -185,14 +185,14 @@ def test_the_printed_columns(crds: Rig) -> None:
     write_status(crds, PROFILE, PROFILE_STATUS)
     write_status(crds, CONFIG, {"conditions": [condition("Accepted", "True", "Valid")], "profileCount": 1, "hash": "x", "profiles": ["a"]})
     head, row = (line.split() for line in crds.kubectl("get", "sprof", "columns").splitlines())
-    assert head == ["NAME", "SCHEDULER", "READY", "REVISION", "ACTIVE", "BACKOFF", "UNSCHED", "GATED", "LEADER", "AGE"]
-    assert row[:9] == ["columns", "columns", "False", "9d02aa71", "1", "2", "3", "4", "moorage-0_1c2d"]
+    assert head == ["NAME", "SCHEDULER", "READY", "REASON", "REVISION", "ACTIVE", "BACKOFF", "UNSCHED", "GATED", "LEADER", "AGE"]
+    assert row[:10] == ["columns", "columns", "False", "LastGood", "9d02aa71", "1", "2", "3", "4", "moorage-0_1c2d"]
     head, row = (line.split() for line in crds.kubectl("get", "sprof", "columns", "-o", "wide").splitlines())
-    assert head[10:] == ["PRESET", "DESIRED", "REASON"]
-    assert row[10:] == ["Spread", "3f9c1b2a", "LastGood"]
+    assert head[11:] == ["PRESET", "DESIRED"]
+    assert row[11:] == ["Spread", "3f9c1b2a"]
     head, row = (line.split() for line in crds.kubectl("get", "pcfg", "columns").splitlines())
-    assert head == ["NAME", "PLUGIN", "ACCEPTED", "PROFILES", "AGE"]
-    assert row[:4] == ["columns", "NodeName", "True", "1"]
+    assert head == ["NAME", "PLUGIN", "ACCEPTED", "REASON", "PROFILES", "AGE"]
+    assert row[:5] == ["columns", "NodeName", "True", "Valid", "1"]
     stored = json.loads(crds.kubectl("get", "sprof", "columns", "-o", "json"))
     assert stored["status"] == {**PROFILE_STATUS, "pluginConfigs": [{"name": "x", "activeGeneration": 3}]}
     assert stored["metadata"]["generation"] == 1

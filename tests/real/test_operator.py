@@ -195,17 +195,17 @@ def test_samples_are_placed_as_their_profiles_say(installed: Installation) -> No
 def test_columns(installed: Installation) -> None:
     """What `kubectl get` prints of both kinds."""
     header, *rows = installed.rig.kubectl("get", "sprof").splitlines()
-    assert header.split() == ["NAME", "SCHEDULER", "READY", "REVISION", "ACTIVE", "BACKOFF", "UNSCHED", "GATED", "LEADER", "AGE"]
+    assert header.split() == ["NAME", "SCHEDULER", "READY", "REASON", "REVISION", "ACTIVE", "BACKOFF", "UNSCHED", "GATED", "LEADER", "AGE"]
     row = next(row.split() for row in rows if row.startswith("binpack"))
-    assert row[1:3] == ["binpack", "True"]
-    assert row[3] == installed.status("sprof/binpack")["activeRevision"]
-    assert row[4:8] == ["0", "0", "0", "0"]
-    assert row[8] == installed.holder
-    assert installed.rig.kubectl("get", "sprof", "-o", "wide").splitlines()[0].split()[-3:] == ["PRESET", "DESIRED", "REASON"]
+    assert row[1:4] == ["binpack", "True", "Ready"]
+    assert row[4] == installed.status("sprof/binpack")["activeRevision"]
+    assert row[5:9] == ["0", "0", "0", "0"]
+    assert row[9] == installed.holder
+    assert installed.rig.kubectl("get", "sprof", "-o", "wide").splitlines()[0].split()[-2:] == ["PRESET", "DESIRED"]
     until(lambda: installed.status("pcfg/mostly-cpu").get("profileCount") == 1, "the count of profiles")
     header, *rows = installed.rig.kubectl("get", "pcfg").splitlines()
-    assert header.split() == ["NAME", "PLUGIN", "ACCEPTED", "PROFILES", "AGE"]
-    assert next(row.split() for row in rows if row.startswith("mostly-cpu"))[1:4] == ["NodeResourcesFit", "True", "1"]
+    assert header.split() == ["NAME", "PLUGIN", "ACCEPTED", "REASON", "PROFILES", "AGE"]
+    assert next(row.split() for row in rows if row.startswith("mostly-cpu"))[1:5] == ["NodeResourcesFit", "True", "Valid", "1"]
     assert "binpack" in installed.rig.kubectl("get", "moorage")
 
 

@@ -62,6 +62,20 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"moorage {moorage.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    *,
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")] = False,
+) -> None:
+    """What goes for all commands; its help is the application's."""
+
+
 def main() -> None:
     """The program; raises SystemExit."""
     app(args=[_as_typer_has_it(word) for word in sys.argv[1:]], prog_name="moorage")
@@ -167,7 +181,7 @@ def convert(
         bool, typer.Option("--plugin-configs", help="Put all arguments into PluginConfigs, not only those that profiles share.")
     ] = False,
 ) -> None:
-    """Turn the configuration of kube-scheduler into SchedulerProfiles; warnings go to stderr."""
+    """Turn kube-scheduler's configuration into SchedulerProfiles. Warnings go to stderr."""
     if not files and algorithm_provider is None:
         _fail("convert: name files, - for stdin, or an --algorithm-provider")
     from moorage.apps import converting
@@ -190,7 +204,7 @@ def crds() -> None:
 
 @app.command()
 def demo() -> None:
-    """Run a whole local cluster with the operator, sample profiles and pods; Ctrl-C ends it and leaves nothing."""
+    """Run a local cluster with the operator and sample pods. Ctrl-C ends it and leaves nothing."""
     from moorage.apps import demo as demonstration
 
     try:
@@ -202,7 +216,7 @@ def demo() -> None:
 @app.command()
 def version() -> None:
     """Print the version."""
-    print(f"moorage {moorage.__version__}")
+    _print_version(True)
 
 
 def _read(path: Path, what: str) -> str:

@@ -60,6 +60,7 @@ class PluginConfig(BaseModel):
         columns=(
             Column("Plugin", ".spec.plugin"),
             Column("Accepted", '.status.conditions[?(@.type=="Accepted")].status'),
+            Column("Reason", '.status.conditions[?(@.type=="Accepted")].reason'),
             Column("Profiles", ".status.profileCount", "integer"),
             AGE,
         ),

@@ -426,6 +426,7 @@ class SchedulerProfile(BaseModel):
         columns=(
             Column("Scheduler", ".status.schedulerName"),
             Column("Ready", _ready("status")),
+            Column("Reason", _ready("reason")),
             Column("Revision", ".status.activeRevision"),
             Column("Active", ".status.queue.active", "integer"),
             Column("Backoff", ".status.queue.backoff", "integer"),
@@ -435,7 +436,6 @@ class SchedulerProfile(BaseModel):
             AGE,
             Column("Preset", ".spec.preset", priority=1),
             Column("Desired", ".status.desiredRevision", priority=1),
-            Column("Reason", _ready("reason"), priority=1),
         ),
         selectable=(".spec.schedulerName", ".spec.controllerName"),
         rules=(_NAME_FITS,),
