@@ -103,7 +103,7 @@ def test_flags_go_before_environment_before_file_before_defaults() -> None:
         (f"{HEAD}serving: {{certFile: c}}", ["serving.certFile: 'c': is not supported yet (from file)"]),
         (f"{HEAD}serving: {{keyFile: k}}", ["serving.keyFile: 'k': is not supported yet (from file)"]),
         (f"{HEAD}plugins: {{packages: [a]}}", ["plugins.packages: '[…]': is not supported yet (from file)"]),
-        (f"{HEAD}extenders: {{allowedHosts: [a, a/b]}}", [f"extenders.allowedHosts[1]: 'a/b': should match {HOST!r} (from file)"]),
+        (f"{HEAD}extenders: {{allowedHosts: [a, a/b]}}", [f"extenders.allowedHosts[1]: 'a/b': should match '{HOST}' (from file)"]),
         (f"{HEAD}enableProfiling: true", ["enableProfiling: True: is not supported yet (from file)"]),
         (f"{HEAD}delayCacheUntilActive: true", ["delayCacheUntilActive: True: is not supported yet (from file)"]),
         (f"{HEAD}queueSort: Coscheduling", ["queueSort: 'Coscheduling': is not supported yet (from file)"]),

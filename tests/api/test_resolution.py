@@ -85,7 +85,11 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "QueueSortConflict",
         "spec.plugins.queueSort.enabled[0].name: 'Coscheduling': all profiles share one queue",
     ),
-    "extenders": ({"extenders": [{"urlPrefix": "http://x"}]}, "NotYetSupported", "spec.extenders: '[…]': extenders are not supported yet"),
+    "extenders": (
+        {"extenders": [{"urlPrefix": "https://x.test/v1", "tlsConfig": {"insecure": True}}]},
+        "InvalidSpec",
+        "spec.extenders[0].urlPrefix: 'https://x.test/v1': the host is not allowed: set extenders: {allowedHosts: [x.test]} in the Opera",
+    ),
     "assign": ({"assign": {"podSelector": {}}}, "NotYetSupported", "spec.assign: '{…}': assigning pods is not supported yet"),
     "canary": (
         {"rollout": {"strategy": "Canary", "canary": {"percent": 5}}},

@@ -136,8 +136,8 @@ class PluginPackages(_Part):
 class ExtenderPolicy(_Part):
     """What profiles may ask of extenders."""
 
-    allowed_hosts: Annotated[tuple[str, ...], _to_come(())] = ()
-    """Hosts that extenders may be at; none by default."""
+    allowed_hosts: tuple[Annotated[str, Field(pattern=r"^(\*|(\*\.)?[A-Za-z0-9._:-]+)$", max_length=253)], ...] = ()
+    """Hosts that extenders may be at, by name or address; *.NAME for all below a name, * for all. None by default."""
 
 
 class Logging(_Part):

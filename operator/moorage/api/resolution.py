@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.api import bodies, plugin_args
+from moorage.api import bodies, extenders, plugin_args
 from moorage.api.bodies import Body
 from moorage.api.conditions import Reason
 from moorage.api.decoding import DecodeError
@@ -20,10 +20,13 @@ from moorage.api.v1alpha1.scheduler_profiles import Plugins, ProfilePluginConfig
 from moorage.api.v1alpha1.scheduler_profiles import PluginSet as PluginSetModel
 from moorage.core.backlog.profile_views import ProfileView
 from moorage.core.framework import profiles
+from moorage.core.framework.extenders import EXTENDER, WAKES
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.profiles import FieldError, PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision
 from moorage.core.framework.registry import Registry
+from moorage.core.plugins.node_resources_fit import NAME as FIT
+from moorage.core.plugins.node_resources_fit import NodeResourcesFitArgs
 
 PLUGINS_TO_COME = frozenset({"GangScheduling"})
 """kube-scheduler's plugins that this version may lack: naming one is no misspelling."""
@@ -131,9 +134,10 @@ class _Resolving:
     def outcome(self, blank: Resolution) -> Resolution:
         """The resolution, ``blank`` filled in."""
         initial, most = self._backoffs()
-        errors = [*self._not_built_yet(), *self._bad_backoffs(initial, most), *self._other_queue_sorts()]
+        errors = [*self._not_built_yet(), *self._bad_backoffs(initial, most), *self._other_queue_sorts(), *self._bad_extenders()]
         args, faults = self._args()
         errors += faults
+        self._ignore_resources(args)
         percentage = self._spec.percentage_of_nodes_to_score
         spec = ProfileSpec(
             scheduler_name=self._profile.scheduler_name,
@@ -142,6 +146,7 @@ class _Resolving:
             weights=self._spec.weights,
             args=args,
             percentage_of_nodes_to_score=self._resolver.config.percentage_of_nodes_to_score if percentage is None else percentage,
+            extenders=tuple(map(extenders.made, self._spec.extenders)),
         )
         try:
             revision = profiles.resolve(spec, self._registry, self._resolver.presets, blank.id)
@@ -230,11 +235,21 @@ class _Resolving:
             text = f"must be greater than or equal to podInitialBackoffSeconds, which is {initial:g}"
             yield FieldError("podMaxBackoffSeconds", most, text)
 
+    def _bad_extenders(self) -> Iterator[FieldError]:
+        given = self._spec.extenders
+        for violation in (*extenders.violations(given), *extenders.unsafe(given, self._resolver.config.extenders.allowed_hosts)):
+            yield FieldError(violation.path, violation.value, violation.message)
+
+    def _ignore_resources(self, args: dict[str, Any]) -> None:
+        """What extenders want ignored takes the place of NodeResourcesFit's ignoredResources."""
+        ignored = extenders.ignored_resources(self._spec.extenders)
+        if ignored:
+            given = args.get(FIT, self._preset_args.get(FIT, NodeResourcesFitArgs()))
+            args[FIT] = dataclasses.replace(given, ignored_resources=tuple(ignored))
+
     def _not_built_yet(self) -> Iterator[FieldError]:
         """Fields whose engine comes later."""
         spec = self._spec
-        if spec.extenders:
-            yield FieldError("extenders", "[…]", "extenders are not supported yet", Reason.NOT_YET_SUPPORTED)
         if spec.assign is not None:
             yield FieldError("assign", "{…}", "assigning pods is not supported yet", Reason.NOT_YET_SUPPORTED)
         if spec.rollout is not None and spec.rollout.strategy != "Immediate":
@@ -247,7 +262,11 @@ class _Resolving:
 
 def _queue_view(revision: Revision, initial: float, most: float) -> ProfileView:
     gates = tuple(plugin for _, plugin in revision.at(Point.PRE_ENQUEUE))
-    return ProfileView(gates, {name: plugin.wakes for name, plugin in revision.deciders.items()}, initial, most)
+    wakes = dict.fromkeys(revision.points[Point.PERMIT], WAKES)  # one that only acts cannot say what may change its mind
+    wakes |= {name: plugin.wakes for name, plugin in revision.deciders.items()}
+    if revision.extenders:
+        wakes[EXTENDER] = WAKES
+    return ProfileView(gates, wakes, initial, most)
 
 
 def _by_point(plugins: Plugins) -> Iterator[tuple[str, PluginSetModel]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 
+from moorage.api import extenders
 from moorage.api.upstream.configuration import KubeSchedulerConfiguration, PluginSet, Profile
 from moorage.api.upstream.kube_plugins import DEFAULTS, KUBE_PLUGINS, PLACEMENT_POINTS, POINTS, WEIGHTED
 from moorage.core.framework import profiles
@@ -50,16 +51,11 @@ def extender_faults(
     config: KubeSchedulerConfiguration, built: Sequence[Assembled], given: Sequence[Collection[str]]
 ) -> Iterator[Violation]:
     """An extender's resources that are to be ignored need somebody who ignores them. ``given``: plugins with arguments, by profile."""
-    if not ignored_resources(config):
+    if not extenders.ignored_resources(config.extenders):
         return
     for i, (profile, names) in enumerate(zip(built, given, strict=True)):
         if FIT not in profile.plugins and FIT not in names:
             yield Violation(f"profiles[{i}]", FIT, "has to be enabled, or have arguments, for an extender's ignoredByScheduler")
-
-
-def ignored_resources(config: KubeSchedulerConfiguration) -> list[str]:
-    """The resources that extenders want NodeResourcesFit to ignore; where there are any, they replace its own ignoredResources."""
-    return [one.name for extender in config.extenders for one in extender.managed_resources if one.ignored_by_scheduler]
 
 
 def core_set(plugins: PluginSet) -> profiles.PluginSet:

@@ -7,7 +7,8 @@ from typing import Any
 
 from moorage.api import plugin_args
 from moorage.api.decoding import decoder
-from moorage.api.upstream.assembling import FIT, Assembled, ignored_resources
+from moorage.api.extenders import ignored_resources
+from moorage.api.upstream.assembling import FIT, Assembled
 from moorage.api.upstream.configuration import API_VERSION, Extender, KubeSchedulerConfiguration
 from moorage.api.upstream.kube_plugins import OURS
 from moorage.api.upstream.reading import Loaded, LoadedProfile
@@ -23,7 +24,8 @@ def effective(loaded: Loaded, registry: Registry) -> dict[str, Any]:
     document: dict[str, Any] = decoder(KubeSchedulerConfiguration).encode(config)
     document["extenders"] = [_extender(extender) for extender in config.extenders]
     document["profiles"] = [
-        _profile(profile, made, ignored_resources(config), registry) for profile, made in zip(loaded.profiles, loaded.built, strict=True)
+        _profile(profile, made, ignored_resources(config.extenders), registry)
+        for profile, made in zip(loaded.profiles, loaded.built, strict=True)
     ]
     if config.enable_contention_profiling is None:
         document["enableContentionProfiling"] = config.enable_profiling

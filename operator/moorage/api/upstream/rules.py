@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.api.upstream.configuration import API_VERSION, Extender, KubeSchedulerConfiguration, LeaderElection, Profile
+from moorage.api import extenders
+from moorage.api.upstream.configuration import API_VERSION, KubeSchedulerConfiguration, LeaderElection, Profile
 from moorage.api.upstream.kube_plugins import POINTS, REMOVED
-from moorage.core.columns.requests import is_extended
 from moorage.core.framework.arguments import Problem, Violation
-from moorage.core.qualified_names import problems
 
 _GONE = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 
@@ -27,7 +26,7 @@ def violations(config: KubeSchedulerConfiguration) -> Iterator[Violation]:
         text = "must be greater than or equal to PodInitialBackoffSeconds"
         yield Violation("podMaxBackoffSeconds", config.pod_max_backoff_seconds, text)
     yield from _of_profiles(config.profiles)
-    yield from _of_extenders(config.extenders)
+    yield from extenders.violations(config.extenders)
 
 
 def _of_percentage(path: str, value: int | None) -> Iterator[Violation]:
@@ -80,29 +79,3 @@ def _of_profile(path: str, profile: Profile) -> Iterator[Violation]:
             yield Violation(place, entry.name, "stands here twice", Problem.DUPLICATE)
         elif entry.name in REMOVED:
             yield Violation(place, entry.name, _GONE)
-
-
-# ---- extenders -----------------------------------------------------------------------------------------------------------
-
-
-def _of_extenders(extenders: tuple[Extender, ...]) -> Iterator[Violation]:
-    managed: set[str] = set()
-    for i, extender in enumerate(extenders):
-        if extender.prioritize_verb and extender.weight <= 0:
-            yield Violation(f"extenders[{i}].weight", extender.weight, "must have a positive weight applied to it")
-        for j, resource in enumerate(extender.managed_resources):
-            path = f"extenders[{i}].managedResources[{j}].name"
-            yield from _of_resource_name(path, resource.name)
-            if resource.name in managed:
-                yield Violation(path, resource.name, "duplicate extender managed resource name")
-            managed.add(resource.name)
-    binders = sum(1 for extender in extenders if extender.bind_verb)
-    if binders > 1:
-        yield Violation("extenders", f"found {binders} extenders implementing bind", "only one extender can implement bind")
-
-
-def _of_resource_name(path: str, name: str) -> Iterator[Violation]:
-    if found := problems(name):
-        yield from (Violation(path, name, problem) for problem in found)
-    elif not is_extended(name):
-        yield Violation(path, name, "is an invalid extended resource name")

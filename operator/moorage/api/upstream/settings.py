@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from moorage.api.upstream.configuration import Extender, KubeSchedulerConfiguration, Profile
 from moorage.api.upstream.remarks import Remark
 
-_FILES = ("certFile", "keyFile", "caFile", "certData", "keyData", "caData")
+_FILES = {"ca": "ca.crt", "cert": "tls.crt", "key": "tls.key"}
+"""What an extender's fields <name>File and <name>Data hold, as Secrets name it."""
 _OWN_LEASE = "the operator has a Lease of its own, moorage in moorage-system"
 _FAIRNESS = "the API server's priority and fairness is the limit"
 _JSON = "the operator always speaks JSON"
@@ -67,18 +68,21 @@ def _flow(fields: dict[str, Any]) -> str:
 def extenders(config: KubeSchedulerConfiguration) -> tuple[list[dict[str, Any]], list[Remark]]:
     """Extenders as a profile has them, and what has to be done for them."""
     found: list[Remark] = []
-    documents = [_extender(f"extenders[{i}]", extender, found) for i, extender in enumerate(config.extenders)]
+    documents = [_extender(i, extender, found) for i, extender in enumerate(config.extenders)]
     return documents, found
 
 
-def _extender(path: str, extender: Extender, found: list[Remark]) -> dict[str, Any]:
+def _extender(i: int, extender: Extender, found: list[Remark]) -> dict[str, Any]:
+    path, secret = f"extenders[{i}]", f"extender-{i}"
     document = extender.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     tls = document.pop("tlsConfig", {})
-    for field in _FILES:
-        if tls.pop(field, ""):
-            text = "is left out: put it into a Secret (ca.crt, tls.crt, tls.key) in the operator's namespace and name that in secretRef"
-            found.append(Remark(f"{path}.tlsConfig.{field}", text))
-    https = extender.enable_https or extender.url_prefix.startswith("https:")
+    for name, key in _FILES.items():
+        for field in (f"{name}File", f"{name}Data"):
+            if tls.pop(field, ""):
+                tls["secretRef"] = {"name": secret}
+                text = f"is left out: make a Secret {secret} in the operator's namespace with this as its {key}"
+                found.append(Remark(f"{path}.tlsConfig.{field}", text))
+    https = extender.url_prefix.lower().startswith("https:")
     trusted = extender.tls_config is not None and (extender.tls_config.ca_data or extender.tls_config.ca_file)
     if not https or not trusted:
         tls["insecure"] = True

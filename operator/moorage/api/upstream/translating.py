@@ -6,15 +6,18 @@ our own resolver has to say of the result. Extenders become part of each profile
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from moorage.api.extenders import ANY_HOST, ignored_resources
+from moorage.api.operator_config import ExtenderPolicy
 from moorage.api.resolution import Resolver
 from moorage.api.upstream import settings
-from moorage.api.upstream.assembling import FIT, ignored_resources
+from moorage.api.upstream.assembling import FIT
 from moorage.api.upstream.configuration import DEFAULT_SCHEDULER, PluginSet
 from moorage.api.upstream.kube_plugins import KUBE_PLUGINS, PLACEMENT_POINTS
 from moorage.api.upstream.reading import Loaded, LoadedProfile
@@ -39,7 +42,7 @@ def translate(loaded: Loaded, resolver: Resolver, beside: Sequence[dict[str, Any
     ``share_all``: all arguments become PluginConfigs, not only those that profiles have in common.
     """
     extenders, remarks = settings.extenders(loaded.config)
-    ignored = ignored_resources(loaded.config)
+    ignored = ignored_resources(loaded.config.extenders)
     profiles: list[dict[str, Any]] = []
     for i, profile in enumerate(loaded.profiles):
         translating = _Translating(f"profiles[{i}]", profile, resolver)
@@ -158,7 +161,9 @@ def _contents(entry: Mapping[str, Any]) -> str:
 
 
 def _refusals(profiles: Iterable[dict[str, Any]], configs: Iterable[dict[str, Any]], resolver: Resolver) -> Iterator[Remark]:
-    """What the operator would say to the objects."""
+    """What the operator would say to the objects; which hosts it has to allow is said by then."""
+    config = resolver.config.model_copy(update={"extenders": ExtenderPolicy.model_construct(allowed_hosts=(ANY_HOST,))})
+    resolver = dataclasses.replace(resolver, config=config)
     by_name = {config["metadata"]["name"]: config for config in configs}
     for profile in profiles:
         for error in resolver(profile, by_name).errors:

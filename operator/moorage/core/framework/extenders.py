@@ -16,7 +16,7 @@ from moorage.core.objects import Pod
 
 EXTENDER = "Extender"
 """The name under which pods that extenders refused wait, beside names of plugins: in the queue and in metrics."""
-WAKES = (Wake(Resource.ANY, Action.ALL),)
+WAKES: tuple[Wake, ...] = (Wake(Resource.ANY, Action.ALL),)
 """What may free such a pod: nobody knows, so anything."""
 MAX_PRIORITY = 10
 """The best that an extender says of a node."""
