@@ -102,11 +102,17 @@ Hint = Callable[[Pod, ClusterEvent, Objects], bool]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wake:
-    """A registration: these actions on this resource may free a pod, if ``hint`` (None: always) says so."""
+    """A registration: these actions on this resource may free a pod, if ``hint`` (None: always) says so.
+
+    ``shared``: the hint goes by the pod's namespace, labels, spec and resource status alone (``templates.waiting_key``), so that it
+    is asked once for all waiting pods that agree in these. It may tell the pod that the event is about from others, as that is
+    asked about alone. A hint that looks at anything else of the pod must not be shared, or pods would be left waiting.
+    """
 
     resource: Resource | str
     actions: Action
     hint: Hint | None = None
+    shared: bool = False
 
     def matches(self, event: ClusterEvent) -> bool:
         """Whether the event is one that was registered for; the hint is not asked.

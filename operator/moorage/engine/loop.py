@@ -73,7 +73,11 @@ class Loop:
         while True:
             # 1. Wait for the right to decide, for a pod, for a free binding.
             await self.binder.wait_free()
-            entry = self.backlog.pop(self._clock.boottime()) if self.deciding and self._may_write() else None
+            decides = self.deciding and self._may_write()
+            entry = self.backlog.pop(self._clock.boottime()) if decides else None
+            if entry is None and decides and self.backlog.behind:
+                await asyncio.sleep(0)
+                continue
             if entry is None:
                 self._work.clear()
                 await self._work.wait()

@@ -77,6 +77,24 @@ class LiveProfiles:
             self._report(plugin, entry.pod, error)
             return True
 
+    def freed(self, wakes: list[Wake], plugin: str, event: ClusterEvent, alike: Mapping[str, Entry]) -> Mapping[str, Entry]:
+        """Those of some pods which are alike that a plugin says the event may free; shared hints are asked about one of them."""
+        about = event.new or event.old
+        itself = alike.get(about.metadata.uid) if about is not None else None
+        one = next((entry for entry in alike.values() if entry is not itself), None)
+        common = [wake for wake in wakes if wake.hint is None or wake.shared]
+        own = [wake for wake in wakes if wake not in common]
+        all_others = one is not None and self.hinted(common, plugin, event, one)
+        if itself is None and (all_others or not own):
+            return alike if all_others else {}
+
+        def free(entry: Entry) -> bool:
+            if entry is itself:
+                return self.hinted(wakes, plugin, event, entry)
+            return all_others or self.hinted(own, plugin, event, entry)
+
+        return {uid: entry for uid, entry in alike.items() if free(entry)}
+
     def frees(self, event: ClusterEvent, entry: Entry) -> bool:
         """Whether a plugin that blocks the pod says that this event may free it."""
         name = entry.scheduler_name

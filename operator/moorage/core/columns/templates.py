@@ -4,6 +4,8 @@ Pods of one controller differ in name, uid and often in labels, but ask for the 
 the pod that placement depends on; ``objects.PodSpec`` declares nothing else, so the whole spec goes in, less the volumes that
 placement does not depend on: an API server gives each pod's token volume a random name. Plugins whose answers depend on names or
 labels add to the key (``framework.interfaces.DistinguishingPlugin``).
+
+A waiting pod is asked about more coarsely, by hints (``cluster_events.Wake.shared``), for which its labels are part of it.
 """
 
 from __future__ import annotations
@@ -32,3 +34,10 @@ def template_key(pod: Pod) -> bytes:
     else:
         said = _NOTHING
     return _encode((pod.metadata.namespace, spec, said))
+
+
+def waiting_key(pod: Pod) -> bytes:
+    """Equal for pods that hints may not tell apart: template and labels. A pod that has objects named after it is one of its own."""
+    spec, metadata = pod.spec, pod.metadata
+    named_after = bool(spec.resource_claims) or any(volume.ephemeral is not None for volume in spec.volumes or ())
+    return template_key(pod) + _encode((metadata.labels, metadata.uid if named_after else ""))

@@ -115,8 +115,8 @@ def _known(budget: PodDisruptionBudget) -> bool:
     return budget.status.observed_generation >= (budget.metadata.generation or 0)
 
 
-_GONE = Wake(Resource.POD, Action.DELETE, _never)
-_BUDGET = Wake(Resource.POD_DISRUPTION_BUDGET, Action.UPDATE | Action.DELETE, _lets_go)
+_GONE = Wake(Resource.POD, Action.DELETE, _never, shared=True)
+_BUDGET = Wake(Resource.POD_DISRUPTION_BUDGET, Action.UPDATE | Action.DELETE, _lets_go, shared=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -185,8 +185,8 @@ class DynamicResources:
     fails: ClassVar[bool] = True
     wakes: ClassVar[tuple[Wake, ...]] = (
         Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
-        Wake(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE, _claim_helps),
-        Wake(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _claims_are_there),
+        Wake(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE, _claim_helps, shared=True),
+        Wake(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _claims_are_there, shared=True),
         Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE),
         Wake(Resource.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
     )

@@ -100,9 +100,9 @@ class InterPodAffinity:
     def wakes(self) -> tuple[Wake, ...]:
         """Pods and namespaces that come, go or change labels, nodes that are new or do; the hint on pods needs the arguments."""
         return (
-            Wake(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._pod_frees),
-            Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _node_frees),
-            Wake(Resource.NAMESPACE, Action.ADD | Action.UPDATE | Action.DELETE, _namespace_frees),
+            Wake(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._pod_frees, shared=True),
+            Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _node_frees, shared=True),
+            Wake(Resource.NAMESPACE, Action.ADD | Action.UPDATE | Action.DELETE, _namespace_frees, shared=True),
         )
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:

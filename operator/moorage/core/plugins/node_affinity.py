@@ -169,7 +169,7 @@ class NodeAffinity:
     @property
     def wakes(self) -> tuple[Wake, ...]:
         """A node that is new or has other labels; the hint needs the arguments."""
-        return (Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._matches_now),)
+        return (Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._matches_now, shared=True),)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """The compiled terms, and the only nodes that they can mean when they go by name; a pod without any skips this plugin."""

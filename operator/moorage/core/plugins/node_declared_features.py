@@ -60,8 +60,8 @@ class NodeDeclaredFeatures:
     reasons: ClassVar[tuple[Reason, ...]] = (NOT_DECLARED,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.FEATURES})
     wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_anew),
-        Wake(Resource.POD, Action.UPDATE, _needs_something_else),
+        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_anew, shared=True),
+        Wake(Resource.POD, Action.UPDATE, _needs_something_else, shared=True),
     )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:

@@ -42,7 +42,7 @@ class NodePorts:
     reasons: ClassVar[tuple[Reason, ...]] = (PORT_TAKEN,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.PORTS})
     wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.POD, Action.DELETE, _frees_a_port),
+        Wake(Resource.POD, Action.DELETE, _frees_a_port, shared=True),
         Wake(Resource.NODE, Action.ADD),
     )
 

@@ -203,9 +203,9 @@ class NodeResourcesFit:
     def wakes(self) -> tuple[Wake, ...]:
         """Pods that leave or take less, nodes that are new or have more, classes of devices; the hint on nodes needs the arguments."""
         return (
-            Wake(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _frees_resources),
-            Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._makes_room),
-            Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, _names_resource),
+            Wake(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _frees_resources, shared=True),
+            Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._makes_room, shared=True),
+            Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, _names_resource, shared=True),
         )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:

@@ -52,8 +52,8 @@ class NodeUnschedulable:
     reasons: ClassVar[tuple[Reason, ...]] = (CORDONED,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.TAINTS})
     wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_uncordoned),
-        Wake(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now),
+        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_uncordoned, shared=True),
+        Wake(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now, shared=True),
     )
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:

@@ -92,10 +92,10 @@ class NodeVolumeLimits:
     )
     wakes: ClassVar[tuple[Wake, ...]] = (
         Wake(Resource.CSI_NODE, Action.ADD),
-        Wake(Resource.CSI_NODE, Action.UPDATE, _has_more),
-        Wake(Resource.POD, Action.DELETE, _frees),
-        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used),
-        Wake(Resource.VOLUME_ATTACHMENT, Action.DELETE, _is_detached),
+        Wake(Resource.CSI_NODE, Action.UPDATE, _has_more, shared=True),
+        Wake(Resource.POD, Action.DELETE, _frees, shared=True),
+        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used, shared=True),
+        Wake(Resource.VOLUME_ATTACHMENT, Action.DELETE, _is_detached, shared=True),
     )
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:

@@ -145,7 +145,7 @@ class PodTopologySpread:
         """Pods that come, go or change, and nodes that come, go or change; hints need the arguments."""
         pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
         nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
-        return Wake(Resource.POD, pods, self._pod_frees), Wake(Resource.NODE, nodes, self._node_frees)
+        return Wake(Resource.POD, pods, self._pod_frees, shared=True), Wake(Resource.NODE, nodes, self._node_frees, shared=True)
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """The values of matchLabelKeys, and which hard constraints match the pod itself; or its default selector, likewise."""

@@ -29,7 +29,7 @@ class SchedulingGates:
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (GATED,)
-    wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_about),)
+    wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_about, shared=True),)
 
     def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
         """Names the gates in the order in which the pod has them."""

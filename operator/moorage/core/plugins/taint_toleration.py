@@ -48,8 +48,8 @@ class TaintToleration:
     reasons: ClassVar[tuple[Reason, ...]] = (TAINTED,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.TAINTS})
     wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_in),
-        Wake(Resource.POD, Action.UPDATE_POD_TOLERATION, _is_about),
+        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_in, shared=True),
+        Wake(Resource.POD, Action.UPDATE_POD_TOLERATION, _is_about, shared=True),
     )
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:

@@ -205,13 +205,13 @@ class VolumeBinding:
         {CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass}
     )
     wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE, _allows_more),
-        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _is_used),
+        Wake(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE, _allows_more, shared=True),
+        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _is_used, shared=True),
         Wake(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE),
         Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-        Wake(Resource.CSI_NODE, Action.ADD | Action.UPDATE, _is_migrated),
-        Wake(Resource.CSI_DRIVER, Action.UPDATE, _asks_no_more),
-        Wake(Resource.CSI_STORAGE_CAPACITY, Action.ADD | Action.UPDATE, _has_grown),
+        Wake(Resource.CSI_NODE, Action.ADD | Action.UPDATE, _is_migrated, shared=True),
+        Wake(Resource.CSI_DRIVER, Action.UPDATE, _asks_no_more, shared=True),
+        Wake(Resource.CSI_STORAGE_CAPACITY, Action.ADD | Action.UPDATE, _has_grown, shared=True),
     )
 
     args: VolumeBindingArgs = VolumeBindingArgs()

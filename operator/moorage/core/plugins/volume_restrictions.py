@@ -70,9 +70,9 @@ class VolumeRestrictions:
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.VOLUMES})
     kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolumeClaim})
     wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.POD, Action.DELETE, _frees),
+        Wake(Resource.POD, Action.DELETE, _frees, shared=True),
         Wake(Resource.NODE, Action.ADD),
-        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used),
+        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used, shared=True),
     )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:

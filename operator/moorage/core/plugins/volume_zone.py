@@ -84,10 +84,10 @@ class VolumeZone:
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS})
     kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolume, PersistentVolumeClaim, StorageClass})
     wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.STORAGE_CLASS, Action.ADD, _waits),
+        Wake(Resource.STORAGE_CLASS, Action.ADD, _waits, shared=True),
         Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _is_used),
-        Wake(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE, _is_elsewhere),
+        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _is_used, shared=True),
+        Wake(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE, _is_elsewhere, shared=True),
     )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
