@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from moorage import plugin_api
+from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps import bootstrap, checking, plugin_packages
 from moorage.apps.plugin_packages import Joined, PackageErrors
@@ -196,7 +197,7 @@ def test_two_structs_of_one_resource(package: Write) -> None:
 
 def test_the_operator_does_not_start(package: Write, capfd: pytest.CaptureFixture[str]) -> None:
     """Status 2, all errors in the log, and nothing was connected to."""
-    config = bootstrap.OperatorConfiguration.model_validate({"plugins": {"packages": [package("x"), "not_there"]}}, strict=False)
+    config = OperatorConfiguration.model_validate({"plugins": {"packages": [package("x"), "not_there"]}}, strict=False)
     assert bootstrap._operate(config, Marks()) == 2
     said = capfd.readouterr().err
     assert "plugins.packages[0]" in said
@@ -210,7 +211,7 @@ def test_check_knows_them(package: Write, tmp_path: Path) -> None:
         "{apiVersion: moorage.dev/v1alpha1, kind: SchedulerProfile, metadata: {name: p},"
         " spec: {plugins: {multiPoint: {enabled: [{name: One}]}}}}"
     )
-    config = bootstrap.OperatorConfiguration.model_validate({"plugins": {"packages": [package(giving(ONE))]}}, strict=False)
+    config = OperatorConfiguration.model_validate({"plugins": {"packages": [package(giving(ONE))]}}, strict=False)
     assert (checking.check([file], config).status, checking.check([file]).status) == (0, 1)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import importlib.util
 import json
 import logging
@@ -32,7 +33,7 @@ from moorage.adapters.replica_leases import ReplicaLeases
 from moorage.adapters.wall_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
-from moorage.apps import health, plugin_packages, watchdog
+from moorage.apps import health, plugin_packages, quarantining, watchdog
 from moorage.apps.plugin_packages import PackageErrors
 from moorage.apps.supervising import POLL, Parts, Phase, Supervisor
 from moorage.apps.watchdog import Marks
@@ -81,7 +82,10 @@ class Overrides:
 
 def run(config: OperatorConfiguration) -> int:
     """Run the operator to its end; returns the exit status. Where strangers' plugins run, a watchdog looks after it."""
-    return watchdog.watched(config, lambda marks: _operate(config, marks)) if config.plugins.packages else _operate(config, Marks())
+    if not config.plugins.packages:
+        return _operate(config, Marks())
+    record = functools.partial(quarantining.record, config)
+    return watchdog.watched(lambda marks: _operate(config, marks), record, config.logging.format)
 
 
 def _operate(config: OperatorConfiguration, marks: Marks) -> int:

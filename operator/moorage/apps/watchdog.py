@@ -6,12 +6,11 @@ process; the first process of a container cannot be killed from inside; and what
 
 ``Marks`` is a page of memory that both share: the operator notes there which plugin it is in, which costs well under a microsecond.
 One call that lasts for STUCK seconds is stuck. Then the operator is made to print its stacks and end (SIGABRT), plugin and version
-are written into the Lease (``ports.quarantine``), and this process ends with HUNG, to be started anew without that plugin.
+are written down (``apps.quarantining``), and this process ends with HUNG, to be started anew without that plugin.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ctypes
 import faulthandler
@@ -22,17 +21,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-import moorage
 from moorage.adapters import log_output
-from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
-from moorage.adapters.wall_clock import SystemClock
-from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.framework.guarding import PluginFault
-from moorage.ports import quarantine
-from moorage.ports.errors import Conflict, EdgeError, NotFound
-from moorage.ports.wire import MERGE_PATCH, Call, Session
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +35,6 @@ HUNG = 3
 """The exit status."""
 DYING = 3.0
 """Seconds for the stacks to be printed."""
-WRITING = 20.0
-"""Seconds for the record to be written; without it the same plugin will hang again, and then it is written."""
-RETRY = 0.5
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
 _NUMBER = slice(0, 8)
@@ -125,8 +114,11 @@ class PluginGuard:
 # ---- two processes ---------------------------------------------------------------------------------------------------------
 
 
-def watched(config: OperatorConfiguration, operate: Callable[[Marks], int]) -> int:
-    """Run ``operate`` in a child and watch over it; both processes return from here, each with its exit status."""
+def watched(operate: Callable[[Marks], int], record: Callable[[str, str], None], log_format: str) -> int:
+    """Run ``operate`` in a child and watch over it; both processes return from here, each with its exit status.
+
+    ``record(plugin, version)`` writes down which plugin hung.
+    """
     marks, parent = Marks(), os.getpid()
     child = os.fork()
     if child == 0:
@@ -141,12 +133,12 @@ def watched(config: OperatorConfiguration, operate: Callable[[Marks], int]) -> i
     status, hung = _watch(child, marks)
     if not hung:
         return status
-    output = log_output.install(config.logging.format, logging.INFO, sys.stderr)
+    output = log_output.install(log_format, logging.INFO, sys.stderr)
     try:
         plugin, version, point = json.loads(hung)
         extra = {"plugin": plugin, "version": version, "point": point}
         log.critical("a plugin hung for %.0f s, so its process was ended; the stacks are above", STUCK, extra=extra)
-        asyncio.run(_record(config, plugin, version))
+        record(plugin, version)
     finally:
         output.stop()
     return HUNG
@@ -187,49 +179,3 @@ def _end(child: int) -> int:
 def _send(child: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, number)
-
-
-# ---- the record ------------------------------------------------------------------------------------------------------------
-
-
-async def _record(config: OperatorConfiguration, plugin: str, version: str) -> None:
-    """Write down which plugin hung; says so in the log when it cannot."""
-    connection, lease = config.client_connection, config.leader_election
-    try:
-        async with asyncio.timeout(WRITING):
-            source = KubeSource(connection.kubeconfig, connection.master)
-            session = await KubeSession.open(source, f"moorage/{moorage.__version__} watchdog", SystemClock())
-            try:
-                await _retried(lambda: add(session, lease.resource_namespace, lease.resource_name, {plugin: version}))
-            finally:
-                await session.close()
-    except (KubeconfigError, OSError, TimeoutError) as error:
-        log.error("plugin %s could not be quarantined: %r", plugin, error)
-    else:
-        log.error("plugin %s %s is quarantined", plugin, version, extra={"lease": f"{lease.resource_namespace}/{lease.resource_name}"})
-
-
-async def _retried(write: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        try:
-            return await write()
-        except EdgeError as error:
-            log.warning("the record was not written, next attempt in %.1f s: %s", RETRY, error)
-        await asyncio.sleep(RETRY)
-
-
-async def add(session: Session, namespace: str, lease: str, plugins: dict[str, str]) -> None:
-    """Add to the Lease's record, over exactly what was read; without leader election there may be no Lease yet."""
-    leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-    try:
-        metadata = json.loads(await session.call(Call("GET", f"{leases}/{lease}")))["metadata"]
-    except NotFound:
-        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-        named = {"name": lease, "annotations": quarantine.written(plugins)}
-        with contextlib.suppress(Conflict):
-            await session.call(Call("POST", leases, json.dumps({**body, "metadata": named}).encode()))
-            return
-        metadata = json.loads(await session.call(Call("GET", f"{leases}/{lease}")))["metadata"]
-    known = quarantine.read(metadata.get("annotations"))
-    patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "annotations": quarantine.written({**known, **plugins})}}
-    await session.call(Call("PATCH", f"{leases}/{lease}", json.dumps(patch).encode(), MERGE_PATCH))
