@@ -79,7 +79,7 @@ class Action(enum.Flag):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """One change. ``old`` and ``new`` are the object (of the resource's kind) before and after, None where there is none."""
+    """One change. ``old`` and ``new`` are the object (of the resource's kind) before and after, None where there is none.
 
     A resource that a plugin from outside the tree declared is a string, ``<plural>.<version>.<group>``.
     """
