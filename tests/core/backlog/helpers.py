@@ -83,7 +83,8 @@ class Rig:
         self.now = 0.0
         self.observed: list[tuple[str, str]] = []
         self.failures: list[tuple[str, str, str]] = []
-        self.backlog = Backlog(PrioritySort().sort_key, Store(), self._observe, self._report, max_unschedulable)
+        self.store = Store()
+        self.backlog = Backlog(PrioritySort().sort_key, self.store, self._observe, self._report, max_unschedulable)
         self.backlog.set_profile("test", view(*gates, wakes=wakes), self.now)
 
     def _observe(self, queue: str, event: str) -> None:
