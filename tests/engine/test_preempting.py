@@ -12,7 +12,7 @@ from moorage.core.objects import Pod, PodStatus
 from moorage.ports.errors import EdgeError, Fenced, Forbidden, NotFound, Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.running import TRIED_AGAIN, Running
-from tests.engine.worlds import Bench, on_node, versioned
+from tests.engine.worlds import Bench, a_body, on_node, versioned
 
 VICTIM = make_pod("low", cpu="3", node="n1", priority=1)
 HIGH = make_pod("high", cpu="3", priority=9)
@@ -35,7 +35,7 @@ def test_a_pod_of_higher_priority_gets_the_room() -> None:
 
     async def story() -> None:
         world = Running()
-        async with world.leading(nodes=1):
+        async with world.leading(a_body("test"), nodes=1):
             await preempt(world)
             victim, pod = world.kube.pods["uid-low"], world.kube.pods["uid-high"]
             assert victim.metadata.deletion_timestamp is not None
@@ -58,7 +58,7 @@ def test_while_the_victim_goes_nobody_else_is_evicted() -> None:
 
     async def story() -> None:
         world = Running()
-        async with world.leading(nodes=1):
+        async with world.leading(a_body("test"), nodes=1):
             await preempt(world)
             world.kube.put(make_node("n2", unschedulable=True))
             world.kube.put(make_pod("other", cpu="1", node="n1", priority=1))
@@ -76,7 +76,7 @@ def test_the_room_is_kept_from_lower_pods() -> None:
 
     async def story() -> None:
         world = Running()
-        async with world.leading(nodes=1):
+        async with world.leading(a_body("test"), nodes=1):
             gate = world.kube.hold("delete_pod")
             await preempt(world)
             world.kube.put(make_pod("small", cpu="2", priority=2))
@@ -95,7 +95,7 @@ def test_a_pod_is_not_tried_while_its_victims_are_being_told() -> None:
 
     async def story() -> None:
         world = Running()
-        async with world.leading(nodes=1):
+        async with world.leading(a_body("test"), nodes=1):
             gate = world.kube.hold("delete_pod")
             await preempt(world)
             assert world.engine.backlog.totals().in_flight == 1
@@ -120,7 +120,7 @@ def test_when_a_victim_cannot_be_told(error: Callable[[], EdgeError], times: int
 
     async def story() -> None:
         world = Running()
-        async with world.leading(nodes=1):
+        async with world.leading(a_body("test"), nodes=1):
             world.kube.fail("delete_pod", error(), times=times)
             await preempt(world)
             await world.clock.advance(2.0)
@@ -135,7 +135,7 @@ def test_a_pod_of_lower_priority_loses_its_nomination() -> None:
 
     async def story() -> None:
         world = Running()
-        async with world.leading(nodes=1):
+        async with world.leading(a_body("test"), nodes=1):
             world.kube.put(VICTIM)
             world.kube.put(nominated(make_pod("middle", cpu="3", priority=5), "n1"))
             await world.clock.advance(0.5)
@@ -153,7 +153,7 @@ def test_a_replica_that_leads_no_more_says_nothing() -> None:
 
     async def story() -> None:
         world = Running()
-        async with world.leading(nodes=1):
+        async with world.leading(a_body("test"), nodes=1):
             world.kube.fail("pod_condition", Fenced("fenced"), times=99)
             await preempt(world)
             assert world.kube.pods["uid-low"].metadata.deletion_timestamp is None

@@ -3,6 +3,9 @@
 The pod is back in the queue at once; the event and the PodScheduled condition follow off the critical path. A condition is written
 only where it differs from what the pod has, the newest one wins, and a few are in flight at a time, never two of one pod. Of a pod
 that is gone or bound meanwhile nothing is said.
+
+Nominations are written here too, and nowhere else: what goes out is the node that the pod is promised at that moment, so that writes
+of one pod cannot overtake each other.
 """
 
 from __future__ import annotations
@@ -28,24 +31,39 @@ _ATTEMPTS = 4
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a pod's condition should say."""
+    """What a pod's condition should say; without a ``reason`` only its nomination has to be looked after."""
 
     pod: Pod
-    reason: str
-    message: str
-    nominated_node: str | None = None
+    reason: str = ""
+    message: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Writing:
+    """A verdict that is being written; ``over`` is set when that has ended."""
+
+    verdict: Verdict
+    over: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+
+
+def _no_opinion(_uid: str) -> str | None:
+    return None
 
 
 class Failures:
-    """Says why pods wait. ``current(uid)`` gives the pod's newest state, None when it is gone or bound."""
+    """Says why pods wait. ``current(uid)`` gives the pod's newest state, None when it is gone or bound.
+
+    ``promised(uid)`` gives the node that it is promised now, "" for none, None when its status is to be left as it is.
+    """
 
     def __init__(self, writes: Writes, events: EventSink, clock: Clock, current: Callable[[str], Pod | None]) -> None:
         self._writes = writes
         self._events = events
         self._clock = clock
         self._current = current
+        self.promised: Callable[[str], str | None] = _no_opinion
         self._pending: dict[str, Verdict] = {}
-        self._writing: dict[str, Verdict] = {}
+        self._writing: dict[str, _Writing] = {}
         self._wanted = asyncio.Event()
 
     def report(self, verdict: Verdict) -> None:
@@ -69,19 +87,30 @@ class Failures:
         uid = verdict.pod.metadata.uid
         if self._current(uid) is None:
             return False
-        replaced = self._pending.get(uid) or self._writing.get(uid)
-        if replaced is not None and verdict.nominated_node is None:  # what that one was to write of a nomination still holds
-            verdict = dataclasses.replace(verdict, nominated_node=replaced.nominated_node)
         self._pending[uid] = verdict
         self._wanted.set()
         return True
 
+    def renominate(self, pod: Pod) -> None:
+        """The pod is promised another node, or none any more: have that written, and whatever else is yet to be said of it."""
+        last = self._last(pod.metadata.uid)
+        self.note(last if last is not None else Verdict(pod))
+
     def report_once(self, verdict: Verdict) -> None:
         """The same, unless the pod was told exactly this before and has heard nothing else since."""
-        uid = verdict.pod.metadata.uid
-        last = self._pending.get(uid) or self._writing.get(uid)
-        if _differs(verdict.pod, verdict) and (last is None or last.message != verdict.message):
+        last = self._last(verdict.pod.metadata.uid)
+        if _news(verdict.pod, verdict) and (last is None or last.message != verdict.message):
             self.report(verdict)
+
+    async def settle(self, uid: str) -> None:
+        """Return when all that is to be written of this pod has been written, or given up; no other pod is waited for."""
+        while True:
+            if (writing := self._writing.get(uid)) is not None:
+                await writing.over.wait()
+            elif uid in self._pending:
+                await self._work(uid)
+            else:
+                return
 
     async def run(self) -> None:
         """Write conditions until cancelled; one worker, of which several may run."""
@@ -91,20 +120,36 @@ class Failures:
                 self._wanted.clear()
                 await self._wanted.wait()
                 continue
-            verdict = self._writing[uid] = self._pending.pop(uid)
-            try:
-                await self._write(verdict)
-            finally:
-                del self._writing[uid]
+            await self._work(uid)
+
+    async def _work(self, uid: str) -> None:
+        writing = self._writing[uid] = _Writing(self._pending.pop(uid))
+        try:
+            await self._write(writing.verdict)
+        finally:
+            del self._writing[uid]
+            writing.over.set()
+
+    def _last(self, uid: str) -> Verdict | None:
+        """The newest of a pod that is not written for sure."""
+        if uid in self._pending:
+            return self._pending[uid]
+        return self._writing[uid].verdict if uid in self._writing else None
 
     async def _write(self, verdict: Verdict) -> None:
         uid = verdict.pod.metadata.uid
         for attempt in range(_ATTEMPTS):
             pod = self._current(uid)
-            if pod is None or uid in self._pending or not _differs(pod, verdict):
+            if pod is None or uid in self._pending:
                 return
+            node = self.promised(uid)
+            if node == pod.status.nominated_node_name:
+                node = None
             try:
-                await self._writes.pod_condition(pod_ref(pod), _condition(pod, verdict, self._clock.now()), verdict.nominated_node)
+                if _news(pod, verdict):
+                    await self._writes.pod_condition(pod_ref(pod), _condition(pod, verdict, self._clock.now()), node)
+                elif node is not None:
+                    await self._writes.pod_nomination(pod_ref(pod), node)
             except (Fenced, Refused) as error:
                 log.info("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
             except Retryable as error:
@@ -129,10 +174,9 @@ def _condition(pod: Pod, verdict: Verdict, now: datetime.datetime) -> dict[str, 
     return condition
 
 
-def _differs(pod: Pod, verdict: Verdict) -> bool:
-    if verdict.nominated_node is not None and pod.status.nominated_node_name != verdict.nominated_node:
-        return True
-    return not any(
+def _news(pod: Pod, verdict: Verdict) -> bool:
+    """Whether the pod's condition does not say this already."""
+    return bool(verdict.reason) and not any(
         c.type == "PodScheduled" and c.status == "False" and c.reason == verdict.reason and c.message == verdict.message
         for c in pod.status.conditions or ()
     )

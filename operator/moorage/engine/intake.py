@@ -15,7 +15,7 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.requests import pod_requests, unreadable_requests
-from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key, on_node, pod_meta
+from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key, pod_meta
 from moorage.core.quantities import QuantityError
 from moorage.ports.kinds import StoredKind
 from moorage.ports.kube import Unreadable
@@ -132,11 +132,7 @@ class Pods(Sink[Pod]):
         record = self._cache.record(uid)
         self._backlog.remove(uid)
         self.left(uid)
-        promised = self._cache.nominations.get(uid)
-        if record is None and promised is not None and isinstance(promised.pod, Pod):
-            self._cache.nominations.remove(uid)
-            gone = on_node(promised.pod, promised.node)
-            self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=gone), self._now())
+        self._cache.nominations.remove(uid)
         if record is not None:
             self._cache.remove(uid)
             pod = record.pod if isinstance(record.pod, Pod) else Pod(pod_meta(record.pod), PodSpec(node_name=record.node))
@@ -172,16 +168,17 @@ class Pods(Sink[Pod]):
         requests = pod_requests(new)  # raises where the queue and the cycle would
         if new.metadata.deletion_timestamp is not None:
             self.left(uid)
-        node = new.status.nominated_node_name
-        if (old is None or old.status.nominated_node_name != node) and (record is None or record.state is State.OBSERVED):
-            self._cache.nominations.remove(uid)  # else the promise is newer than this state, or it is kept by now
-            if node:
-                self._cache.nominations.put(new, node, requests)
+        waits = record is None or record.state is State.OBSERVED  # else it has its place, which the watch does not show yet
+        promised_another = waits and self._cache.nominations.read(new, requests)
+        if new.metadata.deletion_timestamp is not None:
+            self._cache.nominations.remove(uid)  # it will not come
         if self._backlog.get(uid) is not None:  # in flight too: if its binding fails, it is tried in its newest state
             self._backlog.update(new, now)
+            if promised_another:
+                self._backlog.retry(uid, now)
         elif old is not None and old.metadata.deletion_timestamp is not None:
             return  # it was skipped as it is being deleted, and told so: that finalizers hold it makes no difference
-        elif record is None or record.state is State.OBSERVED:  # else it is bound, and the watch is behind
+        elif waits:
             self._cache.remove(uid)
             self._backlog.add(new, now)
             self._queued(new)
@@ -203,6 +200,8 @@ class Nodes(Sink[Node]):
         self._now = now
         self.left: Callable[[str], None] = lambda _: None
         """Told of the name of a node that is gone."""
+        self.changed: Callable[[str], None] = lambda _: None
+        """Told of the name of a node that decisions may see with other eyes now."""
 
     def on_put(self, old: Node | None, new: Node) -> None:
         """Write it down and wake whom it may help."""
@@ -210,6 +209,8 @@ class Nodes(Sink[Node]):
         events = [ClusterEvent(Resource.NODE, Action.ADD, new=new)] if old is None else object_changes.node_changes(old, new)
         for event in events:
             self._backlog.wake(event, self._now())
+        if events:
+            self.changed(new.metadata.name)
 
     @staticmethod
     def identity(metadata: ObjectMeta) -> str:

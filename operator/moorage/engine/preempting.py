@@ -1,9 +1,14 @@
 """Preempting: evicts the pods that must go so that another one fits.
 
-The decision is made (which victims, which node); here it is carried out, off the loop: pods of lower priority lose their nomination
-to the node, each victim gets a condition that says why and is deleted with its usual grace. The pod itself stays in flight until
-all are told to go, so that it is not tried again in between, and then waits for their room like any refused pod. What is written
-twice, after an answer that got lost or by a pod that is tried again, does no harm: a victim that is on its way is left alone.
+The decision is made (which victims, which node); here it is carried out, off the loop, while the pod itself stays in flight so that it
+is not tried again in between. First its status names the node, so that a replica that takes over in the middle knows whom the room is
+for. Then the victims go, all but the last at once and the last one when all others were told, as in kube-scheduler: when one of them
+cannot be told, at least one is spared.
+
+How a victim goes: one that is only being prepared for its binding is sent back to the queue. Of the others each gets a condition that
+says why and is deleted with its usual grace; or, where disruption budgets are to be respected, the API server is asked to evict it,
+and the condition follows once it did. What is written twice, after an answer that got lost or by a pod that is tried again, does no
+harm: a victim that is on its way is left alone, and when the pod that they go for needs no room any more nobody else is told to go.
 """
 
 from __future__ import annotations
@@ -14,13 +19,14 @@ import datetime
 import logging
 from collections.abc import Awaitable, Callable
 
-from moorage.core.backlog.entries import Entry
+from moorage.core.backlog.entries import Entry, Place
+from moorage.core.columns.records import Record
 from moorage.core.cycle import Diagnosis
 from moorage.core.objects import Pod, key
 from moorage.core.plugins.default_preemption import BY_PREEMPTION
 from moorage.engine.actors.contract import pod_ref
 from moorage.engine.failures import pod_object
-from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
+from moorage.ports.errors import Conflict, EdgeError, NotFound, Protected, Retryable
 from moorage.ports.kube import Writes
 from moorage.ports.surroundings import Clock, Event, EventSink
 
@@ -32,15 +38,22 @@ _ATTEMPTS = 4
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Eviction:
-    """What is to be done for a pod: ``diagnosis`` names victims and node, ``outranked`` the pods nominated there that lose out."""
+    """What is to be done for a pod: ``diagnosis`` names victims and node."""
 
     entry: Entry
     diagnosis: Diagnosis
-    outranked: tuple[Pod, ...] = ()
+
+
+async def _settled(_uid: str) -> None:
+    """Nothing is to be written."""
 
 
 class Preemptor:
-    """Carries out evictions; ``finish(eviction, error)`` is called on the loop's thread when one has ended, whatever happened."""
+    """Carries out evictions; ``finish(eviction, error)`` is called on the loop's thread when one has ended, whatever happened.
+
+    ``settle(uid)`` returns when a pod's status has been written, ``record(uid)`` is what is known of a pod on a node, and
+    ``displace(uid, why)`` breaks off what is prepared for a pod, if it can still be broken off, and says whether it could.
+    """
 
     def __init__(self, writes: Writes, events: EventSink, clock: Clock) -> None:
         self._writes = writes
@@ -49,6 +62,9 @@ class Preemptor:
         self._free = asyncio.Semaphore(_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self.finish: Callable[[Eviction, EdgeError | None], None]
+        self.settle_status: Callable[[str], Awaitable[None]] = _settled
+        self.record: Callable[[str], Record | None] = lambda _: None
+        self.displace: Callable[[str, str], bool] = lambda _uid, _why: False
 
     def start(self, eviction: Eviction) -> None:
         """Evict in the background."""
@@ -68,49 +84,85 @@ class Preemptor:
             log.error("an eviction ended with a bug", exc_info=error)
 
     async def _run(self, eviction: Eviction) -> None:
-        errors: list[EdgeError | None] = [EdgeError("the eviction was interrupted")]
+        outcome: EdgeError | None = EdgeError("the eviction was interrupted")
         try:
-            released = await asyncio.gather(*(self._release(pod) for pod in eviction.outranked))
-            errors = [*released, *await asyncio.gather(*(self._evict(victim, eviction) for victim in eviction.diagnosis.victims))]
+            await self._carry_out(eviction)
+            outcome = None
+        except EdgeError as error:
+            outcome = error
         finally:
-            self.finish(eviction, next((error for error in errors if error is not None), None))
+            self.finish(eviction, outcome)
 
-    async def _release(self, pod: Pod) -> EdgeError | None:
-        """The pod is not nominated any more."""
-        return await self._insist(lambda: self._writes.pod_nomination(pod_ref(pod), ""), pod)
+    async def _carry_out(self, eviction: Eviction) -> None:
+        await self.settle_status(eviction.entry.uid)
+        *most, last = eviction.diagnosis.victims
+        told = await asyncio.gather(*(self._evict(victim, eviction) for victim in most), return_exceptions=True)
+        for failure in told:
+            if failure is not None:
+                raise failure
+        await self._evict(last, eviction)
 
-    async def _evict(self, victim: Pod, eviction: Eviction) -> EdgeError | None:
-        if victim.metadata.deletion_timestamp is not None:
-            return None
+    async def _evict(self, victim: Pod, eviction: Eviction) -> None:
+        """Have a victim go, unless it goes anyway or nobody needs its room any more."""
+        record, entry = self.record(victim.metadata.uid), eviction.entry
+        needed = entry.place is Place.IN_FLIGHT and entry.pod.metadata.deletion_timestamp is None
+        if not needed or record is None or _is_going(record):
+            return
         pod, node = eviction.diagnosis.pod, eviction.diagnosis.nominated_node
-        condition = _condition(pod.spec.scheduler_name, self._clock.now())
-        error = await self._insist(lambda: self._writes.pod_condition(pod_ref(victim), condition), victim)
-        error = error or await self._insist(lambda: self._writes.delete_pod(pod_ref(victim)), victim)
-        if error is None:
-            note = f"Preempted by pod {pod.metadata.uid} on node {node}"
-            self._events.emit(
-                Event(pod_object(victim), "Preempted", note, "Preempting", controller=pod.spec.scheduler_name, related=pod_object(pod))
-            )
-        return error
+        note = f"Preempted by pod {pod.metadata.uid} on node {node}"
+        if self.displace(victim.metadata.uid, f"preempted to make room for pod {key(pod)} of higher priority on node {node!r}"):
+            note += " (in kube-scheduler memory)."
+        elif not await (self._ask_to_evict if eviction.diagnosis.by_eviction else self._delete)(victim, eviction):
+            return
+        record.leaving = True
+        self._events.emit(
+            Event(pod_object(victim), "Preempted", note, "Preempting", controller=pod.spec.scheduler_name, related=pod_object(pod))
+        )
 
-    async def _insist(self, write: Callable[[], Awaitable[None]], pod: Pod) -> EdgeError | None:
-        """Write it, again if need be; None when it is done, or the pod is gone anyway."""
+    async def _delete(self, victim: Pod, eviction: Eviction) -> bool:
+        """Whether it was there to be deleted."""
+        return await self._say_why(victim, eviction) and await self._insist(lambda: self._writes.delete_pod(pod_ref(victim)), victim)
+
+    async def _ask_to_evict(self, victim: Pod, eviction: Eviction) -> bool:
+        """Likewise. Only then the condition: a pod that stays must not have it, and the API server sets one of its own."""
+        done = await self._insist(lambda: self._writes.evict_pod(pod_ref(victim)), victim)
+        if done:
+            try:
+                await self._say_why(victim, eviction)
+            except EdgeError as error:
+                log.info("a pod was evicted, and its condition does not say for whom: %s", error, extra={"pod": key(victim)})
+        return done
+
+    async def _say_why(self, victim: Pod, eviction: Eviction) -> bool:
+        condition = _condition(eviction.diagnosis.pod.spec.scheduler_name, self._clock.now())
+        return await self._insist(lambda: self._writes.pod_condition(pod_ref(victim), condition), victim)
+
+    async def _insist(self, write: Callable[[], Awaitable[None]], pod: Pod) -> bool:
+        """Write it, again if need be: True when it is done, False when the pod was gone. Raises what cannot be helped."""
+        perhaps = False
         for attempt in range(_ATTEMPTS):
             try:
                 async with self._free:
                     await write()
             except (NotFound, Conflict):
-                return None
+                return perhaps  # gone by what was sent before, or by itself
             except Retryable as error:
+                perhaps |= error.outcome_unknown
                 if attempt == _ATTEMPTS - 1:
-                    return error
+                    raise
                 await self._clock.sleep(max(error.after, 0.1 * 2**attempt))
+            except Protected:
+                raise
             except EdgeError as error:
                 log.warning("a pod could not be evicted: %s", error, extra={"pod": key(pod)})
-                return error
+                raise
             else:
-                return None
-        return None
+                return True
+        raise AssertionError("the last attempt returns or raises")
+
+
+def _is_going(record: Record) -> bool:
+    return record.leaving or record.pod.metadata.deletion_timestamp is not None
 
 
 def _condition(scheduler_name: str, now: datetime.datetime) -> dict[str, str]:

@@ -1,0 +1,117 @@
+"""Promises: nominations kept true. A pod that was promised room on a node by preemption gets it, or is let go within a bounded time.
+
+What ends a promise: the pod has its place or is gone; its next attempt finds otherwise; a pod of higher priority takes the node; the
+node is deleted. What makes the pod be tried again before its victims are gone: its node changes (a taint, another size); somebody else
+nominates it; victims do not die. Those who should have been gone ``PATIENCE`` ago, their grace over, are given up: nobody counts on
+their room any more, and the pod looks for another one.
+
+Statuses follow through ``Failures``. Pods of schedulers that are not ours are promised room as well; their statuses are left alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable
+
+from moorage.core.backlog.backlog import Backlog
+from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.records import Record
+from moorage.core.objects import Pod, key, on_node, priority
+from moorage.engine.failures import Failures
+from moorage.ports.surroundings import Clock
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 60.0
+"""Seconds that a victim may take to be gone, beyond its grace. A kubelet needs a few to kill and clean up."""
+LOOK_EVERY = 1.0
+USUAL_GRACE = 30
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Promises:
+    """See the module's docstring. ``ours(scheduler_name)``: whether we lead and place such pods."""
+
+    cache: Cache
+    backlog: Backlog
+    failures: Failures
+    clock: Clock
+    ours: Callable[[str], bool]
+    _since: dict[str, tuple[str, float]] = dataclasses.field(default_factory=dict)
+    """UID -> the node that the pod is promised and since when, as ``sweep`` has seen it."""
+
+    def __post_init__(self) -> None:
+        self.cache.nominations.freed = self._freed
+        self.failures.promised = self._promised
+
+    def decide(self, pod: Pod, node: str) -> None:
+        """The pod is promised this node, or none (""); its status follows with the next word on it."""
+        entry = self.backlog.get(pod.metadata.uid)
+        if entry is not None:  # else it is gone meanwhile, or has a node
+            self.cache.nominations.decide(entry.pod, node)
+
+    def outrank(self, pod: Pod, node: str) -> None:
+        """Pods of lower priority lose this node, and look for another one."""
+        for other in self._ours_on(node):
+            if priority(other) < priority(pod):
+                self._end(other)
+
+    def node_gone(self, node: str) -> None:
+        """A node was deleted: what was promised there cannot be kept."""
+        for pod in self._ours_on(node):
+            self._end(pod)
+
+    def node_changed(self, node: str) -> None:
+        """A node is another: pods that are promised room there look whether it suits them still."""
+        for pod in self._ours_on(node):
+            self.backlog.retry(pod.metadata.uid, self.clock.boottime())
+
+    def sweep(self) -> None:
+        """Look for victims that do not die."""
+        now, since = self.clock.boottime(), dict[str, tuple[str, float]]()
+        for record in list(self.cache.nominations):
+            uid, node = record.pod.metadata.uid, record.node
+            known = self._since.get(uid)
+            since[uid] = known if known is not None and known[0] == node else (node, now)
+            if now - since[uid][1] > PATIENCE and isinstance(record.pod, Pod) and self.ours(record.pod.spec.scheduler_name):
+                self._lose_patience(record.pod, node, now - since[uid][1])
+        self._since.clear()
+        self._since.update(since)
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _ours_on(self, node: str) -> list[Pod]:
+        there = [record.pod for record in self.cache.nominations.on(node)]
+        return [pod for pod in there if isinstance(pod, Pod) and self.ours(pod.spec.scheduler_name)]
+
+    def _end(self, pod: Pod) -> None:
+        self.decide(pod, "")
+        self.failures.renominate(pod)
+        self.backlog.retry(pod.metadata.uid, self.clock.boottime())
+
+    def _lose_patience(self, pod: Pod, node: str, waited: float) -> None:
+        stuck = [other for other in self.cache.pods_on(node) if _should_be_gone(other, pod, waited)]
+        for other in stuck:
+            log.warning("a pod that was told to go does not", extra={"pod": key(other.pod), "node": node, "for": key(pod)})
+            self.cache.give_up(other.pod.metadata.uid)
+        if stuck:
+            self.backlog.retry(pod.metadata.uid, self.clock.boottime())
+
+    def _freed(self, pod: Pod, node: str) -> None:
+        """Whoever was kept out for this pod may fit now."""
+        self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, node)), self.clock.boottime())
+
+    def _promised(self, uid: str) -> str | None:
+        """A pod that has its place, as far as we know, keeps the status that it has."""
+        return None if self.cache.record(uid) is not None else self.cache.nominations.node(uid)
+
+
+def _should_be_gone(record: Record, pod: Pod, waited: float) -> bool:
+    """Whether a pod of lower priority is terminating for longer than it may take."""
+    other = record.pod
+    if record.stuck or not isinstance(other, Pod) or other.metadata.deletion_timestamp is None or priority(other) >= priority(pod):
+        return False
+    grace = other.metadata.deletion_grace_period_seconds
+    return waited > PATIENCE + (USUAL_GRACE if grace is None else grace)
