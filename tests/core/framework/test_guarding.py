@@ -229,12 +229,12 @@ def test_an_undo_that_fails_stops_nobody_elses() -> None:
 def test_hints(hint: Any, want: object) -> None:
     """Asked between the guard's hands."""
     plugin, guard = strange("explain", (), wakes=(Wake(Resource.NODE, Action.ADD, hint),))
-    asked = lambda: plugin.wakes[0].hint(POD, ClusterEvent(Resource.NODE, Action.ADD), Store())  # noqa: E731
+    given = (POD, ClusterEvent(Resource.NODE, Action.ADD), Store())
     if want is FAIL:
         with pytest.raises(PluginFault, match="failed at hint"):
-            asked()
+            plugin.wakes[0].hint(*given)
     else:
-        assert asked() is want
+        assert plugin.wakes[0].hint(*given) is want
     assert guard.entered[-1] == "hint"
 
 
