@@ -36,6 +36,7 @@ def value(telemetry: PrometheusTelemetry, name: str, /, **labels: str) -> float 
         ),
         ("scheduler_pod_scheduling_sli_duration_seconds", {"attempts": "1"}, 0.01, 5242.88, 20),
         ("scheduler_pod_scheduling_attempts", {}, 1, 16, 5),
+        ("scheduler_preemption_victims", {}, 1, 64, 7),
     ],
 )
 def test_histograms_have_kube_schedulers_buckets(name: str, labels: dict[str, str], first: float, last: float, count: int) -> None:
@@ -45,6 +46,7 @@ def test_histograms_have_kube_schedulers_buckets(name: str, labels: dict[str, st
     telemetry.algorithm(0.001)
     telemetry.extension_point("Filter", "Success", "p", 0.001)
     telemetry.bound(1, 0.1)
+    telemetry.preempted(2)
     found = [dict(key) for n, key in samples(telemetry) if n == f"{name}_bucket"]
     bounds = sorted(float(found_labels.pop("le")) for found_labels in found)
     assert all(found_labels == labels for found_labels in found)
@@ -59,6 +61,8 @@ def test_a_day_in_the_life() -> None:
     t.attempt("unschedulable", "p", 0.01)
     t.bound(3, 0.5)
     t.bound(40, 90.0)
+    t.preemption_attempt()
+    t.preempted(3)
     t.incoming("active", "PodAdd")
     t.sizes({"active": 1, "gated": 2}, {"nodes": 5, "assumed_pods": 6})
     t.leading("moorage", True)
@@ -70,6 +74,8 @@ def test_a_day_in_the_life() -> None:
         (1, "scheduler_pod_scheduling_sli_duration_seconds_count", {"attempts": "3"}),
         (1, "scheduler_pod_scheduling_sli_duration_seconds_count", {"attempts": "15+"}),
         (2, "scheduler_pod_scheduling_attempts_count", {}),
+        (1, "scheduler_preemption_attempts_total", {}),
+        (3, "scheduler_preemption_victims_sum", {}),
         (1, "scheduler_queue_incoming_pods_total", {"queue": "active", "event": "PodAdd"}),
         (2, "scheduler_pending_pods", {"queue": "gated"}),
         (6, "scheduler_cache_size", {"type": "assumed_pods"}),

@@ -39,6 +39,12 @@ class NullTelemetry:
     def bound(self, attempts: int, sli_seconds: float) -> None:
         """Nothing."""
 
+    def preemption_attempt(self) -> None:
+        """Nothing."""
+
+    def preempted(self, victims: int) -> None:
+        """Nothing."""
+
     def overtaken(self, profile: str) -> None:
         """Nothing."""
 
@@ -95,6 +101,14 @@ class CountingTelemetry(NullTelemetry):
     def attempt(self, result: str, profile: str, seconds: float) -> None:
         """Count the result."""
         self.counts["attempt", result] += 1
+
+    def preemption_attempt(self) -> None:
+        """Count."""
+        self.counts["preemption", "attempt"] += 1
+
+    def preempted(self, victims: int) -> None:
+        """Count by their number."""
+        self.counts["preempted", str(victims)] += 1
 
     def overtaken(self, profile: str) -> None:
         """Count it."""

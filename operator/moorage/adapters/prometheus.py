@@ -104,6 +104,8 @@ class PrometheusTelemetry:
             "attempts",
         )
         self._pod_attempts = self._histogram("scheduler_pod_scheduling_attempts", "Attempts that a bound pod took.", exponential(1, 2, 5))()
+        self._preemption_attempts = self._counter("scheduler_preemption_attempts_total", "Attempts to make room for a pod by preemption.")()
+        self._preemption_victims = self._histogram("scheduler_preemption_victims", "Victims of a preemption.", exponential(1, 2, 7))()
         self._overtaken = self._counter(
             "moorage_overtaken_bindings_total",
             "Pods that were not bound as their node was changed by somebody else after it was chosen, by profile.",
@@ -184,6 +186,14 @@ class PrometheusTelemetry:
         """A pod was bound."""
         self._pod_attempts.observe(attempts)
         self._sli_seconds(str(attempts) if attempts < 15 else "15+").observe(sli_seconds)
+
+    def preemption_attempt(self) -> None:
+        """Count it."""
+        self._preemption_attempts.inc()
+
+    def preempted(self, victims: int) -> None:
+        """Observe how many."""
+        self._preemption_victims.observe(victims)
 
     def overtaken(self, profile: str) -> None:
         """A decision came to nothing by somebody else's doing."""

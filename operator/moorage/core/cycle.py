@@ -227,7 +227,7 @@ def make_room(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blu
 
     ``errand`` has the errands of all plugins, by name.
     """
-    heard = Heard()
+    heard = Heard(scheduler.observer)
     plugins = list(revision.at(Point.POST_FILTER))
     attempt = attempt_of(scheduler, blueprint, blueprint.refusals(scheduler.snapshot)) if plugins else None
     for name, plugin in plugins:
@@ -251,7 +251,8 @@ def attempt_of(scheduler: Scheduler, blueprint: Blueprint, refused: npt.NDArray[
 class Heard:
     """What postFilter plugins have said so far, one after another."""
 
-    def __init__(self) -> None:
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
         self._errands: dict[str, Any] = {}
         self._messages: list[str] = []
         self._nominated: str | None = None
@@ -261,6 +262,7 @@ class Heard:
     def out(self, name: str, result: PostFilterResult) -> PostFilterResult | None:
         """One more plugin; the result of them all when this is the last word."""
         self._anybody = True
+        self._observer.sought_room(name)
         if result.errand is not None:
             self._errands[name] = result.errand
         if result.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):

@@ -211,7 +211,7 @@ class _Cycle:
 
     def _make_room(self) -> Steps[PostFilterResult]:
         """As ``cycle.make_room``, with the extenders' say about victims."""
-        heard, passing = Heard(), frozenset(self._feasible())
+        heard, passing = Heard(self.scheduler.observer), frozenset(self._feasible())
         for name, plugin in self.revision.at(Point.POST_FILTER):
             blueprint = self._look()
             if isinstance(blueprint, Diagnosis):

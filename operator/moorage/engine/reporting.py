@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
 from moorage.core.framework.interfaces import Point
+from moorage.core.plugins import default_preemption
 from moorage.engine.profiles import ProfileRecord
 from moorage.ports.surroundings import Clock, Telemetry
 
@@ -37,6 +38,11 @@ class Reporter:
     def end(self, point: Point, status: str, profile: str) -> None:
         """They are done."""
         self._telemetry.extension_point(point.label, status, profile, self._clock.boottime() - self._began)
+
+    def sought_room(self, plugin: str) -> None:
+        """A postFilter plugin was asked to make room for a pod."""
+        if plugin == default_preemption.NAME:
+            self._telemetry.preemption_attempt()
 
     def gauges(self, backlog: Backlog, cache: Cache, records: Iterable[ProfileRecord]) -> None:
         """Sizes, once a second."""

@@ -68,6 +68,12 @@ class Telemetry(Protocol):
     def bound(self, attempts: int, sli_seconds: float) -> None:
         """A pod was bound after so many attempts, so long after it was first queued (gated time left out)."""
 
+    def preemption_attempt(self) -> None:
+        """DefaultPreemption was asked to make room for a pod, whether it could or not."""
+
+    def preempted(self, victims: int) -> None:
+        """So many pods are to go for one pod; some of them may be going already, but not all."""
+
     def overtaken(self, profile: str) -> None:
         """A pod was not bound as somebody else changed its node after it was chosen."""
 

@@ -50,6 +50,9 @@ class Observer(Protocol):
     def end(self, point: Point, status: str, profile: str) -> None:
         """They are done for a pod of this profile, with this code's name."""
 
+    def sought_room(self, plugin: str) -> None:
+        """A postFilter plugin was asked to make room for a pod."""
+
 
 class Unobserved:
     """An observer that nobody listens to."""
@@ -58,6 +61,9 @@ class Unobserved:
         """Nothing."""
 
     def end(self, point: Point, status: str, profile: str) -> None:
+        """Nothing."""
+
+    def sought_room(self, plugin: str) -> None:
         """Nothing."""
 
 
