@@ -1,13 +1,19 @@
-"""Nominations: one node a pod, gone with it, and a version that moves when what is promised changes."""
+"""Nominations: one node a pod, gone with it, and a version that moves when what is promised changes.
+
+Decisions and statuses: the newer one counts, and in the end they say the same.
+"""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.nominations import Nominations
 from moorage.core.columns.requests import pod_requests
+from moorage.core.objects import Pod
 from tests.builders import make_node, make_pod
 
 POD = make_pod("a", cpu="1")
@@ -64,3 +70,95 @@ def test_a_pod_that_has_a_node_is_not_nominated(come: str) -> None:
     else:
         cache.observe(make_pod("a", cpu="1", node="n1"), pod_requests(POD))
     assert len(cache.nominations) == 0
+
+
+# ---- decisions and statuses --------------------------------------------------------------------------------------------------
+
+
+def showing(node: str) -> Pod:
+    """The pod with this node in its status."""
+    return msgspec.structs.replace(POD, status=msgspec.structs.replace(POD.status, nominated_node_name=node))
+
+
+def read(nominations: Nominations, node: str) -> bool:
+    """The watch shows the pod with this node in its status."""
+    return nominations.read(showing(node), pod_requests(POD))
+
+
+def test_a_status_counts_where_nothing_was_decided() -> None:
+    """Set by somebody else, moved, cleared; whether it changed is told."""
+    them = Nominations()
+    assert [read(them, node) for node in ("", "n1", "n1", "n2", "")] == [False, True, False, True, True]
+    assert len(them) == 0
+
+
+def test_a_decision_stands_until_the_status_says_it() -> None:
+    """Older statuses, our own writes among them, come late and change nothing; once it was shown, others may change it."""
+    them = Nominations()
+    them.decide(showing(""), "n1")
+    them.decide(showing(""), "n2")
+    assert [(read(them, node), them.node("uid-a")) for node in ("", "n1", "n2", "n3")] == [
+        (False, "n2"),
+        (False, "n2"),
+        (False, "n2"),
+        (True, "n3"),
+    ]
+
+
+def test_none_is_a_decision_too() -> None:
+    """A promise that was broken does not come back with an older status."""
+    them = Nominations()
+    read(them, "n1")
+    them.decide(showing("n1"), "")
+    assert not read(them, "n1")
+    assert them.node("uid-a") == ""
+    assert not read(them, "")
+    assert read(them, "n1")
+
+
+def test_what_was_decided_of_a_pod_is_forgotten_with_it() -> None:
+    """It was placed, and that came to nothing: its status counts again."""
+    them = Nominations()
+    them.decide(showing(""), "n1")
+    them.remove("uid-a", placed="n1")
+    assert read(them, "n2")
+
+
+def test_who_waits_for_the_room_is_told_when_it_is_free() -> None:
+    """It moved, it was broken, the pod is gone or placed elsewhere; not when the pod has its place there."""
+    them, freed = Nominations(), list[str]()
+    them.freed = lambda pod, node: freed.append(f"{pod.metadata.name} {node}")
+    for node in ("n1", "n2", ""):
+        them.decide(POD, node)
+    them.decide(POD, "n3")
+    them.remove("uid-a")
+    them.decide(POD, "n4")
+    them.remove("uid-a", placed="n5")
+    them.decide(POD, "n6")
+    them.remove("uid-a", placed="n6")
+    assert freed == ["a n1", "a n2", "a n3", "a n4"]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["decide", "write", "other"]), st.sampled_from(["", "n1", "n2"])), max_size=12), st.integers(0, 3)
+)
+def test_in_the_end_both_say_the_same(steps: list[tuple[str, str]], lag: int) -> None:
+    """Whatever is decided, written and set by others, in whatever order, with a watch that is behind."""
+    them, status, shown = Nominations(), [""], 0
+    for step, node in steps:
+        if step == "decide":
+            them.decide(showing(status[shown]), node)
+        elif step == "write":
+            status.append(them.node("uid-a"))
+        else:
+            status.append(node)
+        while shown < len(status) - 1 - lag:
+            shown += 1
+            read(them, status[shown])
+    for _ in range(2):  # what is seen last, and then what is written of it
+        for each in status[shown + 1 :]:
+            read(them, each)
+        shown = len(status) - 1
+        if them.node("uid-a") != status[-1]:
+            status.append(them.node("uid-a"))
+    assert them.node("uid-a") == status[-1] == status[shown]
