@@ -25,6 +25,7 @@ from moorage.engine.waiting import Waiting
 from tests.builders import make_node
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import ManualClock, settle
+from tests.fakes.extenders import ScriptedExtenders
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import CountingTelemetry, RecordingEvents
 
@@ -87,6 +88,7 @@ class Running:
 
     kube: InMemoryKube = dataclasses.field(default_factory=InMemoryKube)
     clock: ManualClock = dataclasses.field(default_factory=ManualClock)
+    extenders: ScriptedExtenders = dataclasses.field(default_factory=ScriptedExtenders)
     events: RecordingEvents = dataclasses.field(default_factory=RecordingEvents)
     telemetry: CountingTelemetry = dataclasses.field(default_factory=CountingTelemetry)
     steps: Steps = dataclasses.field(default_factory=Steps)
@@ -99,7 +101,7 @@ class Running:
     def __post_init__(self) -> None:
         acts = frozenset({Point.PERMIT, Point.PRE_BIND, Point.BIND, Point.POST_BIND})
         registry = build_registry(INTREE, self.specs, [PluginSpec("Steps", self.holds, acts_at=acts)])
-        around = Surroundings(self.clock, self.kube, self.kube, self.events, self.telemetry, self.kube, "me")
+        around = Surroundings(self.clock, self.kube, self.kube, self.events, self.telemetry, self.kube, self.extenders, "me")
         actors = {**ACTORS, "Steps": lambda writes: self.steps}
         self.engine = Engine(self.config, around, Resolver(registry, PRESETS, self.config), registry, actors)
         self.kube.pod_sinks.append(self.engine.pods)

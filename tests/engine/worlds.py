@@ -32,6 +32,7 @@ from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import Unreadable
 from moorage.ports.surroundings import Clock
 from tests.fakes.clocks import EagerClock, ManualClock
+from tests.fakes.extenders import ScriptedExtenders
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import CountingTelemetry, RecordingEvents
 
@@ -138,7 +139,7 @@ class Bench:
 
 def make_engine(kube: InMemoryKube, events: RecordingEvents, clock: Clock | None = None, *specs: PluginSpec) -> Engine:
     """A whole engine that leads, with these plugins too; none of its tasks runs. The kinds that only some profiles need are listed."""
-    around = Surroundings(clock or EagerClock(), kube, kube, events, CountingTelemetry(), kube, "me")
+    around = Surroundings(clock or EagerClock(), kube, kube, events, CountingTelemetry(), kube, ScriptedExtenders(), "me")
     registry = build_registry(INTREE, specs)
     engine = Engine(OperatorConfiguration(), around, Resolver(registry, PRESETS), registry, ACTORS)
     for kind, sink in engine.others.items():

@@ -43,23 +43,19 @@ class _Certificates:
 
 
 class HttpExtenders:
-    """See the module's docstring. Made on the event loop's thread."""
+    """See the module's docstring."""
 
     def __init__(self, reads: Reads, clock: Clock, user_agent: str) -> None:
         self._reads = reads
         self._clock = clock
         self._certificates: dict[tuple[str, bool], _Certificates] = {}
-        self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
-            # Nothing is compressed: what a small answer unpacks to has no bound.
-            headers={"User-Agent": user_agent, "Content-Type": "application/json", "Accept-Encoding": "identity"},
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-        )
+        self._user_agent = user_agent
+        self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._http.close()
+        if self._session is not None:
+            await self._session.close()
 
     # ---- questions ---------------------------------------------------------------------------------------------------------
 
@@ -125,7 +121,7 @@ class HttpExtenders:
         tls: dict[str, Any] = {}
         if url.lower().startswith("https:"):
             tls = {"ssl": await self._context(extender), "server_hostname": extender.server_name or None}
-        async with self._http.post(url, data=question, allow_redirects=False, **tls) as response:
+        async with self._http().post(url, data=question, allow_redirects=False, **tls) as response:
             if response.status != 200:
                 raise _fault(f"failed {verb} with extender at URL {url}, code {response.status}")
             room = max(SMALL, 2 * len(question))
@@ -137,6 +133,18 @@ class HttpExtenders:
                     response.close()
                     raise _fault(f"the answer of {verb} by extender at URL {url} is too long")
             return b"".join(parts)
+
+    def _http(self) -> aiohttp.ClientSession:
+        """The session, made when it is needed: most installations have no extenders."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                # Nothing is compressed: what a small answer unpacks to has no bound.
+                headers={"User-Agent": self._user_agent, "Content-Type": "application/json", "Accept-Encoding": "identity"},
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._session
 
     # ---- certificates ------------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 
 import moorage
 from moorage.adapters import log_output
+from moorage.adapters.extender_http import HttpExtenders
 from moorage.adapters.http_server import Endpoints, HttpServer
 from moorage.adapters.kube_leases import KubeLease
 from moorage.adapters.kube_reads import KubeReads
@@ -147,13 +148,16 @@ def _joined(config: OperatorConfiguration, given: Overrides, session: KubeSessio
     elector = given.elector or _elector(config, session, fence, given)
     home = (config.leader_election.resource_namespace, config.leader_election.resource_name)
     events = EventSender(session, clock, telemetry, host_name())
+    reads = given.reads or KubeReads(session, clock, *home)
+    extenders = HttpExtenders(reads, clock, f"moorage/{moorage.__version__}")
     surroundings = Surroundings(
         clock=clock,
         writes=given.writes or KubeWrites(session, fence, *home),
-        reads=given.reads or KubeReads(session, clock, *home),
+        reads=reads,
         events=events,
         telemetry=telemetry,
         announcer=ReplicaLeases(session, clock, *home),
+        extenders=extenders,
         identity=given.identity,
     )
     engine = Engine(config, surroundings, Resolver(given.registry, given.presets, config), given.registry, given.actors)
@@ -187,7 +191,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, session: KubeSessio
             prepare=lambda: _home(session, clock, engine, home[0]),
             warm=lambda: _warm(session),
             led=lambda: telemetry.leading(home[1], leader=True),
-            close=session.close,
+            close=lambda: _close(session, extenders),
         )
     )
     log.info("moorage %s", moorage.__version__, extra={"identity": given.identity, "server": session.server})
@@ -248,6 +252,11 @@ async def _home(session: KubeSession, clock: Clock, engine: Engine, namespace: s
         return  # another replica was faster
     except EdgeError as error:
         log.error("namespace %s is missing, and without it there is no Lease: kubectl create namespace %s: %s", namespace, namespace, error)
+
+
+async def _close(session: KubeSession, extenders: HttpExtenders) -> None:
+    await extenders.close()
+    await session.close()
 
 
 async def _warm(session: KubeSession) -> None:

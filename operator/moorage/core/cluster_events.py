@@ -39,6 +39,8 @@ class Resource(enum.Enum):
     """Ours: kube-scheduler waits for no change of a budget."""
     PROFILE = "Profile"
     """Ours: a swap changed plugins of the pod's profile."""
+    EXTENDER = "Extender"
+    """Ours: an extender may have changed its mind, which nobody tells us."""
     ANY = "*"
 
 

@@ -16,12 +16,14 @@ from typing import Any
 
 from moorage.core.backlog.entries import Entry
 from moorage.core.cycle import Placement
+from moorage.core.framework.extenders import Extender
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import key
 from moorage.core.verdicts import Code, Status, failed
 from moorage.engine.actors.contract import Actor, BindActor, Hold, TakeBack, Tools, pod_ref
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
+from moorage.ports.extenders import Extenders
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +81,7 @@ class Binder:
         self.waiting = tools.waiting
         self.actors = actors
         self._reads = tools.reads
+        self._writes = tools.writes
         self._clock = tools.clock
         self._limit = limit
         self._requests = asyncio.Semaphore(limit)
@@ -87,6 +90,7 @@ class Binder:
         self._bindings: dict[str, Binding] = {}
         self._freed = asyncio.Event()
         self.finish: Callable[[Entry, Placement, Outcome], None]
+        self.extenders: Extenders
         self.news: Callable[[str], int] = lambda _: 0
         """How much has changed on a node that we did not decide; None of it is known to a decision made before."""
         self.objection: Callable[[Placement], str] = lambda _: ""
@@ -239,8 +243,36 @@ class Binder:
             self._busy -= 1
             self._freed.set()
 
+    async def _by_extender(self, placement: Placement) -> Outcome | None:
+        """The profile's extender that binds, if the pod is its business; None leaves the pod to plugins."""
+        for extender in placement.revision.extenders:
+            if not extender.bind_verb or not extender.wants(placement.pod):
+                continue
+            try:
+                if not self._writes.open:
+                    raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
+                await self.extenders.bind(extender, pod_ref(placement.pod), placement.node)
+                return await self._confirmed(placement, extender)
+            except Exception as error:  # noqa: BLE001 - as above
+                outcome = await self._settle(placement, "", error)
+            if outcome.bound or outcome.status is None or outcome.fenced or not extender.ignorable:
+                return outcome
+            log.warning("an extender did not bind a pod: %s", outcome.status.message, extra={"pod": key(placement.pod)})
+        return None
+
+    async def _confirmed(self, placement: Placement, extender: Extender) -> Outcome:
+        """Whether an extender that says so has bound the pod; one that answers first and binds then has a few seconds."""
+        said = Retryable(f"extender {extender.url} said that it has bound the pod, and it has not", outcome_unknown=True)
+        delay, longest = ASK_AGAIN
+        while (outcome := await self._settle(placement, "", said)).status is not None and delay <= longest:
+            await self._clock.sleep(delay)
+            delay *= 2
+        return outcome
+
     async def _bind(self, placement: Placement) -> Outcome:
         """The first bind plugin that takes the pod."""
+        if (outcome := await self._by_extender(placement)) is not None:
+            return outcome
         for name, bind in self._at(placement, Point.BIND):
             try:
                 status = await self._ask(bind, placement, self._reserved(placement, name))
@@ -312,5 +344,5 @@ def _rejected(placement: Placement, running: str, error: Exception) -> Outcome:
     known = isinstance(error, EdgeError)
     if not known:
         log.error("%s failed with a bug", running, exc_info=error, extra={"pod": key(placement.pod), "node": placement.node})
-    text = f"binding rejected: running {running}: {error if known else repr(error)}"
+    text = f"binding rejected: {running and f'running {running}: '}{error if known else repr(error)}"
     return Outcome(False, failed(text), fenced=isinstance(error, Fenced))

@@ -24,6 +24,7 @@ from moorage.engine.actors.contract import ActorFactory, Tools
 from moorage.engine.actors.intree import join
 from moorage.engine.binding import Binder
 from moorage.engine.claims import Claims
+from moorage.engine.extending import Extending
 from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
 from moorage.engine.following import Following
 from moorage.engine.inspecting import Inspector
@@ -40,6 +41,7 @@ from moorage.engine.surveying import Surveyor
 from moorage.engine.swapping import Resolver, Swapper, by_profile, profile_object
 from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Forbidden
+from moorage.ports.extenders import Extenders
 from moorage.ports.kinds import NAMESPACES, POD_GROUPS, kinds_in, kinds_of
 from moorage.ports.kube import Announcer, Leadership, Reads, Writes
 from moorage.ports.surroundings import Clock, EventSink, ObjectRef, Telemetry
@@ -62,6 +64,7 @@ class Surroundings:
     events: EventSink
     telemetry: Telemetry
     announcer: Announcer
+    extenders: Extenders
     identity: str
     """This replica's, as leader election has it."""
 
@@ -92,6 +95,8 @@ class Engine:
         self.failures = Failures(around.writes, around.events, clock, self._current)
         preemptor = Preemptor(around.writes, around.events, clock)
         self.loop = Loop(self.scheduler, self.backlog, binder, preemptor, self.failures)
+        self.loop.ask_by(Extending(self.scheduler, self.backlog, around.extenders, around.reads, clock))
+        binder.extenders = around.extenders
         self.loop.connect(clock, around.events, around.telemetry, lambda: around.writes.open)
         lease = config.leader_election
         claims = Claims(around.reads, f"{lease.resource_namespace}/{lease.resource_name}")
@@ -112,7 +117,8 @@ class Engine:
         self.pods = Pods(self.scheduler.cache, self.backlog, clock.boottime, self._queued)
         self.loop.unbound = self.pods.look_again
         self.nodes = Nodes(self.scheduler.cache, self.backlog, clock.boottime)
-        self.pods.left, self.nodes.left = binder.gone, binder.node_gone
+        self.pods.left, self.nodes.left = self._pod_left, self._node_gone
+        self.nodes.changed = self.loop.promises.node_changed
         self.others = {kind: Others(kind, self.scheduler.cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
         for others in self.others.values():
             others.listed = self.swapper.review_lacking
@@ -177,6 +183,7 @@ class Engine:
     async def settle(self, seconds: float) -> None:
         """Stop popping; wait, at most so long, for the bindings and evictions in flight."""
         self.loop.deciding = False
+        await self.loop.extending.settle()
         settling = {
             "bindings": self.loop.binder.settle(seconds),
             "evictions": self.loop.preemptor.settle(seconds),
@@ -209,6 +216,10 @@ class Engine:
             self.backlog.tick(now)
             self.loop.poke()
             self.loop.binder.sweep()
+            self.loop.extending.tick(self.loop.live.values())
+            if now >= self._promises_due:
+                self._promises_due = now + promises.LOOK_EVERY
+                self.loop.promises.sweep()
             if self.loop.deciding:
                 self.loop.gangs.tell(now)
             self.strangers.tick()
@@ -237,6 +248,11 @@ class Engine:
         record = next((r for r in self._never_good() if bodies.scheduler_name(r.body) == pod.spec.scheduler_name), None)
         if record is not None and self.swapper.leading:
             self._answer(pod, record)
+
+    def _pod_left(self, uid: str) -> None:
+        """What is done for a pod that is gone, is going, or has a node is broken off."""
+        self.loop.extending.gone(uid)
+        self.loop.binder.gone(uid)
 
     def _settled(self) -> None:
         """Profiles were settled: status follows, and pods of a profile that was never good are told so."""

@@ -17,11 +17,14 @@ from moorage.core.backlog.entries import Entry
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.requests import pod_requests
 from moorage.core.cycle import Diagnosis, Placement, Scheduler
+from moorage.core.extending import asked
+from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key, on_node, priority
 from moorage.core.verdicts import REFUSALS, Code
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.errands import Errand, Errands
+from moorage.engine.extending import Extending
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.gangs import Gangs
 from moorage.engine.preempting import Eviction, Preemptor
@@ -31,6 +34,7 @@ from moorage.ports.surroundings import Clock, Event, EventSink, Telemetry
 log = logging.getLogger(__name__)
 decisions = logging.getLogger("moorage.decisions")
 
+ALONE = "extenders can only be asked about pods that are placed one by one, not about a pod group"
 SLICE = 0.004
 """Seconds of deciding before others get their turn."""
 
@@ -46,6 +50,7 @@ class Loop:
         self.preemptor = preemptor
         self.failures = failures
         self.gangs = Gangs(backlog, scheduler, failures)
+        self.extending: Extending
         self.deciding = False
         """Whether this replica leads and may decide; set once it may, cleared for good when it stops."""
         self.unbound: Callable[[str], None] = lambda _: None
@@ -63,6 +68,12 @@ class Loop:
         self._clock, self._events, self._telemetry, self._may_write = clock, events, telemetry, may_write
         self.gangs.connect(clock, events)
         self.scheduler.snapshot.now, self.scheduler.snapshot.count_error = clock.boottime, telemetry.expression_failed
+        self.gangs.connect(clock, events)
+
+    def ask_by(self, extending: Extending) -> None:
+        """Have extenders asked by this."""
+        self.extending = extending
+        extending.again, extending.finish = self.attempt_again, self.extended
 
     def poke(self) -> None:
         """There may be something to do."""
@@ -101,6 +112,8 @@ class Loop:
         if entry.companions:
             self._attempt_together(entry, revision, started)
             return
+        if revision.extenders and self.extending.takes(entry, revision):
+            return
         try:
             outcome = cycle.decide(pod, revision, self.scheduler)
             if isinstance(outcome, Placement):
@@ -109,10 +122,45 @@ class Loop:
             outcome = _broken(pod, revision, error)
         self.conclude(entry, outcome, started)
 
+    def attempt_again(self, entry: Entry) -> None:
+        """A pod that waited until there was room to ask extenders about it has its turn."""
+        if entry.scheduler_name in self.live and self.deciding and self._may_write():
+            self.attempt(entry)
+        else:
+            self.backlog.requeue(entry, frozenset(), self._clock.boottime())
+
+    def extended(self, entry: Entry, outcome: Placement | Diagnosis | None, started: float) -> None:
+        """Extenders have had their say; None: the pod is gone."""
+        if outcome is None:
+            self.backlog.done(entry.uid)
+        elif not (self.deciding and self._may_write()):
+            self.backlog.requeue(entry, frozenset(), self._clock.boottime())
+        elif entry.pod.metadata.deletion_timestamp is not None:
+            self._skip(entry)
+        else:
+            try:
+                if isinstance(outcome, Placement):
+                    outcome = cycle.commit(outcome, self.scheduler)
+            except Exception as error:  # noqa: BLE001  # as above
+                outcome = _broken(outcome.pod, outcome.revision, error)
+            self.conclude(entry, outcome, started)
+        self.poke()
+
+    def recall(self, scheduler_name: str, why: str) -> None:
+        """What is under way for this profile's pods is broken off, as far as it can be."""
+        self.extending.recall(scheduler_name, why)
+        self.binder.recall(scheduler_name, why)
+
+    def draining(self, revision: Revision) -> int:
+        """How many pods are on their way by this revision."""
+        return self.extending.draining(revision) + self.binder.draining(revision)
+
     def _attempt_together(self, entry: Entry, revision: Revision, started: float) -> None:
         """One attempt of a whole pod group: each of its members is handed over, or goes back."""
 
         def place(pod: Pod) -> Placement | Diagnosis:
+            if revision.extenders and asked(pod, revision):
+                return Diagnosis(pod, revision, Code.UNRESOLVABLE, ALONE, frozenset({EXTENDER}))
             try:
                 return gangs.place(pod, revision, self.scheduler)
             except Exception as error:  # noqa: BLE001  # as above: it is logged, and is the pod's outcome

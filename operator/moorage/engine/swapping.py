@@ -289,7 +289,7 @@ class Swapper:
 
     def drain(self, record: ProfileRecord) -> int:
         """Bindings in flight that superseded revisions decided; those without any are forgotten."""
-        counts = {revision: self._loop.binder.draining(revision) for revision in record.superseded}
+        counts = {revision: self._loop.draining(revision) for revision in record.superseded}
         record.superseded = [revision for revision in record.superseded if counts[revision]]
         return sum(counts.values())
 
@@ -334,7 +334,7 @@ class Swapper:
             view = None if record.suspended else record.active.resolution.queue_view
             self._loop.backlog.set_profile(record.active.revision.scheduler_name, view, self._clock.boottime())
             if view is None:
-                self._loop.binder.recall(record.active.revision.scheduler_name, f"SchedulerProfile {record.name!r} is suspended")
+                self._loop.recall(record.active.revision.scheduler_name, f"SchedulerProfile {record.name!r} is suspended")
 
     def _drop(self, record: ProfileRecord) -> None:
         """The object is gone."""
@@ -352,7 +352,7 @@ class Swapper:
         self._supersede(record, revision)
         del self._loop.live[revision.scheduler_name]
         self._loop.backlog.set_profile(revision.scheduler_name, None, self._clock.boottime())
-        self._loop.binder.recall(revision.scheduler_name, f"SchedulerProfile {record.name!r} serves this schedulerName no more")
+        self._loop.recall(revision.scheduler_name, f"SchedulerProfile {record.name!r} serves this schedulerName no more")
         self._loop.scheduler.runner.retire(revision)
 
     def _tell_orphans(self) -> None:

@@ -7,7 +7,7 @@ Source: kube-scheduler's HTTPExtender (v1.36), scheduler-core.md §12 in words o
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from moorage.core.cluster_events import Action, Resource, Wake
@@ -110,4 +110,4 @@ class AskVictims:
 
 
 Question = AskFilter | AskPriorities | AskVictims
-Answer = Filtered | tuple[tuple[tuple[str, int], ...] | Fault, ...] | Mapping[str, Spared] | Fault
+Answer = Filtered | tuple[Sequence[tuple[str, int]] | Fault, ...] | Mapping[str, Spared] | Fault
