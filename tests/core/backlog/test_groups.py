@@ -140,6 +140,26 @@ def test_a_minimum_that_changes() -> None:
     assert rig.together() == ["a", "b"]
 
 
+def test_refused_members_are_tried_again_when_fewer_are_needed() -> None:
+    """Be it that the minimum is lowered or that somebody is placed; what raises the need moves nobody."""
+    rig = Groups()
+    rig.declare(declared(3))
+    rig.come(*map(member, "abcd"))
+    for event in ("none", "raised", "lowered", "placed"):
+        assert rig.together() == list("abcd")
+        for name in "abcd":
+            rig.refuse(name, "Deaf")
+        if event == "placed":
+            rig.backlog.groups.placed(on_node(member("x"), "n"), 1)
+        else:
+            rig.declare(declared({"none": 3, "raised": 4, "lowered": 3}[event]))
+        rig.backlog.tick(rig.now)
+        stays = event in ("none", "raised")
+        assert (rig.place("a") is Place.UNSCHEDULABLE) is stays
+        if stays:
+            rig.backlog.wake_profile("test", {"Deaf"}, rig.now)
+
+
 def test_refused_members_of_a_group_that_is_incomplete_are_gated() -> None:
     """And free again, with their backoff, when it is complete."""
     rig = Groups()
@@ -204,6 +224,11 @@ def test_members_of_another_profile_are_told() -> None:
     rig.backlog.set_profile("other", view(), rig.now)
     rig.declare(declared(3))
     rig.come(member("a"), member("b"), member("c", scheduler="other"))
+    vars(rig.backlog.groups)["news"].clear()
+    rig.come(member("d"))
+    assert {group.scheduler_name for group in rig.backlog.groups.news} == {"other"}
+    rig.backlog.remove("uid-d")
+    rig.backlog.tick(rig.now)
     assert rig.why("c") == (
         "waiting for pod group \"default/g\": 1 of 3 members are here; 2 more name the scheduler 'test', and all must name the same"
     )
@@ -292,8 +317,10 @@ def test_urgent_pods_go_first() -> None:
         assert rig.place("a") is place
         rig.pass_time(2)
         assert rig.pop() == "a"
-    rig.refuse("a", "Deaf")
-    assert rig.pop() == "vip"
+    rig.refuse("a", "Size")
+    rig.wake(NODE_ADDED)
+    rig.pass_time(2)
+    assert [rig.pop(), rig.pop()] == ["vip", "a"]
 
 
 def test_a_suspended_profile_holds_its_groups() -> None:
@@ -355,7 +382,7 @@ class Machine(RuleBasedStateMachine):
     def add(self, scheduler: str, group: str, least: str, gated: bool) -> str:
         """A pod comes."""
         self.number += 1
-        pod = member(str(self.number), group, least, scheduler, self.number % 2, **({"gate": ""} if gated else {}))
+        pod = member(str(self.number), group, least, scheduler, self.number % 2, **dict.fromkeys(["gate"] * gated, ""))
         self.pods[pod.metadata.uid] = pod
         self.backlog.add(pod, self.now)
         return pod.metadata.uid
@@ -365,7 +392,7 @@ class Machine(RuleBasedStateMachine):
         """A pod changes."""
         if uid in self.pods:
             old = self.pods[uid]
-            pod = member(old.metadata.name, group, least, old.spec.scheduler_name, **({"gate": ""} if gated else {}))
+            pod = member(old.metadata.name, group, least, old.spec.scheduler_name, 0, **dict.fromkeys(["gate"] * gated, ""))
             if going:
                 pod = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp="now"))
             self.pods[uid] = pod
@@ -395,8 +422,8 @@ class Machine(RuleBasedStateMachine):
         if entry is None:
             return
         together = [entry, *entry.companions]
+        away = self.away(entry) - {each.uid for each in together}
         if entry.group:
-            away = self.away(entry) - {each.uid for each in together}
             assert len(together) == 1 or self.least(entry) - len(away) > 1
             assert len(away) + len(together) >= self.least(entry)
         placed = [each for each, fit in zip(together, fits, strict=False) if fit]
@@ -409,8 +436,8 @@ class Machine(RuleBasedStateMachine):
             else:
                 self.backlog.requeue(each, rejectors, self.now)
 
-    @rule(bound=st.booleans(), last=st.booleans())
-    def land(self, bound: bool, last: bool) -> None:
+    @rule(bound=st.booleans(), last=st.booleans(), rejectors=PLUGINS)
+    def land(self, bound: bool, last: bool, rejectors: frozenset[str]) -> None:
         """A binding ends."""
         if self.out:
             entry = self.out.pop(-1 if last else 0)
@@ -422,7 +449,7 @@ class Machine(RuleBasedStateMachine):
                     self.backlog.groups.placed(self.placed.pop(entry.uid), -1)
                 if entry.place is not None:
                     self.backlog.hurry(entry)
-                    self.backlog.requeue(entry, frozenset(), self.now)
+                    self.backlog.requeue(entry, rejectors, self.now)
 
     @rule(name=NAMES, gates=st.sampled_from([(), (GATE,)]))
     def swap(self, name: str, gates: tuple[Gate, ...]) -> None:

@@ -48,6 +48,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Protocol
 
+import msgspec
+
 from moorage.core.backlog.active import ActiveQueue
 from moorage.core.backlog.backoff import BackoffQueue, backoff_end
 from moorage.core.backlog.entries import UNSETTLED, Counts, Entry, Place, Sort
@@ -133,6 +135,7 @@ class Backlog:
         self._in_flight = InFlight()
         self._freed: deque[tuple[ParkedPods, Alike, str]] = deque()
         """Parked pods that are to go on, and the event that freed them."""
+        self.slice = SLICE
         self.behind = False
         """Whether pods are due to be moved and only waited for their slice: ``tick`` moves the next ones, and nobody is popped before."""
         self._queues: dict[Place, Queue] = {
@@ -159,7 +162,7 @@ class Backlog:
     def update(self, pod: Pod, now: float) -> None:
         """A new state of a pod that is here, which may free it. Raises KeyError when it is not here."""
         entry = self._all.entries[pod.metadata.uid]
-        events = pod_changes(entry.pod, pod)
+        events = [] if _only_told(entry.pod, pod) else pod_changes(entry.pod, pod)
         self._renew(entry, pod, now)
         if entry.place in (Place.ACTIVE, Place.BACKOFF):
             self._queues[entry.place].add(entry)
@@ -292,7 +295,7 @@ class Backlog:
         if self.groups.dirty:
             for group in self.groups.turned(now):
                 for entry in list(group.waiting.values()):
-                    moved += self._regate(entry, now)
+                    moved += self._admit(entry, GROUP, now)
         return moved
 
     def next_deadline(self, now: float) -> float | None:
@@ -345,7 +348,7 @@ class Backlog:
         moved, self.behind = 0, False
         for done, has_moved in enumerate(moves, 1):
             moved += has_moved
-            if done == SLICE:
+            if done == self.slice:
                 self.behind = True
                 break
         return moved
@@ -410,13 +413,8 @@ class Backlog:
         entry.pod, entry.group = pod, group
         if group:
             self.groups.moved(entry)
-        self._regate(entry, now)
-
-    def _regate(self, entry: Entry, now: float) -> bool:
-        """Move a pod whose group keeps it out now, or does not any more. Returns whether it moved."""
-        shut = self.groups.shut(entry)
-        turned = entry.place in READY if shut else entry.gate == GATE
-        return turned and self._admit(entry, GROUP, now)
+        if entry.place in READY if self.groups.shut(entry) else entry.gate == GATE:
+            self._admit(entry, GROUP, now)
 
     def _move(self, entry: Entry, to: Place | None, event: str, gate: str = "") -> None:
         """The only way from one place to another."""
@@ -443,3 +441,10 @@ class Backlog:
 
 
 _EMPTY = Roster()
+
+
+def _only_told(old: Pod, new: Pod) -> bool:
+    """Whether nothing differs but what schedulers write to say why a pod waits: that is no reason to try it again."""
+    told = msgspec.structs.replace(new.status, conditions=old.status.conditions, nominated_node_name=old.status.nominated_node_name)
+    metadata = msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version)
+    return old.spec == new.spec and old.metadata == metadata and old.status == told

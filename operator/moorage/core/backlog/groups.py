@@ -46,6 +46,8 @@ class Group:
     """What members' annotations say about the minimum."""
     complete: bool = False
     complete_since: float = 0.0
+    needed: int = 0
+    """While it is complete: how many members had to be placed at once when that was last looked at."""
 
     @property
     def present(self) -> int:
@@ -121,7 +123,10 @@ class Groups:
     # ---- what follows ------------------------------------------------------------------------------------------------------
 
     def turned(self, now: float) -> Iterator[Group]:
-        """Look at the groups that have changed; those that are complete now and were not, or the reverse."""
+        """Look at the groups that have changed; those whose members may go on now, or may not any more.
+
+        That is: those that are complete now, or are not any more, or need fewer members at once than when they were tried.
+        """
         while self.dirty:
             group = next(iter(self.dirty))
             del self.dirty[group]
@@ -132,8 +137,12 @@ class Groups:
             complete = least is not None and group.present >= least
             if not complete:
                 self.news[group] = None
-            if complete != group.complete:
+            turned, needed = complete != group.complete, self.needed(group)
+            eased = complete and needed < group.needed > 1
+            group.needed = needed if complete else 0
+            if turned:
                 group.complete, group.complete_since = complete, now
+            if turned or eased:
                 yield group
 
     def shut(self, entry: Entry) -> str:
