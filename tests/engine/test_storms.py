@@ -172,7 +172,7 @@ class Storm:
             self.kube.delete(pod)
         if gust.foreign:
             self.count += 1
-            theirs = make_pod(f"theirs{self.count}", cpu="1", memory="1Mi", scheduler_name=FOREIGN, priority=1000)
+            theirs = make_pod(f"theirs{self.count}", cpu=str(ROOM), memory="1Mi", scheduler_name=FOREIGN, priority=1000)
             self.kube.put(on_node(theirs, gust.foreign))
         if gust.gone:
             self.kube.delete(self.kube.nodes[gust.gone])

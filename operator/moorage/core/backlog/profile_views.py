@@ -96,7 +96,9 @@ class LiveProfiles:
         return {uid: entry for uid, entry in alike.items() if free(entry)}
 
     def frees(self, event: ClusterEvent, entry: Entry) -> bool:
-        """Whether a plugin that blocks the pod says that this event may free it."""
+        """Whether a plugin that blocks the pod says that this event may free it. That its own binding failed is no news to it."""
+        if event.resource is Resource.ASSIGNED_POD and event.old is not None and event.old.metadata.uid == entry.uid:
+            return False
         name = entry.scheduler_name
         return any(self.hinted(self.registered(name, plugin, event), plugin, event, entry) for plugin in entry.blockers)
 
