@@ -148,6 +148,14 @@ class Binder:
             if binding.placement.revision.scheduler_name == scheduler_name:
                 self._interrupt(binding, Outcome(False, failed(why)))
 
+    def displace(self, uid: str, why: str) -> bool:
+        """Break off what is prepared for a pod whose room another one needs: it goes back to the queue. Whether it could be."""
+        binding = self._bindings.get(uid)
+        if binding is None or not binding.preparing:
+            return False
+        self._interrupt(binding, Outcome(False, failed(why)))
+        return True
+
     def sweep(self) -> None:
         """Break off what takes too long to prepare."""
         now = self._clock.boottime()

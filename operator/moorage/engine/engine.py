@@ -20,6 +20,7 @@ from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import Registry
 from moorage.core.objects import Pod, key
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.engine import promises
 from moorage.engine.actors.contract import ActorFactory, Tools
 from moorage.engine.actors.intree import join
 from moorage.engine.binding import Binder
@@ -84,7 +85,7 @@ class Engine:
         self._around = around
         self._config = config
         self._listed = asyncio.Event()
-        self._claims_due = 0.0
+        self._claims_due = self._promises_due = 0.0
         self.reporter = Reporter(around.telemetry, clock)
         self.scheduler = Scheduler(Cache(), observer=self.reporter)
         flush_after = config.pod_max_in_unschedulable_pods_duration
@@ -235,6 +236,10 @@ class Engine:
     def _lacking(self, revision: Revision) -> tuple[str, ...]:
         """The resources that a revision's plugins read and that are not listed yet."""
         return tuple(kind.name for kind in kinds_of(revision) if not self.others[kind].synced)
+
+    def _node_gone(self, node: str) -> None:
+        self.loop.binder.node_gone(node)
+        self.loop.promises.node_gone(node)
 
     def _current(self, uid: str) -> Pod | None:
         """The pod's newest state while it waits."""

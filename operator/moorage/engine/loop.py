@@ -15,12 +15,11 @@ from moorage.core import cycle, gangs
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.columns.requests import pod_requests
 from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.extending import asked
 from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.profiles import Revision
-from moorage.core.objects import Pod, key, on_node, priority
+from moorage.core.objects import Pod, key, on_node
 from moorage.core.verdicts import REFUSALS, Code
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.errands import Errand, Errands
@@ -28,7 +27,8 @@ from moorage.engine.extending import Extending
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.gangs import Gangs
 from moorage.engine.preempting import Eviction, Preemptor
-from moorage.ports.errors import EdgeError
+from moorage.engine.promises import Promises
+from moorage.ports.errors import EdgeError, Protected
 from moorage.ports.surroundings import Clock, Event, EventSink, Telemetry
 
 log = logging.getLogger(__name__)
@@ -59,14 +59,15 @@ class Loop:
         binder.finish = self.finish
         binder.news = scheduler.cache.news
         binder.objection = lambda placement: cycle.objection(placement, scheduler)
-        preemptor.finish = self.evicted
+        preemptor.finish, preemptor.settle_status = self.evicted, failures.settle
+        preemptor.record, preemptor.displace = scheduler.cache.record, binder.displace
         self.errands = Errands(binder.actors)
         self.errands.finish = self.errand_done
 
     def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry, may_write: Callable[[], bool]) -> None:
         """Give the loop its surroundings; it decides only while ``may_write`` says so, or binding would be in vain."""
         self._clock, self._events, self._telemetry, self._may_write = clock, events, telemetry, may_write
-        self.gangs.connect(clock, events)
+        self.promises = Promises(self.scheduler.cache, self.backlog, self.failures, clock, self._ours)
         self.scheduler.snapshot.now, self.scheduler.snapshot.count_error = clock.boottime, telemetry.expression_failed
         self.gangs.connect(clock, events)
 
@@ -205,6 +206,7 @@ class Loop:
             cycle.undo(placement, self.scheduler.cache)
             if outcome.overtaken:
                 self._telemetry.overtaken(profile)
+            self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, placement.node)), now)
             if outcome.status is None:
                 self.backlog.done(pod.metadata.uid)
             elif outcome.fenced:
@@ -214,7 +216,6 @@ class Loop:
                 diagnosis = Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors)
                 self.gangs.unbound(entry, diagnosis)
                 self._refuse(entry, diagnosis, now - entry.started)
-            self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, placement.node)), now)
             if outcome.status is not None:
                 self.unbound(pod.metadata.uid)
         self.poke()
@@ -234,21 +235,21 @@ class Loop:
     def evicted(self, eviction: Eviction, error: EdgeError | None) -> None:
         """The victims of a pod were told to go, so it waits for their room; or could not be, so it is tried again."""
         entry, diagnosis = eviction.entry, eviction.diagnosis
+        if isinstance(error, Protected):  # there will be no room: whoever may take what there is
+            self.promises.decide(diagnosis.pod, "")
         self.backlog.requeue(entry, frozenset() if error else diagnosis.rejectors, self._clock.boottime())
         if error is not None:
-            self.failures.report(Verdict(diagnosis.pod, SCHEDULER_ERROR, f"preemption: {error}"))
+            reason = UNSCHEDULABLE if isinstance(error, Protected) else SCHEDULER_ERROR
+            self.failures.report(Verdict(diagnosis.pod, reason, f"preemption: {error}"))
         self.poke()
 
     def _preempt(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
         """Have room made for a pod, which stays in flight meanwhile. Pods of lower priority lose that node from now on."""
-        rank = priority(diagnosis.pod)
-        nominations = self.scheduler.cache.nominations
-        there = [record.pod for record in nominations.on(diagnosis.nominated_node or "")]
-        outranked = tuple(pod for pod in there if isinstance(pod, Pod) and priority(pod) < rank)
-        for pod in outranked:
-            nominations.remove(pod.metadata.uid)
         self._tell(diagnosis, seconds)
-        self.preemptor.start(Eviction(entry, diagnosis, outranked))
+        self.promises.outrank(diagnosis.pod, diagnosis.nominated_node or "")
+        if any(victim.metadata.deletion_timestamp is None for victim in diagnosis.victims):
+            self._telemetry.preempted(len(diagnosis.victims))
+        self.preemptor.start(Eviction(entry, diagnosis))
 
     def _refuse(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
         """Back to the queue, and say why."""
@@ -260,12 +261,14 @@ class Loop:
         """Say why, and keep the promise of a node, or break it; the pod's status follows."""
         refused = diagnosis.code in REFUSALS
         pod, profile, node = diagnosis.pod, diagnosis.revision.scheduler_name, diagnosis.nominated_node
-        if node:
-            self.scheduler.cache.nominations.put(pod, node, pod_requests(pod))
-        elif node is not None:
-            self.scheduler.cache.nominations.remove(pod.metadata.uid)
+        if node is not None:
+            self.promises.decide(pod, node)
         self._telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
-        self.failures.report(Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message, node))
+        self.failures.report(Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message))
+
+    def _ours(self, scheduler_name: str) -> bool:
+        """Whether such pods are for us to place and to write to."""
+        return self.deciding and scheduler_name in self.live
 
     def _skip(self, entry: Entry) -> None:
         """A pod that is being deleted is not placed any more; the watch takes it out."""
