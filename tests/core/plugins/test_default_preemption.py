@@ -316,6 +316,102 @@ def test_the_search_goes_on_until_a_node_violates_no_budget() -> None:
     assert found.nominated_node == "n77"
 
 
+# ---- who does not go, or goes already ----------------------------------------------------------------------------------------
+
+
+def test_a_pod_that_was_told_to_go_counts_as_going_before_the_watch_shows_it() -> None:
+    """Else the pod that it goes for would be tried again too early, and evict somebody else."""
+    scheduler = nominated(HIGH, "n1", scheduler_of(NODE, [LOW]))
+    record = scheduler.cache.record("uid-low")
+    assert record is not None
+    record.leaving = True
+    found = diagnosis(HIGH, scheduler)
+    assert "not eligible due to a terminating pod on the nominated node." in found.message
+    assert (found.victims, found.nominated_node) == ((), None)
+
+
+def test_a_pod_that_does_not_die_is_no_victim_any_more() -> None:
+    """What was found out about its node before is forgotten, and the pod that waited for it may preempt elsewhere."""
+    nodes, pods = [make_node("n1"), make_node("n2")], [going(BY_US), a_pod("other", "4", "n2", 5)]
+    scheduler = scheduler_of(nodes, pods)
+    assert diagnosis(HIGH, scheduler).nominated_node == "n1"
+    scheduler = nominated(HIGH, "n1", scheduler)
+    assert not diagnosis(HIGH, scheduler).victims
+    scheduler.cache.give_up("uid-low")
+    found = diagnosis(HIGH, scheduler)
+    assert (names(found.victims), found.nominated_node) == (["other"], "n2")
+    scheduler.cache.observe(a_pod("low", "4", "n1", 1, metadata={"labels": {"a": "b"}}), pod_requests(LOW))
+    assert diagnosis(HIGH, scheduler).nominated_node == "n2"
+
+
+def test_a_node_where_nobody_goes_is_no_candidate() -> None:
+    """The promise of it is over."""
+    scheduler = nominated(HIGH, "n1", scheduler_of(NODE, [going(BY_US)]))
+    scheduler.cache.give_up("uid-low")
+    found = diagnosis(HIGH, scheduler)
+    assert (found.victims, found.nominated_node) == ((), "")
+
+
+# ---- disruption budgets that are respected -----------------------------------------------------------------------------------
+
+RESPECTFUL = revision_with(DefaultPreemptionArgs(disruption_policy="RespectPDB"))
+KEPT = {"labels": {"app": "kept"}}
+SELECTED = {"matchLabels": {"app": "kept"}}
+
+
+def test_a_pod_that_a_budget_protects_stays() -> None:
+    """Its node is no candidate, and the text says how many there are; with the usual policy it goes all the same."""
+    nodes, pods = [make_node("n1"), make_node("n2")], [a_pod(f"p{i}", "4", f"n{i}", i, metadata=KEPT) for i in (1, 2)]
+    scheduler = scheduler_of(nodes, pods, [a_budget("kept", 0, SELECTED)])
+    found = diagnosis(HIGH, scheduler)
+    assert (names(found.victims), found.by_eviction, found.rejectors) == (["p1"], False, {"NodeResourcesFit"})
+    found = diagnosis(HIGH, scheduler, RESPECTFUL)
+    assert (found.victims, found.nominated_node) == ((), "")
+    assert found.message.endswith("preemption: 0/2 nodes are available: 2 Preemption would violate a disruption budget.")
+    assert found.rejectors == {"NodeResourcesFit", "DefaultPreemption"}
+
+
+def test_another_one_goes_by_eviction() -> None:
+    """The worse choice otherwise: it is more important."""
+    pods = [a_pod("p1", "4", "n1", 1, metadata=KEPT), a_pod("p2", "4", "n2", 5)]
+    scheduler = scheduler_of([make_node("n1"), make_node("n2")], pods, [a_budget("kept", 0, SELECTED)])
+    found = diagnosis(HIGH, scheduler, RESPECTFUL)
+    assert (names(found.victims), found.nominated_node, found.by_eviction) == (["p2"], "n2", True)
+    assert found.rejectors == {"NodeResourcesFit"}
+
+
+def test_victims_are_counted_and_not_who_might_have_been() -> None:
+    """One of two protected pods goes, as the budget allows. kube-scheduler would count the second one as a violation."""
+    pods = [a_pod("small", "1", "n1", 5, metadata=KEPT), a_pod("large", "3", "n1", 1, metadata=KEPT)]
+    scheduler = scheduler_of(NODE, pods, [a_budget("kept", 1, SELECTED)])
+    want = a_pod("want", "3", priority=9)
+    found = diagnosis(want, scheduler, RESPECTFUL)
+    assert (names(found.victims), found.nominated_node) == (["large"], "n1")
+
+
+def budget_event(action: Action, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> ClusterEvent:
+    """A change of a budget."""
+    return ClusterEvent(Resource.POD_DISRUPTION_BUDGET, action, old, new)
+
+
+@pytest.mark.parametrize(
+    ("event", "wakes"),
+    [
+        pytest.param(budget_event(Action.UPDATE, a_budget("b", 0, SELECTED), a_budget("b", 1, SELECTED)), True, id="it allows more"),
+        pytest.param(budget_event(Action.UPDATE, a_budget("b", 1, SELECTED), a_budget("b", 0, SELECTED)), False, id="it allows less"),
+        pytest.param(budget_event(Action.UPDATE, a_budget("b", 0, SELECTED), a_budget("b", 0, None)), True, id="it selects others"),
+        pytest.param(budget_event(Action.DELETE, a_budget("b", 0, SELECTED), None), True, id="it is gone"),
+        pytest.param(budget_event(Action.ADD, None, a_budget("b", 9, SELECTED)), False, id="it is new"),
+    ],
+)
+def test_a_budget_that_lets_go_wakes(event: ClusterEvent, wakes: bool) -> None:
+    """Only where budgets are respected."""
+    respectful = DefaultPreemption(DefaultPreemptionArgs(disruption_policy="RespectPDB"))
+    asked = [wake for wake in respectful.wakes if wake.matches(event)]
+    assert any(wake.hint is None or wake.hint(HIGH, event, Store()) for wake in asked) is wakes
+    assert not any(wake.matches(event) for wake in PLUGIN.wakes)
+
+
 # ---- what is declared --------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,65 @@
+"""Disruption budgets: which pods the API server would not evict, by the rules of its pods/eviction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from moorage.core.columns.store import Store
+from moorage.core.disruption_budgets import budgets, not_evictable
+from moorage.core.objects import Pod, PodStatus
+from moorage.core.workload_objects import PodDisruptionBudget
+from tests.builders import make_pod
+
+WEB = {"matchLabels": {"app": "web"}}
+
+
+def a_budget(
+    name: str, allowed: int, selector: dict[str, Any] | None, *, namespace: str = "default", generation: int = 0
+) -> PodDisruptionBudget:
+    """A budget whose status is about generation 1."""
+    metadata = {"name": name, "namespace": namespace, "generation": generation}
+    status = {"disruptionsAllowed": allowed, "observedGeneration": 1}
+    return msgspec.convert({"metadata": metadata, "spec": {"selector": selector}, "status": status}, PodDisruptionBudget)
+
+
+def a_pod(name: str, phase: str = "Running", going: bool = False, labels: dict[str, str] | None = None) -> Pod:
+    """A pod of app web."""
+    pod = make_pod(name)
+    own = {"app": "web"} if labels is None else labels
+    metadata = msgspec.structs.replace(pod.metadata, labels=own, deletion_timestamp="2026-01-01T00:00:00Z" if going else None)
+    return msgspec.structs.replace(pod, status=PodStatus(phase=phase), metadata=metadata)
+
+
+ONE, TWO = a_pod("one"), a_pod("two")
+
+
+@pytest.mark.parametrize(
+    ("pods", "present", "refused"),
+    [
+        pytest.param([ONE, TWO], [], 0, id="no budget"),
+        pytest.param([ONE, TWO], [a_budget("b", 2, WEB)], 0, id="enough"),
+        pytest.param([ONE, TWO], [a_budget("b", 1, WEB)], 1, id="the second one is too much"),
+        pytest.param([ONE, TWO], [a_budget("b", -1, WEB)], 2, id="less than none"),
+        pytest.param([ONE], [a_budget("b", 0, WEB, namespace="other")], 0, id="of another namespace"),
+        pytest.param([a_pod("one", labels={"app": "db"})], [a_budget("b", 0, WEB)], 0, id="of others"),
+        pytest.param([a_pod("one", labels={})], [a_budget("b", 0, {})], 1, id="of all, labels or not"),
+        pytest.param([ONE], [a_budget("b", 0, None)], 0, id="of none"),
+        pytest.param([ONE], [a_budget("b", 0, {"matchExpressions": [{"key": "a", "operator": "Sideways"}]})], 0, id="of nobody knows whom"),
+        pytest.param([ONE], [a_budget("b", 9, WEB), a_budget("c", 9, WEB)], 1, id="several of one pod are not supported"),
+        pytest.param([ONE], [a_budget("b", 9, WEB, generation=2)], 1, id="its status is about an older spec"),
+        *(
+            pytest.param([a_pod("one", phase)], [a_budget("b", 0, WEB)], refused, id=phase)
+            for phase, refused in {"Pending": 0, "Running": 1, "Succeeded": 0, "Failed": 0, "Unknown": 1}.items()
+        ),
+        pytest.param([a_pod("one", going=True)], [a_budget("b", 0, WEB)], 0, id="it goes already"),
+    ],
+)
+def test_who_is_not_evicted(pods: list[Pod], present: list[PodDisruptionBudget], refused: int) -> None:
+    """One after another, each charged to its budget."""
+    store = Store()
+    for budget in present:
+        store.put(budget)
+    assert not_evictable(pods, budgets(store)) == refused
