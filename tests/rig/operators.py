@@ -27,8 +27,13 @@ def install(rig: Rig) -> Path:
 class Operator:
     """One replica, logging JSON into a file; a context manager that kills it at the end."""
 
-    def __init__(self, rig: Rig, kubeconfig: Path, name: str, config: Mapping[str, Any] | None = None) -> None:
-        """`config` is laid over an OperatorConfiguration that logs decisions and serves on a free port of loopback."""
+    def __init__(
+        self, rig: Rig, kubeconfig: Path, name: str, config: Mapping[str, Any] | None = None, python: str | Path = sys.executable
+    ) -> None:
+        """`config` is laid over an OperatorConfiguration that logs decisions and serves on a free port of loopback.
+
+        `python` is the interpreter of the environment that the operator is installed in.
+        """
         self.name: Final = name
         self._rig = rig
         (self.port,) = free_ports(1)
@@ -42,7 +47,7 @@ class Operator:
             **(config or {}),
         }
         self._config.write_text(json.dumps(document))
-        self._command = [sys.executable, "-I", "-m", "moorage", "run", f"--kubeconfig={kubeconfig}", f"--config={self._config}"]
+        self._command = [str(python), "-I", "-m", "moorage", "run", f"--kubeconfig={kubeconfig}", f"--config={self._config}"]
         self._child: Child | None = None
 
     def start(self) -> Self:

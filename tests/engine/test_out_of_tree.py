@@ -1,0 +1,443 @@
+"""Plugins from outside the tree in a running engine: their faults are told and harm nobody else, and one that hung is left out."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pytest
+
+from moorage.api.bodies import Body
+from moorage.core.backlog.entries import Place
+from moorage.core.cluster_events import Action, Wake
+from moorage.core.framework.guarding import guarded
+from moorage.core.framework.interfaces import Plugin, Point, PostFilterResult, Prepared, Reserved
+from moorage.core.framework.registry import PluginSpec
+from moorage.core.framework.scalar import columnar
+from moorage.core.objects import Node, ObjectMeta, Pod, Struct
+from moorage.core.verdicts import SUCCESS, Code, Status
+from moorage.engine.actors.contract import Hold, Tools
+from moorage.engine.actors.guarded import guarded_actor
+from moorage.engine.surveying import Right, rights_to
+from moorage.ports.errors import Conflict, Retryable
+from moorage.ports.kinds import kind_of
+from tests.builders import make_pod
+from tests.engine.running import TRIED_AGAIN, Running, make_tools
+from tests.engine.worlds import a_body, a_config, versioned
+from tests.fakes.guards import RecordingGuard
+from tests.fakes.kube import InMemoryKube
+
+
+def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """The test in an event loop of its own."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
+WITH = {"multiPoint": {"enabled": [{"name": "Strange"}]}}
+
+
+class Mood:
+    """Whether the plugin is well; shared by all its instances."""
+
+    def __init__(self) -> None:
+        self.bad = True
+
+
+def moody(method: str, good: Any, mood: Mood) -> type[Plugin]:
+    """A plugin with one method (and what that needs) that raises while its mood is bad."""
+
+    def answering(*args: Any) -> Any:
+        if mood.bad:
+            raise ValueError("unwell")
+        return good(*args) if callable(good) else good
+
+    needed = {"pre_score": {"score": zeros}, "distinguish": {"pre_filter": lambda *_: Prepared(SUCCESS)}}.get(method, {})
+    body: dict[str, Any] = {"name": "Strange", "wakes": (), "reads": frozenset(), "explain": lambda *_: (), **needed, method: answering}
+    return cast("type[Plugin]", type("Strange", (), body))
+
+
+async def look_around(running: Running) -> None:
+    """What the surveyor does every 20 s, and what follows from it."""
+    await running.clock.advance(30)
+    await running.engine.surveyor.round(running.engine.swapper, running.engine.reconciler)
+    await running.clock.advance(3)
+
+
+def zeros(_plugin: Any, _state: Any, snapshot: Any, rows: Any) -> Any:
+    """A zero for each row."""
+    return np.zeros(snapshot.nodes.live[rows].size, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("method", "good", "point"),
+    [
+        ("pre_filter", Prepared(SUCCESS), "preFilter"),
+        ("filter", zeros, "filter"),
+        ("distinguish", b"", "preFilter"),
+        ("pre_score", Prepared(SUCCESS), "preScore"),
+        ("score", zeros, "score"),
+        ("reserve", Reserved(SUCCESS), "reserve"),
+    ],
+)
+@in_a_loop
+async def test_a_fault_fails_the_attempt(method: str, good: Any, point: str) -> None:
+    """With a reason that names the plugin, and nothing left assumed; other profiles' pods are bound, and this one once it is well."""
+    mood, guard = Mood(), RecordingGuard()
+    running = Running(specs=(PluginSpec("Strange", guarded(moody(method, good, mood), guard), guard=guard),))
+    async with running.leading(a_body("strange", plugins=WITH), a_body("plain")):
+        running.kube.put(make_pod("p", scheduler_name="strange"))
+        running.kube.put(make_pod("q", scheduler_name="plain"))
+        await running.clock.advance(0.5)
+        assert (running.node("p"), bool(running.node("q")), running.assumed) == ("", True, 0)
+        said = f'plugin "Strange" 1.0 failed at {point}: ValueError: unwell'
+        assert guard.told[0] == said
+        assert all(said in note for note in running.notes("FailedScheduling", "p"))
+        conditions = running.kube.pods["uid-p"].status.conditions or ()
+        assert [condition.reason for condition in conditions] == ["SchedulerError"]
+        mood.bad = False
+        await running.clock.advance(TRIED_AGAIN)
+        assert running.node("p")
+
+
+@in_a_loop
+async def test_a_post_filter_that_fails() -> None:
+    """A pod that fits nowhere, with a plugin that was to make room and fails."""
+    guard = RecordingGuard()
+    running = Running(specs=(PluginSpec("Strange", guarded(moody("post_filter", PostFilterResult(SUCCESS), Mood()), guard), guard=guard),))
+    plugins = {"postFilter": {"enabled": [{"name": "Strange"}], "disabled": [{"name": "*"}]}}
+    async with running.leading(a_body("strange", plugins=plugins)):
+        running.kube.put(make_pod("p", scheduler_name="strange", cpu="100"))
+        await running.clock.advance(0.5)
+        assert any('plugin "Strange" 1.0 failed at postFilter' in note for note in running.notes("FailedScheduling", "p"))
+
+
+@in_a_loop
+async def test_a_gate_that_fails() -> None:
+    """The pod stays gated and is told by whom."""
+    mood, guard = Mood(), RecordingGuard()
+    running = Running(specs=(PluginSpec("Strange", guarded(moody("pre_enqueue", SUCCESS, mood), guard), guard=guard),))
+    async with running.leading(a_body("strange", plugins=WITH)):
+        running.kube.put(make_pod("p", scheduler_name="strange"))
+        await running.clock.advance(0.5)
+        entry = running.engine.backlog.get("uid-p")
+        assert entry is not None
+        assert entry.place is Place.GATED
+        assert running.notes("FailedScheduling", "p") == ['plugin "Strange" 1.0 failed at preEnqueue: ValueError: unwell']
+
+
+# ---- actors ------------------------------------------------------------------------------------------------------------------
+
+
+class Actor:
+    """Does at each step what a test has put there."""
+
+    def __init__(self, tools: Tools) -> None:
+        self.tools = tools
+        self.steps: dict[str, Callable[[], Any]] = {}
+
+    async def permit(self, pod: Pod, node: str, reserved: Any) -> Any:
+        """As told."""
+        return await self._step("permit", SUCCESS)
+
+    async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> None:
+        """As told."""
+        await self._step("pre_bind", None)
+
+    async def bind(self, pod: Pod, node: str, reserved: Any) -> Any:
+        """As told."""
+        return await self._step("bind", Status(Code.SKIP))
+
+    async def post_bind(self, pod: Pod, node: str, reserved: Any) -> None:
+        """As told."""
+        await self._step("post_bind", None)
+
+    async def _step(self, step: str, usual: Any) -> Any:
+        await asyncio.sleep(0)
+        return self.steps[step]() if step in self.steps else usual
+
+
+ARGUMENTS = (make_pod("p"), "n1", None)
+
+
+def acting(**steps: Callable[[], Any]) -> tuple[Any, RecordingGuard]:
+    """A guarded actor that does this."""
+    guard = RecordingGuard()
+    actor = Actor(make_tools(InMemoryKube()))
+    actor.steps = steps
+    return guarded_actor(lambda _: actor, guard)(actor.tools), guard
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    """Raise it."""
+
+    def step() -> Any:
+        raise error
+
+    return step
+
+
+@pytest.mark.parametrize("step", ["permit", "pre_bind", "bind", "post_bind"])
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1), StopIteration(5)], ids=repr)
+@in_a_loop
+async def test_an_actor_that_raises(step: str, error: BaseException) -> None:
+    """Its fault, and never the end of the process."""
+    actor, guard = acting(**{step: raising(error)})
+    with pytest.raises(Exception, match=r'plugin "Strange" 1\.0 failed at') as caught:
+        await getattr(actor, step)(*ARGUMENTS)
+    assert (guard.told, guard.inside) == ([str(caught.value)], 0)
+
+
+@pytest.mark.parametrize("error", [Conflict("PATCH", 409), Retryable("PATCH", outcome_unknown=True)], ids=repr)
+@in_a_loop
+async def test_refusals_of_the_api_server_pass(error: Exception) -> None:
+    """The binder settles them; they are no fault."""
+    actor, guard = acting(bind=raising(error))
+    with pytest.raises(type(error)):
+        await actor.bind(*ARGUMENTS)
+    assert guard.told == []
+
+
+@pytest.mark.parametrize(
+    ("step", "answer", "want"),
+    [
+        ("permit", None, "gave NoneType instead of a Status"),
+        ("permit", Status(Code.SKIP), "gave the status Skip"),
+        ("bind", True, "gave bool instead of a Status"),
+        ("bind", Hold(1), "gave Hold instead of a Status"),
+    ],
+)
+@in_a_loop
+async def test_an_actor_that_answers_nonsense(step: str, answer: Any, want: str) -> None:
+    """Found out at its door."""
+    actor, _ = acting(**{step: lambda: answer})
+    with pytest.raises(Exception, match=want):
+        await getattr(actor, step)(*ARGUMENTS)
+
+
+@pytest.mark.parametrize(("step", "answer"), [("permit", Hold(1)), ("permit", SUCCESS), ("bind", SUCCESS)])
+@in_a_loop
+async def test_what_means_something_passes(step: str, answer: Any) -> None:
+    """Unchanged; the guard stands around the steps only, not around the wait between them."""
+    actor, guard = acting(**{step: lambda: answer})
+    running = asyncio.ensure_future(getattr(actor, step)(*ARGUMENTS))
+    await asyncio.sleep(0)
+    assert guard.inside == 0
+    assert await running == answer
+    assert len(guard.entered) == 4  # made, called, and a step on each side of the await
+
+
+@in_a_loop
+async def test_a_cancellation_reaches_the_actor() -> None:
+    """It may clean up behind it."""
+    seen = []
+
+    class Waiting:
+        async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> None:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                seen.append("cancelled")
+                raise
+
+    guard = RecordingGuard()
+    actor: Any = guarded_actor(lambda _: Waiting(), guard)(make_tools(InMemoryKube()))
+    task = asyncio.ensure_future(actor.pre_bind(*ARGUMENTS))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (seen, guard.inside, guard.told) == (["cancelled"], 0, [])
+
+
+# ---- resources of others -----------------------------------------------------------------------------------------------------
+
+
+class Rack(Struct, frozen=True):
+    """A custom resource."""
+
+    resource: ClassVar[str] = "racks.v1.example.com"
+    metadata: ObjectMeta
+    open: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Racks:
+    """Lets pods in while there is an open rack."""
+
+    name: ClassVar[str] = "Strange"
+    kinds: ClassVar[frozenset[type]] = frozenset({Rack})
+    wakes: ClassVar[tuple[Wake, ...]] = (
+        Wake(Rack.resource, Action.ADD | Action.UPDATE, lambda pod, event, store: cast("Rack", event.new).open),
+    )
+
+    def prepare(self, _pod: Pod, store: Any) -> bool:
+        """Whether there is one."""
+        return any(rack.open for rack in store.objects(Rack).values())
+
+    def filter_node(self, _pod: Pod, _node: Node, opened: bool) -> str | None:
+        """The same for all nodes."""
+        return None if opened else "no rack is open"
+
+
+def racks() -> tuple[PluginSpec, RecordingGuard]:
+    """The plugin as a package would bring it."""
+    guard = RecordingGuard()
+    return PluginSpec("Strange", guarded(columnar(Racks, guard), guard), guard=guard), guard
+
+
+@in_a_loop
+async def test_a_declared_resource_is_kept_and_wakes() -> None:
+    """A pod that was refused goes on when the object comes that its plugin asked for, and not for one that its hint denies."""
+    spec, _ = racks()
+    running = Running(specs=(spec,))
+    async with running.leading(a_body("strange", plugins=WITH)):
+        running.kube.put(make_pod("p", scheduler_name="strange"))
+        await running.clock.advance(60)
+        attempts = len(running.notes("FailedScheduling", "p"))
+        assert "no rack is open" in running.notes("FailedScheduling", "p")[-1]
+        sink = running.engine.others[kind_of(Rack)]
+        sink.put(versioned(Rack(ObjectMeta(name="r1", uid="r1"), open=False)))
+        await running.clock.advance(60)
+        assert len(running.notes("FailedScheduling", "p")) == attempts
+        sink.put(versioned(Rack(ObjectMeta(name="r1", uid="r1"))))
+        await running.clock.advance(TRIED_AGAIN)
+        assert running.node("p")
+
+
+@in_a_loop
+async def test_a_right_that_lacks_is_named() -> None:
+    """Only for the profile whose plugin reads the resource."""
+    assert rights_to(kind_of(Rack)) == (
+        Right("list", "example.com", "racks", home=False),
+        Right("watch", "example.com", "racks", home=False),
+    )
+    spec, _ = racks()
+    running = Running(specs=(spec,))
+    running.kube.forbidden.add(("watch", "example.com", "racks"))
+    async with running.leading(a_body("strange", plugins=WITH), a_body("plain")):
+        await look_around(running)
+        permitted = {
+            name: next(c for c in running.kube.statuses["SchedulerProfile", name]["conditions"] if c["type"] == "Permitted")
+            for name in ("strange", "plain")
+        }
+        assert (permitted["strange"]["status"], permitted["strange"]["reason"]) == ("False", "RBACMissing")
+        assert permitted["strange"]["message"] == "watch racks.example.com"
+        assert permitted["plain"]["status"] == "True"
+
+
+# ---- quarantine --------------------------------------------------------------------------------------------------------------
+
+
+def plain(version: str = "1.0") -> PluginSpec:
+    """A plugin of a package at this version, that passes all nodes."""
+    guard = RecordingGuard()
+    guard.version = version
+    mood = Mood()
+    mood.bad = False
+    return PluginSpec("Strange", guarded(moody("filter", zeros, mood), guard), guard=guard)
+
+
+def accepted(running: Running, profile: str) -> tuple[str, str]:
+    """Status and reason of Accepted, as the API server has it."""
+    found = next(c for c in running.kube.statuses["SchedulerProfile", profile]["conditions"] if c["type"] == "Accepted")
+    return found["status"], found["reason"]
+
+
+@in_a_loop
+async def test_a_plugin_that_hung_is_left_out() -> None:
+    """Known before this replica decides: its profile decides nothing and says why, its pods are told, others go on."""
+    running = Running(specs=(plain(),))
+    running.kube.quarantine = {"Strange": "1.0"}
+    await running.engine.restore()
+    async with running.leading(a_body("strange", plugins=WITH), a_body("plain")):
+        running.kube.put(make_pod("p", scheduler_name="strange"))
+        running.kube.put(make_pod("q", scheduler_name="plain"))
+        await running.clock.advance(2)
+        assert (running.node("p"), bool(running.node("q"))) == ("", True)
+        assert accepted(running, "strange") == ("False", "PluginQuarantined")
+        assert accepted(running, "plain") == ("True", "Valid")
+        (note,) = running.notes("FailedScheduling", "p")
+        assert "moorage.dev/quarantine" in note
+        assert "cannot be served any more" in note
+
+
+@pytest.mark.parametrize(
+    ("record", "version"),
+    [
+        pytest.param({"Strange": "1.0"}, "1.1", id="another version"),
+        pytest.param({"Other": "1.0"}, "1.0", id="another plugin"),
+        pytest.param({"NodeName": ""}, "1.0", id="a plugin of the tree"),
+        pytest.param({}, "1.0", id="nothing"),
+    ],
+)
+@in_a_loop
+async def test_what_is_not_meant(record: dict[str, str], version: str) -> None:
+    """The record is about one plugin at one version."""
+    running = Running(specs=(plain(version),))
+    running.kube.quarantine = record
+    await running.engine.restore()
+    async with running.leading(a_body("strange", plugins=WITH)):
+        running.kube.put(make_pod("p", scheduler_name="strange"))
+        await running.clock.advance(2)
+        assert running.node("p")
+
+
+@in_a_loop
+async def test_it_is_lifted_when_the_record_says_so_no_more() -> None:
+    """Within a look around, and without a restart; and put back likewise, when another replica hung."""
+    running = Running(specs=(plain(),))
+    running.kube.quarantine = {"Strange": "1.0"}
+    await running.engine.restore()
+    async with running.leading(a_body("strange", plugins=WITH)):
+        running.kube.put(make_pod("p", scheduler_name="strange"))
+        await running.clock.advance(30)
+        assert running.node("p") == ""
+        running.kube.quarantine = {}
+        await look_around(running)
+        assert (bool(running.node("p")), accepted(running, "strange")) == (True, ("True", "Valid"))
+        running.kube.quarantine = {"Strange": "1.0"}
+        await look_around(running)
+        running.kube.put(make_pod("q", scheduler_name="strange"))
+        await running.clock.advance(5)
+        assert (running.node("q"), accepted(running, "strange")) == ("", ("False", "PluginQuarantined"))
+        assert "strange" not in running.engine.loop.live
+
+
+@in_a_loop
+async def test_a_last_good_revision_without_the_plugin_goes_on() -> None:
+    """The newest stored one that does not have it is taken up again, and one that has it is not."""
+    first = Running(specs=(plain(),))
+    async with first.leading(a_body("strange")):
+        first.engine.profile_seen("strange", a_body("strange", generation=2, plugins=WITH))
+        await first.clock.advance(2)
+        assert "Strange" in first.engine.loop.live["strange"].points[Point.FILTER]
+    second = Running(kube=first.kube, specs=(plain(),))
+    second.kube.quarantine = {"Strange": "1.0"}
+    await second.engine.restore()
+    async with second.leading(a_body("strange", generation=2, plugins=WITH)):
+        second.kube.put(make_pod("p", scheduler_name="strange"))
+        await second.clock.advance(2)
+        assert "Strange" not in second.engine.loop.live["strange"].points[Point.FILTER]
+        assert second.node("p")
+
+
+@in_a_loop
+async def test_its_arguments_are_not_looked_at() -> None:
+    """A plugin may hang there too: a PluginConfig for it says so instead."""
+    running = Running(specs=(plain(),))
+    running.kube.quarantine = {"Strange": "1.0"}
+    await running.engine.restore()
+    body: Body = a_config("c", plugin="Strange", unknown=1)
+    assert [error.reason for error in running.engine.swapper.config_errors(body)] == ["PluginQuarantined"]
+    running.kube.quarantine = {}
+    await running.engine.quarantine.look()
+    assert [error.reason for error in running.engine.swapper.config_errors(body)] == ["InvalidPluginArgs"]
