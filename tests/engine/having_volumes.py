@@ -78,12 +78,12 @@ def annotate(kube: InMemoryKube, name: str, annotations: dict[str, str] | None) 
     kube.put(msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, annotations=annotations)))
 
 
-def bind(kube: InMemoryKube, name: str, volume: str) -> None:
+def bind(kube: InMemoryKube, name: str, volume: str) -> object:
     """The volume controller binds a claim to a volume."""
     claim = claim_in(kube, name)
     metadata = msgspec.structs.replace(claim.metadata, annotations={**(claim.metadata.annotations or {}), **BOUND})
     spec = msgspec.structs.replace(claim.spec, volume_name=volume)
-    kube.put(PersistentVolumeClaim(metadata, spec, msgspec.structs.replace(claim.status, phase="Bound")))
+    return kube.put(PersistentVolumeClaim(metadata, spec, msgspec.structs.replace(claim.status, phase="Bound")))
 
 
 def assumptions(world: Running) -> list[object]:

@@ -221,7 +221,7 @@ class Loop:
         self.poke()
 
     def errand_done(self, errand: Errand, error: str) -> None:
-        """What a plugin wanted to be done for a pod is done, so the pod goes on; or could not be, so the pod is tried again."""
+        """What a plugin wanted to be done for a pod is done, or could not be: either way the pod is tried again after its backoff."""
         diagnosis = dataclasses.replace(errand.diagnosis, errands={})
         if error:
             text = f"running PostFilter plugin {', '.join(errand.diagnosis.errands)}: {error}"
@@ -229,7 +229,7 @@ class Loop:
         elif diagnosis.victims:
             self._preempt(errand.entry, diagnosis, errand.seconds)
         else:
-            self._refuse(errand.entry, diagnosis, errand.seconds)
+            self._refuse(errand.entry, dataclasses.replace(diagnosis, rejectors=frozenset()), errand.seconds)
         self.poke()
 
     def evicted(self, eviction: Eviction, error: EdgeError | None) -> None:
