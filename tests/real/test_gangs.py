@@ -1,0 +1,119 @@
+"""Gangs on a real API server, with the PodGroup CRD of scheduler-plugins (the part of it that is read)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.rig import Rig
+from tests.rig.clients import Client
+from tests.rig.demo import create, node
+from tests.rig.operators import Operator, install, until
+
+GROUP = "scheduling.x-k8s.io"
+LABEL = f"{GROUP}/pod-group"
+PLACE = "gangs"
+NUMBER = {"type": "integer", "format": "int32"}
+SCHEMA = {
+    "type": "object",
+    "properties": {"spec": {"type": "object", "properties": {"minMember": NUMBER, "scheduleTimeoutSeconds": NUMBER}}},
+}
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {
+        "name": f"podgroups.{GROUP}",
+        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/50"},
+    },
+    "spec": {
+        "group": GROUP,
+        "names": {"kind": "PodGroup", "plural": "podgroups"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}],
+    },
+}
+PROFILE = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": PLACE}, "spec": {}}
+
+
+class World:
+    """An operator on the shared API server, and a namespace of its own."""
+
+    def __init__(self, rig: Rig, client: Client) -> None:
+        self.rig = rig
+        self.client = client
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        """Create or change objects."""
+        self.rig.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+
+    def nodes(self, *names: str) -> None:
+        """Nodes with room for one member each."""
+        create(self.rig, *(node(name, PLACE) for name in names))
+
+    def pods(self) -> dict[str, dict[str, Any]]:
+        """By name."""
+        return {item["metadata"]["name"]: item for item in self.client.get(f"/api/v1/namespaces/{PLACE}/pods")["items"]}
+
+    def bound(self) -> list[str]:
+        """The pods that have a node."""
+        return sorted(name for name, item in self.pods().items() if item["spec"].get("nodeName"))
+
+    def why(self, name: str) -> str:
+        """What PodScheduled says of a pod that waits."""
+        conditions = self.pods()[name]["status"].get("conditions", [])
+        return next((str(c["message"]) for c in conditions if c["type"] == "PodScheduled" and c["reason"] == "Unschedulable"), "")
+
+    def said(self, name: str, text: str) -> str:
+        """Wait until a pod's condition says this; returns the whole message."""
+        return str(until(lambda: text in self.why(name) and self.why(name), f"{text!r} on {name}", 15))
+
+
+def member(name: str, **annotations: str) -> dict[str, Any]:
+    """A pod of the group that fills one of our nodes."""
+    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "5"}}}
+    selector = {"topology.kubernetes.io/zone": f"zone-{PLACE}"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": PLACE, "labels": {LABEL: "trio"}, "annotations": annotations},
+        "spec": {"schedulerName": PLACE, "nodeSelector": selector, "containers": [container]},
+    }
+
+
+def pod_group(least: int) -> dict[str, Any]:
+    """The PodGroup."""
+    meta = {"name": "trio", "namespace": PLACE}
+    return {"apiVersion": f"{GROUP}/v1alpha1", "kind": "PodGroup", "metadata": meta, "spec": {"minMember": least}}
+
+
+@pytest.fixture
+def world(rig: Rig) -> Iterator[World]:
+    """The operator leads; the CRD is there."""
+    kubeconfig = install(rig)
+    with contextlib.ExitStack() as stack:
+        world = World(rig, stack.enter_context(contextlib.closing(Client(rig))))
+        world.apply(CRD, PROFILE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}})
+        rig.establish(f"podgroups.{GROUP}")
+        stack.callback(rig.kubectl, "delete", "--wait=false", f"crd/podgroups.{GROUP}", f"sprof/{PLACE}", f"ns/{PLACE}")
+        stack.callback(rig.kubectl, "delete", "--wait=false", "--ignore-not-found", *(f"node/gang-{i}" for i in range(3)))
+        stack.enter_context(Operator(rig, kubeconfig, PLACE)).wait_logged("health and metrics are served")
+        yield world
+
+
+def test_a_gang_is_bound_whole_or_not_at_all(world: World) -> None:
+    """It says what to create, how many are here and what they lack; then there is a node more, and all three are bound."""
+    world.nodes("gang-0", "gang-1")
+    world.apply(member("a"), member("b"))
+    assert world.said("b", f"create the PodGroup {PLACE}/trio").startswith(f'pod group "{PLACE}/trio": nothing says how many')
+    world.apply(pod_group(3), member("c"))
+    why = world.said("c", "fit")
+    assert why.startswith(f'pod group "{PLACE}/trio": 2 of 3 waiting members fit, 3 must (minMember 3)')
+    assert "Insufficient cpu" in why
+    assert world.bound() == []
+    world.nodes("gang-2")
+    until(lambda: world.bound() == ["a", "b", "c"], "all three", 15)
+    assert {item["spec"]["nodeName"] for item in world.pods().values()} == {"gang-0", "gang-1", "gang-2"}
