@@ -10,13 +10,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from moorage.core.columns.templates import waiting_key
+from moorage.core.objects import Pod
 from tests.vectors.__main__ import failures_of, main
 from tests.vectors.comparing import differences
 from tests.vectors.deviations import deviations
 from tests.vectors.families import BUILT
 from tests.vectors.files import CASES, Case, family_files, read_cases
+from tests.vectors.hints import hint
 from tests.vectors.scheduling import cluster, scheduling
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +60,20 @@ def test_hashing_does_not_matter() -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(BUILT)} of {len(BUILT)} families are built; 0 cases failed" in done.stdout
+
+
+def test_shared_hints_do_not_tell_pods_apart() -> None:
+    """A pod of another name that counts as the same gets the same answer, unless the event is about one of the two."""
+    asked = 0
+    for case in cases_of("Hints"):
+        twin = {**case["pod"], "metadata": {**case["pod"]["metadata"], "name": "twin", "uid": "uid-twin"}}
+        twin = {**twin, "status": {**twin.get("status", {}), "nominatedNodeName": "n0"}}
+        alike = len({waiting_key(msgspec.convert(pod, Pod)) for pod in (case["pod"], twin)}) == 1
+        about = {case[field]["metadata"].get("uid") for field in ("oldObj", "newObj") if field in case}
+        if alike and case["pod"]["metadata"]["uid"] not in about:
+            asked += 1
+            assert hint({**case, "pod": twin}) == hint(case), case["id"]
+    assert asked > 200
 
 
 # ---- the harness itself ------------------------------------------------------------------------------------------------------

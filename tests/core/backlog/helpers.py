@@ -42,6 +42,11 @@ def wants_node(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return event.new is not None and event.new.metadata.name == (pod.metadata.labels or {}).get("wants")
 
 
+def is_namesake(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """A hint that goes by the pod's name, so that it cannot be shared: the node has the same."""
+    return event.new is not None and event.new.metadata.name == pod.metadata.name
+
+
 def is_itself(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """A hint: the event is about this pod."""
     return event.new is not None and event.new.metadata.uid == pod.metadata.uid
@@ -59,16 +64,18 @@ class LabelGate:
 
 
 GATE, LATCH = LabelGate("gate"), LabelGate("latch")
-ITSELF = (Wake(Resource.POD, Action.UPDATE_POD_LABEL, is_itself),)
+ITSELF = (Wake(Resource.POD, Action.UPDATE_POD_LABEL, is_itself, shared=True),)
 WAKES: dict[str, tuple[Wake, ...]] = {
     "Size": (Wake(Resource.NODE, Action.ADD),),
-    "Picky": (Wake(Resource.NODE, Action.UPDATE_NODE_LABEL, wants_node),),
+    "Picky": (Wake(Resource.NODE, Action.UPDATE_NODE_LABEL, wants_node, shared=True),),
+    "Namesake": (Wake(Resource.NODE, Action.UPDATE_NODE_LABEL, is_namesake),),
     "Own": ITSELF,
     "Deaf": (),
     "gate": ITSELF,
     "latch": ITSELF,
 }
-"""What frees pods: Size by any new node, Picky by a relabelled one that the pod wants, Own by new labels of the pod, Deaf nothing."""
+"""What frees pods: Size by any new node, Picky by a relabelled one that the pod wants, Namesake by one of its name, Own by new labels
+of the pod, Deaf nothing."""
 
 
 def view(*gates: Gate, initial: float = 1.0, maximum: float = 10.0, wakes: Mapping[str, tuple[Wake, ...]] | None = None) -> ProfileView:
@@ -85,7 +92,8 @@ class Rig:
         self.failures: list[tuple[str, str, str]] = []
         self.store = Store()
         self.backlog = Backlog(PrioritySort().sort_key, self.store, self._observe, self._report, max_unschedulable)
-        self.backlog.set_profile("test", view(*gates, wakes=wakes), self.now)
+        self.view = view(*gates, wakes=wakes)
+        self.backlog.set_profile("test", self.view, self.now)
 
     def _observe(self, queue: str, event: str) -> None:
         self.observed.append((queue, event))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
-from moorage.core.backlog.backlog import Backlog
+from moorage.core.backlog.backlog import SLICE, Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.profile_views import Gate
 from moorage.core.cluster_events import ClusterEvent
@@ -40,9 +40,10 @@ class Machine(RuleBasedStateMachine):
     def _report(self, plugin: str, *_: object) -> None:
         raise AssertionError(f"{plugin} failed")
 
-    @initialize(target=uids)
-    def begin(self) -> object:
-        """Some are there already."""
+    @initialize(target=uids, moves=st.sampled_from([1, 2, SLICE]))
+    def begin(self, moves: int) -> object:
+        """Some are there already; so many are moved at a time."""
+        self.backlog.slice = moves
         return multiple(*(self.add("test", 0, {}) for _ in range(3)))
 
     @rule(target=uids, name=NAMES, priority=st.integers(0, 1), labels=LABELS)
@@ -72,7 +73,8 @@ class Machine(RuleBasedStateMachine):
 
     def _pop(self, early: bool) -> Entry | None:
         """Somebody's turn: one of those whose turn it can be, somebody if there is anybody."""
-        entry = self.backlog.pop(self.now, early)
+        while (entry := self.backlog.pop(self.now, early)) is None and self.backlog.behind:
+            pass
         candidates = self.naive.candidates(self.now, early)
         if entry is None:
             assert not candidates
@@ -115,6 +117,7 @@ class Machine(RuleBasedStateMachine):
         """Something happens in the cluster."""
         self.backlog.wake(event, self.now)
         self.naive.wake(event, self.now)
+        self.catch_up()
 
     @rule(name=NAMES, gates=GATES, backoff=BACKOFFS)
     def swap(self, name: str, gates: tuple[Gate, ...], backoff: tuple[float, float]) -> None:
@@ -129,6 +132,7 @@ class Machine(RuleBasedStateMachine):
         if name in self.naive.views:
             self.backlog.wake_profile(name, plugins, self.now)
             self.naive.wake_profile(name, plugins, self.now)
+            self.catch_up()
 
     @rule(name=NAMES)
     def suspend(self, name: str) -> None:
@@ -143,6 +147,15 @@ class Machine(RuleBasedStateMachine):
         if noticed:
             self.backlog.tick(self.now)
             self.naive.tick(self.now)
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Move all that are due; whoever looks at the clock for that sees those whose time has come, too."""
+        if self.backlog.behind:
+            assert self.backlog.next_deadline(self.now) == self.now
+            self.naive.tick(self.now)
+        while self.backlog.behind:
+            self.backlog.tick(self.now)
 
     @invariant()
     def same_places(self) -> None:

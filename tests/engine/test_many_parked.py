@@ -1,0 +1,51 @@
+"""Many pods that wait for the same: an event frees all of them, a few at a time, and the loop goes on until they are placed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from moorage.core.backlog.backlog import SLICE
+from tests.builders import make_node, make_pod
+from tests.engine.running import TRIED_AGAIN, Running
+from tests.engine.worlds import a_body
+from tests.fakes.clocks import settle
+
+MANY = 2 * SLICE + 10
+
+
+def test_all_of_many_parked_pods_are_placed() -> None:
+    """More than are moved at a time; the loop does not wait for the clock to look at the next ones."""
+
+    async def scenario() -> None:
+        async with Running().leading(a_body("test")) as world:
+            for i in range(MANY):
+                world.kube.put(make_pod(f"p{i}", cpu="5"))
+            await world.clock.advance(20)
+            assert world.engine.backlog.counts("test").unschedulable == MANY
+            world.kube.put(make_node("big", cpu=str(5 * MANY), memory="1Ti", pods=str(MANY)))
+            assert world.engine.backlog.behind
+            world.engine.loop.poke()
+            await settle()
+            assert not world.engine.backlog.behind
+            await world.clock.advance(TRIED_AGAIN)
+            assert len(world.kube.bindings) == MANY
+
+    asyncio.run(scenario())
+
+
+def test_a_replica_that_does_not_lead_catches_up_too() -> None:
+    """It decides on nobody, and its loop sleeps; its backlog is up to date all the same."""
+
+    async def scenario() -> None:
+        async with Running().leading(a_body("test")) as world:
+            for i in range(MANY):
+                world.kube.put(make_pod(f"p{i}", cpu="5"))
+            await world.clock.advance(20)
+            world.engine.loop.deciding = False
+            world.kube.put(make_node("big", cpu=str(5 * MANY), memory="1Ti", pods=str(MANY)))
+            await world.clock.advance(TRIED_AGAIN)
+            assert not world.engine.backlog.behind
+            assert world.engine.backlog.counts("test").active == MANY
+            assert world.kube.bindings == {}
+
+    asyncio.run(scenario())
