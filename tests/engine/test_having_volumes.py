@@ -128,6 +128,7 @@ def test_two_pods_of_one_claim_wait_for_one_volume() -> None:
             await settle()
             gate.set()
             await world.clock.advance(5)
+            assert told(world, "q") == ""
             assert [write.method for write in world.kube.written].count("select_node") == 1
             node = selected(world.kube, "c")
             assert node is not None

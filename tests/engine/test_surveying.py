@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from moorage.engine.reconciling import Reconciler
+from moorage.core.plugins.intree import INTREE
+from moorage.engine.reconciling import Need, Reconciler
 from moorage.engine.surveying import APART, RIGHTS, Right, Surveyor, rights_to
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import Forbidden
@@ -61,7 +62,8 @@ def test_the_rights_are_those_of_the_manifests() -> None:
         for rule in yaml.safe_load((RBAC / file).read_text())["rules"]:
             for resource in rule["resources"]:
                 given |= {Right(verb, rule["apiGroups"][0], resource, home) for verb in rule["verbs"]}
-    asked = {*RIGHTS, *(right for kind in STORED for right in rights_to(kind))}
+    needs: list[Need] = [*STORED, *(access for spec in INTREE for access in spec.writes)]
+    asked = {*RIGHTS, *(right for need in needs for right in rights_to(need))}
     assert given - asked == {Right("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False)}
     assert asked <= given
 

@@ -13,13 +13,14 @@ import datetime
 import enum
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from moorage.api import bodies, conditions
 from moorage.api.bodies import Body
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.framework.interfaces import Point
-from moorage.core.framework.profiles import FieldError
+from moorage.core.framework.profiles import FieldError, Revision
+from moorage.core.framework.registry import Access
 from moorage.engine.profiles import ProfileRecord
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError, Fenced, NotFound
@@ -38,6 +39,8 @@ RETRY_APART = 5.0
 WRITES_PER_SECOND = 5.0
 
 Status = dict[str, Any]
+Need: TypeAlias = StoredKind | Access
+"""A kind that plugins read, or what an actor does at the API server: only some profiles need the rights to it."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -48,8 +51,8 @@ class Situation:
     replicas: tuple[Replica, ...] = ()
     missing_rights: tuple[str, ...] = ()
     """Those that every profile needs."""
-    missing_for: Mapping[StoredKind, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    """Those that only profiles need whose plugins read the kind."""
+    missing_for: Mapping[Need, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    """Those that only profiles need whose plugins read the kind, or whose actors do this."""
     claimed_by: str = ""
 
 
@@ -310,11 +313,16 @@ def _judged(kind: conditions.Type, errors: Sequence[FieldError], good: str) -> c
     return conditions.Verdict(kind, False, errors[0].reason, "; ".join(map(str, errors)))
 
 
+def needs_of(revision: Revision) -> list[Need]:
+    """What a revision's plugins read and do, beside what every profile needs."""
+    return [*kinds_of(revision), *revision.writes]
+
+
 def _permitted(record: ProfileRecord, situation: Situation) -> conditions.Verdict:
     """Whether the service account may do all that this profile needs."""
     made = record.resolution.made if record.resolution is not None else None
-    read = kinds_of(made) if made is not None else []
-    missing = [*situation.missing_rights, *(right for kind in read for right in situation.missing_for.get(kind, ()))]
+    needs = needs_of(made) if made is not None else []
+    missing = [*situation.missing_rights, *(right for need in needs for right in situation.missing_for.get(need, ()))]
     return conditions.Verdict(conditions.Type.PERMITTED, not missing, "RBACMissing" if missing else "Permitted", "; ".join(missing))
 
 

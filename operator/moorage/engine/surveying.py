@@ -7,10 +7,11 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from moorage.engine.reconciling import Reconciler, Situation
+from moorage.core.framework.registry import Access
+from moorage.engine.reconciling import Need, Reconciler, Situation, needs_of
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError
-from moorage.ports.kinds import NAMESPACES, StoredKind, kinds_of
+from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import REPLICA_PERIOD, Announcer, Reads, Writes
 from moorage.ports.surroundings import Clock
 
@@ -54,9 +55,10 @@ RIGHTS = tuple(Right(verb, group, resource, home) for verbs, group, resource, ho
 """What every profile needs, whatever its plugins."""
 
 
-def rights_to(kind: StoredKind) -> tuple[Right, ...]:
-    """What it takes to decide by objects of this kind."""
-    return tuple(Right(verb, kind.group, kind.resource, home=False) for verb in ("list", "watch"))
+def rights_to(need: Need) -> tuple[Right, ...]:
+    """What it takes to decide by objects of a kind, or to do what an actor does."""
+    verbs = need.verbs if isinstance(need, Access) else ("list", "watch")
+    return tuple(Right(verb, need.group, need.resource, home=False) for verb in verbs)
 
 
 class Surveyor:
@@ -127,8 +129,8 @@ class Surveyor:
             return
         situation.missing_rights = await self._missing(RIGHTS)
         made = [record.resolution.made for record in swapper.records.values() if record.resolution is not None]
-        read = {kind: rights_to(kind) for revision in made if revision is not None for kind in kinds_of(revision)}
-        situation.missing_for = {kind: await self._missing(rights) for kind, rights in read.items()}
+        needs = {need: rights_to(need) for revision in made if revision is not None for need in needs_of(revision)}
+        situation.missing_for = {need: await self._missing(rights) for need, rights in needs.items()}
         self._rights_due = self._clock.boottime() + REPLICA_PERIOD
 
     async def _missing(self, rights: tuple[Right, ...]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from moorage.core.framework.extenders import EXTENDER, Extender
 from moorage.core.framework.guarding import PluginFault
 from moorage.core.framework.interfaces import DistinguishingPlugin, Plugin, Point, ReadingPlugin
 from moorage.core.framework.presets import Preset
-from moorage.core.framework.registry import Registry
+from moorage.core.framework.registry import Access, Registry
 from moorage.core.objects import HasMetadata
 
 MULTI_POINT = "multiPoint"
@@ -94,6 +94,8 @@ class Revision:
     id: str = ""
     extenders: tuple[Extender, ...] = ()
     """In the order in which they are asked."""
+    writes: tuple[Access, ...] = ()
+    """What the plugins' actors do at the API server."""
 
     @functools.cached_property
     def distinguishing(self) -> tuple[DistinguishingPlugin, ...]:
@@ -145,7 +147,8 @@ def resolve(spec: ProfileSpec, registry: Registry, presets: Mapping[str, Preset]
         raise ProfileErrors(errors)
     scores = {name: weights[name] for name in points[Point.SCORE]}
     extenders = tuple(sorted(spec.extenders, key=lambda extender: extender.ignorable))
-    return Revision(spec.scheduler_name, points, scores, deciders, spec.percentage_of_nodes_to_score, revision, extenders)
+    writes = tuple(one for name in names for one in registry[name].writes)
+    return Revision(spec.scheduler_name, points, scores, deciders, spec.percentage_of_nodes_to_score, revision, extenders, writes)
 
 
 def merged(defaults: Iterable[tuple[str, int]], user: PluginSet) -> list[PluginRef]:

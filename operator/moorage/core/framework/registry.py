@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from moorage.core.framework.guarding import Guard
 from moorage.core.framework.interfaces import PROTOCOLS, Plugin, Point
+
+
+class Access(NamedTuple):
+    """What an actor does at the API server: verbs, API group and resource (with its subresource), as roles name them."""
+
+    verbs: tuple[str, ...]
+    group: str
+    resource: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -17,6 +25,7 @@ class PluginSpec:
     ``decider`` is the plugin's class (None: it only acts, as DefaultBinder does); ``args`` the frozen dataclass of its arguments
     (None: it takes none), given to ``decider`` as its only argument; ``acts_at`` the extension points of its actor.
     ``weight`` is the score weight that presets give it. A plugin from outside the tree has the ``guard`` that stands around its calls.
+    ``writes``: what its actor needs beyond what every profile needs; the condition Permitted names what is missing of it.
     """
 
     name: str
@@ -25,6 +34,7 @@ class PluginSpec:
     acts_at: frozenset[Point] = frozenset()
     weight: int = 1
     guard: Guard | None = None
+    writes: tuple[Access, ...] = ()
 
     @property
     def points(self) -> frozenset[Point]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.presets import Preset
-from moorage.core.framework.registry import PluginSpec
+from moorage.core.framework.registry import Access, PluginSpec
 from moorage.core.plugins import (
     cel,
     default_preemption,
@@ -46,7 +46,13 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(node_resources_fit.NAME, node_resources_fit.NodeResourcesFit, node_resources_fit.NodeResourcesFitArgs),
     PluginSpec(volume_restrictions.NAME, volume_restrictions.VolumeRestrictions),
     PluginSpec(node_volume_limits.NAME, node_volume_limits.NodeVolumeLimits),
-    PluginSpec(volume_binding.NAME, volume_binding.VolumeBinding, volume_binding.VolumeBindingArgs, acts_at=frozenset({Point.PRE_BIND})),
+    PluginSpec(
+        volume_binding.NAME,
+        volume_binding.VolumeBinding,
+        volume_binding.VolumeBindingArgs,
+        acts_at=frozenset({Point.PRE_BIND}),
+        writes=(Access(("patch",), "", "persistentvolumes"), Access(("patch",), "", "persistentvolumeclaims")),
+    ),
     PluginSpec(volume_zone.NAME, volume_zone.VolumeZone),
     PluginSpec(pod_topology_spread.NAME, pod_topology_spread.PodTopologySpread, pod_topology_spread.PodTopologySpreadArgs, weight=2),
     PluginSpec(inter_pod_affinity.NAME, inter_pod_affinity.InterPodAffinity, inter_pod_affinity.InterPodAffinityArgs, weight=2),
@@ -56,6 +62,12 @@ INTREE: tuple[PluginSpec, ...] = (
         dynamic_resources.DynamicResourcesArgs,
         acts_at=frozenset({Point.PRE_BIND}),
         weight=2,
+        writes=(
+            Access(("create", "delete", "get", "patch"), "resource.k8s.io", "resourceclaims"),
+            Access(("patch",), "resource.k8s.io", "resourceclaims/status"),
+            # Kubernetes 1.36 asks for this one too where a claim's devices or users change.
+            Access(("patch",), "resource.k8s.io", "resourceclaims/binding"),
+        ),
     ),
     PluginSpec(default_preemption.NAME, default_preemption.DefaultPreemption, default_preemption.DefaultPreemptionArgs),
     PluginSpec(
