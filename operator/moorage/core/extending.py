@@ -81,9 +81,9 @@ class _Cycle:
         """None: begin anew."""
         # 1. A nominated node that plugins and extenders let through is taken.
         nominated = self.scheduler.snapshot.nominations.node(self.pod.metadata.uid)
-        if nominated and self._passing([nominated]):
+        if nominated and self._passing([nominated]).size:
             left = yield from self._filter((nominated,))
-            if not isinstance(left, Fault) and self._passing(left):
+            if not isinstance(left, Fault) and self._passing(left).size:
                 return Placement(self.pod, nominated, self.revision, 1)
 
         # 2. preFilter and filter, as in any cycle.
