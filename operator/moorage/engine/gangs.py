@@ -76,14 +76,22 @@ class Gangs:
 
     def tell(self, now: float) -> None:
         """Say what is due: why members are gated, and which groups have not fitted in time."""
+        self._tell_gated(now)
+        self._tell_overdue(now)
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _tell_gated(self, now: float) -> None:
         for group in self._groups.news:
-            self._due.setdefault(group, max(now + QUIET, self._told.get(group, 0.0) + REST))
+            self._due.setdefault(group, max(now + QUIET, self._told.get(group, -REST) + REST))
         self._groups.news.clear()
         for group in [group for group, due in self._due.items() if due <= now]:
             del self._due[group]
             self._told = {other: at for other, at in self._told.items() if at + REST > now} | {group: now}
             for entry in group.gated:
                 self._failures.note(Verdict(entry.pod, UNSCHEDULABLE, self._groups.why(group)))
+
+    def _tell_overdue(self, now: float) -> None:
         for group, diagnoses in list(self._vain.items()):
             if not group.complete or not group.waiting:
                 del self._vain[group]
@@ -93,8 +101,6 @@ class Gangs:
                 self._emit_on_declaration(group, "GangOverdue", diagnoses[0].message + reproach)
                 for diagnosis in diagnoses:
                     self._failures.note(Verdict(diagnosis.pod, UNSCHEDULABLE, diagnosis.message + reproach))
-
-    # ---- inside ------------------------------------------------------------------------------------------------------------
 
     def _declared(self, old: PodGroup | None, new: PodGroup | None) -> None:
         declaration = new or old
