@@ -292,8 +292,15 @@ def test_others_have_their_turn() -> None:
     asyncio.run(story())
 
 
-@pytest.mark.parametrize("fails", [False, True], ids=["compared", "the API server does not answer"])
-def test_the_log(fails: bool, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("fails", "text"),
+    [
+        pytest.param(None, "compared with the API server: 1 differences", id="compared"),
+        pytest.param(Retryable("busy"), "the cache cannot be compared with the API server: busy", id="no answer"),
+        pytest.param(RuntimeError("a bug"), "looking inside failed with a bug", id="a bug"),
+    ],
+)
+def test_the_log(fails: Exception | None, text: str, caplog: pytest.LogCaptureFixture) -> None:
     """A line for each node and each waiting pod, at a pace; then what differs. A failure ends neither the task nor the process."""
     caplog.set_level(logging.INFO)
 
@@ -303,17 +310,17 @@ def test_the_log(fails: bool, caplog: pytest.LogCaptureFixture) -> None:
             world.kube.put(make_node(f"n{i}"))
         world.hear(deaf=True)
         world.kube.put(make_pod("missed", node="n1"))
-        if fails:
-            world.kube.fail("pod_places", Retryable("busy"))
+        if fails is not None:
+            world.kube.fail("pod_places", fails)
         task = asyncio.create_task(world.inspector.run())
         for _ in range(2):
             caplog.clear()
             world.inspector.request()
-            while not any(record.message.startswith(("compared", "the cache cannot")) for record in caplog.records):
+            while not any(record.message.startswith(("compared", "the cache cannot", "looking")) for record in caplog.records):
                 await asyncio.sleep(0)
+                assert not task.done()
             if fails:
                 break
-        assert not task.done()
         task.cancel()
         assert world.clock.slept.count(inspecting.LINES_EVERY) == (2 if fails else 4)
 
@@ -321,10 +328,8 @@ def test_the_log(fails: bool, caplog: pytest.LogCaptureFixture) -> None:
     lines = [record.message for record in caplog.records]
     assert lines.count("cached node") == 250
     assert lines[250] == "the cache holds 250 nodes and 0 pods"
-    if fails:
-        assert lines[251:] == ["the cache cannot be compared with the API server: busy"]
-    else:
+    assert lines[-1] == text
+    if fails is None:
         assert [(r.__dict__["kind"], r.__dict__["object"], r.__dict__["theirs"]) for r in caplog.records[251:-1]] == [
             ("missed pod", "default/missed", "n1")
         ]
-        assert lines[-1] == "compared with the API server: 1 differences"

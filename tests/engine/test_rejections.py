@@ -91,7 +91,9 @@ def test_those_of_before_are_nobodys_news() -> None:
     """The first list; and all that comes while another replica leads."""
     world = World()
     world.sink = Rejections(world.clock, world.events, world.telemetry, lambda name: ObjectRef("SchedulerProfile", name, ""), str.isalpha)
+    world.sink.leading = True
     world.list(failed("old"))
+    world.sink.leading = False
     world.sink.put(failed("theirs"))
     world.sink.leading = True
     world.sink.put(failed("old"))

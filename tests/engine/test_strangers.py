@@ -13,7 +13,7 @@ from moorage.core.columns.store import Store
 from moorage.core.objects import Pod, SchedulingGate
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.engine.actors.contract import pod_ref
-from moorage.engine.strangers import PATIENCE, SLICE, Strangers
+from moorage.engine.strangers import PATIENCE, REMEMBERED, SLICE, Strangers
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, versioned
@@ -269,3 +269,18 @@ def test_those_not_yet_told_are_spared_when_the_profile_is_back() -> None:
     crowd.strangers.profile_seen("gone", "gone")
     crowd.strangers.tick()
     assert 0 < some == len(crowd.told) < 10
+
+
+def test_what_is_kept_is_bounded() -> None:
+    """However many profiles come and go, and whatever names pods have."""
+    crowd = Crowd()
+    crowd.strangers.lead()
+    for i in range(2 * REMEMBERED):
+        crowd.backlog.add(versioned(make_pod(f"p{i}", scheduler_name=f"name{i}")), crowd.clock.boottime())
+        crowd.strangers.came(make_pod(f"p{i}", scheduler_name=f"name{i}"))
+        crowd.strangers.orphaned(f"gone{i}", "p")
+    crowd.clock.jump(PATIENCE)
+    crowd.strangers.tick()
+    assert len(crowd.strangers._gone) == REMEMBERED
+    assert 0 < len(crowd.strangers._verdicts) <= REMEMBERED
+    assert len(crowd.strangers._waiting) == 0
