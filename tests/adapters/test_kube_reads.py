@@ -11,7 +11,7 @@ import pytest
 from moorage.adapters.kube_reads import DEAD_SECONDS, LIVE_SECONDS, KubeReads
 from moorage.adapters.replica_leases import ReplicaLeases
 from moorage.ports.errors import Conflict, NotFound, Retryable
-from moorage.ports.kube import PodRef, Replica, Revision
+from moorage.ports.kube import PodPlace, PodRef, Replica, Revision
 from moorage.ports.names import replica_lease
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import ScriptedHttp
@@ -41,6 +41,32 @@ def test_pod_node(answer: Any, want: str | None) -> None:
     http.answers.append(answer if isinstance(answer, Exception) else json.dumps(answer).encode())
     assert asyncio.run(kube.pod_node(POD)) == want
     assert http.calls[0].path == "/api/v1/namespaces/ns/pods/web-1"
+
+
+def page(continues: str, *pods: dict[str, Any]) -> bytes:
+    """A page of a list."""
+    return json.dumps({"metadata": {"resourceVersion": "7", "continue": continues}, "items": list(pods) or None}).encode()
+
+
+def test_where_pods_and_nodes_are() -> None:
+    """All pages of one list; of pods, those that live."""
+    http, _, kube = reads()
+    meta = {"namespace": "ns", "name": "a", "uid": "uid-a"}
+    http.answers += [
+        page("more", {"metadata": meta, "spec": {"nodeName": "n1", "containers": "broken"}}),
+        page("", {"metadata": {**meta, "name": "b", "uid": "uid-b", "deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+        page("", {"metadata": {"name": "n1"}}, {"metadata": {"name": "n2"}}),
+        page(""),
+    ]
+    assert asyncio.run(kube.pod_places()) == [PodPlace("uid-a", "ns/a", "n1", going=False), PodPlace("uid-b", "ns/b", "", going=True)]
+    assert asyncio.run(kube.node_names()) == ["n1", "n2"]
+    assert asyncio.run(kube.node_names()) == []
+    live = "status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
+    assert [call.path for call in http.calls[:3]] == [
+        f"/api/v1/pods?fieldSelector={live}&limit=500&continue=",
+        f"/api/v1/pods?fieldSelector={live}&limit=500&continue=more",
+        "/api/v1/nodes?limit=500&continue=",
+    ]
 
 
 def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:

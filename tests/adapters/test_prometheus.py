@@ -64,6 +64,9 @@ def test_a_day_in_the_life() -> None:
     t.preemption_attempt()
     t.preempted(3)
     t.incoming("active", "PodAdd")
+    t.rejected("p", "OutOfcpu")
+    t.differences({"missed pod": 2})
+    t.differences({"missed pod": 1})
     t.sizes({"active": 1, "gated": 2}, {"nodes": 5, "assumed_pods": 6})
     t.leading("moorage", True)
     t.loop_lag(0.02)
@@ -78,6 +81,8 @@ def test_a_day_in_the_life() -> None:
         (3, "scheduler_preemption_victims_sum", {}),
         (1, "scheduler_queue_incoming_pods_total", {"queue": "active", "event": "PodAdd"}),
         (2, "scheduler_pending_pods", {"queue": "gated"}),
+        (1, "moorage_kubelet_rejections_total", {"profile": "p", "reason": "OutOfcpu"}),
+        (1, "moorage_cache_differences", {"kind": "missed pod"}),
         (6, "scheduler_cache_size", {"type": "assumed_pods"}),
         (1, "leader_election_master_status", {"name": "moorage"}),
         (1, "moorage_loop_lag_seconds_count", {}),

@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.operator_config import load_config
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.store import Store
 from moorage.core.objects import Pod, SchedulingGate
@@ -61,7 +61,7 @@ def test_unknown_schedulers(scheduler_name: str, notes: list[str]) -> None:
     """After a minute without a node, by one event and no condition: another scheduler may write that."""
 
     async def story() -> None:
-        world = Running(config=OperatorConfiguration(foreignSchedulers=("bin-pack2",)))
+        world = Running(config=load_config(None, {}, {"foreignSchedulers": "bin-pack2"}))
         profiles = (
             a_body("p", schedulerName="bin-pack"),
             a_body("d", schedulerName="default-schedule"),
