@@ -14,6 +14,7 @@ from moorage.api.operator_config import ConfigErrors, OperatorConfiguration, dum
 from tests.api.test_documents import PLAIN
 
 HOST = r"^(\*|(\*\.)?[A-Za-z0-9._:-]+)$"
+PACKAGE = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$"
 BELOW_INITIAL = "must be greater than or equal to podInitialBackoffSeconds, which is"
 HEAD = "apiVersion: config.moorage.dev/v1alpha1\nkind: OperatorConfiguration\n"
 
@@ -102,7 +103,8 @@ def test_flags_go_before_environment_before_file_before_defaults() -> None:
         (f"{HEAD}clientConnection: {{burst: 100}}", ["clientConnection.burst: 100: is not supported yet (from file)"]),
         (f"{HEAD}serving: {{certFile: c}}", ["serving.certFile: 'c': is not supported yet (from file)"]),
         (f"{HEAD}serving: {{keyFile: k}}", ["serving.keyFile: 'k': is not supported yet (from file)"]),
-        (f"{HEAD}plugins: {{packages: [a]}}", ["plugins.packages: '[…]': is not supported yet (from file)"]),
+        (f"{HEAD}plugins: {{packages: [a, b-c]}}", [f"plugins.packages[1]: 'b-c': should match '{PACKAGE}' (from file)"]),
+        (f"{HEAD}plugins: {{packages: [a, b, a]}}", ["plugins.packages: '[…]': a is named twice (from file)"]),
         (f"{HEAD}extenders: {{allowedHosts: [a, a/b]}}", [f"extenders.allowedHosts[1]: 'a/b': should match '{HOST}' (from file)"]),
         (f"{HEAD}enableProfiling: true", ["enableProfiling: True: is not supported yet (from file)"]),
         (f"{HEAD}delayCacheUntilActive: true", ["delayCacheUntilActive: True: is not supported yet (from file)"]),
@@ -160,7 +162,7 @@ def test_all_faults_of_all_sources_are_told_at_once() -> None:
         "MOORAGE_CFG_BIND_CONCURENCY": "1",
         "MOORAGE_CFG_BIND_CONCURRENCY": "many",
         "MOORAGE_CFG_LEADER_ELECTION__LEADER_ELECT": "yes",
-        "MOORAGE_CFG_PLUGINS__PACKAGES": "a,b",
+        "MOORAGE_CFG_PLUGINS__PACKAGES": "a,b,a",
     }
     assert faults(f"{HEAD}swapDebounce: -1s\npodInitialBackoffSeconds: 30\nx: 1", environ, {"serving.securePort": "70000"}) == [
         "MOORAGE_CFG_BIND_CONCURENCY: '1': unknown setting; did you mean \"MOORAGE_CFG_BIND_CONCURRENCY\"? (from environment)",
@@ -169,7 +171,7 @@ def test_all_faults_of_all_sources_are_told_at_once() -> None:
         f"podMaxBackoffSeconds: 10: {BELOW_INITIAL} 30",
         "bindConcurrency: 'many': must be an integer (from MOORAGE_CFG_BIND_CONCURRENCY)",
         'swapDebounce: \'-1s\': must be a duration such as "15s", "1m30s" or "200ms" (from file)',
-        "plugins.packages: '[…]': is not supported yet (from MOORAGE_CFG_PLUGINS__PACKAGES)",
+        "plugins.packages: '[…]': a is named twice (from MOORAGE_CFG_PLUGINS__PACKAGES)",
         "x: 1: unknown field (from file)",
     ]
 

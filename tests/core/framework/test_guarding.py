@@ -247,7 +247,7 @@ def test_hints(hint: Any, want: object) -> None:
             "no struct of that resource in its kinds",
             id="wakes on what it does not read",
         ),
-        pytest.param({"__hash__": None}, "unhashable type", id="cannot be compared"),
+        pytest.param({"__hash__": None}, "Strange is no hashable value", id="cannot be compared"),
     ],
 )
 def test_plugins_that_cannot_be_used(body: dict[str, Any], want: str) -> None:

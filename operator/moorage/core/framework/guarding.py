@@ -107,8 +107,10 @@ class _Guarded:
         self.plugin, self.wakes = call(self.guard, ARGUMENTS, functools.partial(self._make, *args))
 
     def _make(self, *args: Any) -> tuple[Any, tuple[Wake, ...]]:
-        plugin = self.decider(*args)
-        hash(plugin)
+        plugin: Any = self.decider(*args)
+        if plugin.__hash__ is None:
+            raise TypeError(f"{self.decider.__qualname__} is no hashable value: make it a frozen dataclass")
+        plugin.__hash__()  # nor may its fields be lists, say
         wakes = plugin.wakes
         if not isinstance(wakes, tuple) or not all(isinstance(wake, Wake) for wake in wakes):
             raise TypeError("wakes is no tuple of Wake")
@@ -122,7 +124,7 @@ class _Guarded:
         return isinstance(other, _Guarded) and self.decider is other.decider and bool(self.plugin == other.plugin)
 
     def __hash__(self) -> int:
-        return hash(self.plugin)
+        return int(self.plugin.__hash__())
 
 
 def _method(name: str, point: str, check: Check, own: Callable[..., Any] | None = None) -> Callable[..., Any]:

@@ -91,7 +91,7 @@ class _Scalar:
         return isinstance(other, _Scalar) and self.decider is other.decider and bool(self.plugin == other.plugin)
 
     def __hash__(self) -> int:
-        return hash(self.plugin)
+        return int(self.plugin.__hash__())
 
 
 def columnar(decider: type[Any], guard: Guard) -> type[Plugin]:

@@ -7,8 +7,9 @@ to a binding is the binder's to know, so those pass; everything else that an act
 
 from __future__ import annotations
 
+import functools
 import types
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
 from moorage.core.framework.guarding import Guard, PluginFault, call, told
@@ -58,18 +59,17 @@ def _stepwise(running: Coroutine[Any, Any, Any], point: Point, guard: Guard) -> 
     """What the coroutine returns, each of its steps between the guard's hands."""
     if not isinstance(running, Coroutine):
         raise told(PluginFault(guard, point, f"{METHODS[point]} is no async method"), guard)
-    step = lambda: running.send(None)  # noqa: E731 - the next step, told by how the last await ended
+    go_on: Callable[[Any], Any] = running.send
+    by: Any = None
     while True:
         try:
-            waited_for = call(guard, point, step, passes=(StopIteration, EdgeError))
+            waited_for = call(guard, point, functools.partial(go_on, by), passes=(StopIteration, EdgeError))
         except StopIteration as end:
             return end.value
         try:
-            sent = yield waited_for
-        except BaseException as error:  # noqa: BLE001 - a cancellation, say: the coroutine's to know
-            step = lambda error=error: running.throw(error)  # type: ignore[misc]  # noqa: E731
-        else:
-            step = lambda sent=sent: running.send(sent)  # type: ignore[misc]  # noqa: E731
+            go_on, by = running.send, (yield waited_for)
+        except BaseException as error:  # noqa: BLE001 - a cancellation, say: that is the coroutine's to know
+            go_on, by = running.throw, error
 
 
 def _wrong(point: Point, answer: Any) -> str:
