@@ -234,6 +234,19 @@ def test_the_note_counts_those_who_are_bound() -> None:
     run(scenario)
 
 
+def test_a_group_that_needs_nobody_is_not_incomplete() -> None:
+    """Its members fail as other pods do."""
+
+    async def scenario(world: Running) -> None:
+        world.kube.fail("bind", Forbidden("POST binding", 403, "Forbidden", "no"))
+        come(world, group(1), member("a"))
+        await world.clock.advance(3)
+        assert world.notes("GangIncomplete") == []
+        assert placed(world, "a") == [True]
+
+    run(scenario)
+
+
 def test_a_fenced_member_is_not_told_of() -> None:
     """Another replica leads: it has the last word."""
 
@@ -404,5 +417,19 @@ def test_a_gang_that_has_not_fitted_in_time_is_told_of_once() -> None:
         await world.clock.advance(15)
         assert placed(world, "a", "b", "c") == [True, True, True]
         assert len(world.notes("GangOverdue")) == 1
+
+    run(scenario)
+
+
+def test_members_beyond_the_minimum_are_never_overdue() -> None:
+    """The group was placed; what they lack is their own affair."""
+
+    async def scenario(world: Running) -> None:
+        come(world, group(3, seconds=30), *(member(name, cpu="3") for name in "abcd"))
+        await world.clock.advance(5)
+        come(world, make_node("n3"))
+        await world.clock.advance(60)
+        assert sum(placed(world, *"abcd")) == 3
+        assert world.notes("GangOverdue") == []
 
     run(scenario)

@@ -48,7 +48,7 @@ def place(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Dia
 def place_together(
     gang: Gang, pods: Sequence[Pod], place: Callable[[Pod], Placement | Diagnosis], cache: Cache
 ) -> list[Placement | Diagnosis]:
-    """The outcome of each pod, in the order given: at least ``needed`` placements, or none.
+    """The outcome of each pod, in the order given: at least ``needed`` placements, or none. There are at least so many pods.
 
     ``place`` places one pod for real. Where enough are placed, the diagnoses of the others are their own: they go on as pods of
     which nobody depends.
