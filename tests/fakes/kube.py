@@ -131,6 +131,13 @@ class InMemoryKube:
         gate = self._gates[method] = asyncio.Event()
         return gate
 
+    def release(self) -> None:
+        """Nothing is held or fails any more."""
+        for gate in self._gates.values():
+            gate.set()
+        self._gates.clear()
+        self._failures.clear()
+
     def relist(self) -> None:
         """Give every sink a whole list."""
         for sinks, objects in self._kinds():

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 PATIENCE = 60.0
 """Seconds that a victim may take to be gone, beyond its grace. A kubelet needs a few to kill and clean up."""
 LOOK_EVERY = 1.0
+WRITE_EVERY = 10.0
+"""Seconds after which a status that could not be written, or is not seen to be, is written again."""
 USUAL_GRACE = 30
 
 
@@ -41,6 +43,8 @@ class Promises:
     ours: Callable[[str], bool]
     _since: dict[str, tuple[str, float]] = dataclasses.field(default_factory=dict)
     """UID -> the node that the pod is promised and since when, as ``sweep`` has seen it."""
+    _lagging: dict[str, float] = dataclasses.field(default_factory=dict)
+    """UID -> since when its status has lagged, or when it was written last."""
 
     def __post_init__(self) -> None:
         self.cache.nominations.freed = self._freed
@@ -69,7 +73,7 @@ class Promises:
             self.backlog.retry(pod.metadata.uid, self.clock.boottime())
 
     def sweep(self) -> None:
-        """Look for victims that do not die."""
+        """Look for victims that do not die, and for statuses that lag."""
         now, since = self.clock.boottime(), dict[str, tuple[str, float]]()
         for record in list(self.cache.nominations):
             uid, node = record.pod.metadata.uid, record.node
@@ -79,6 +83,7 @@ class Promises:
                 self._lose_patience(record.pod, node, now - since[uid][1])
         self._since.clear()
         self._since.update(since)
+        self._remind(now)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
@@ -90,6 +95,16 @@ class Promises:
         self.decide(pod, "")
         self.failures.renominate(pod)
         self.backlog.retry(pod.metadata.uid, self.clock.boottime())
+
+    def _remind(self, now: float) -> None:
+        lagging = self.cache.nominations.unwritten
+        since = {uid: self._lagging.get(uid, now) for uid in lagging}
+        for uid, entry in [(uid, self.backlog.get(uid)) for uid in lagging]:
+            if now - since[uid] >= WRITE_EVERY and entry is not None and self.ours(entry.scheduler_name):
+                self.failures.renominate(entry.pod)
+                since[uid] = now
+        self._lagging.clear()
+        self._lagging.update(since)
 
     def _lose_patience(self, pod: Pod, node: str, waited: float) -> None:
         stuck = [other for other in self.cache.pods_on(node) if _should_be_gone(other, pod, waited)]

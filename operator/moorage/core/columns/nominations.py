@@ -58,6 +58,11 @@ class Nominations:
         """The pods nominated to a node, in the order in which they came."""
         return self._on.get(node, _NOBODY).values()
 
+    @property
+    def unwritten(self) -> Collection[str]:
+        """UIDs of the pods whose status does not say yet what we decided."""
+        return self._unwritten.keys()
+
     # ---- what is promised --------------------------------------------------------------------------------------------------
 
     def decide(self, pod: Pod, node: str) -> None:
