@@ -318,6 +318,29 @@ ALLOCATED = msgspec.convert(
 ).allocation
 
 
+def test_a_claim_that_comes_and_goes_unseen() -> None:
+    """Its device is free again when it is deleted: no watch will ever say so."""
+
+    async def story() -> None:
+        async with world_with("d") as world:
+            world.kube.silent = True
+            gate = world.kube.hold("bind")
+            world.kube.fail("bind", Forbidden("POST", 403, "Forbidden", "no"))
+            pod = world.kube.put(asking("p"))
+            await settle()
+            assert written(world) == ["create_claim", "protect_claim", "reserve_claim", "pod_claim"]
+            gate.set()
+            await settle()
+            world.kube.delete(pod)
+            world.kube.silent = False
+            assert list(world.kube.others[ResourceClaim]) == ["default/d"]
+            world.kube.put(a_user("q", "d"))
+            await settle()
+            assert world.node("q") == "n1"
+
+    asyncio.run(story())
+
+
 CHANGES: dict[str, tuple[Callable[[Running], object], str]] = {
     "deleted": (
         lambda world: world.kube.put(

@@ -144,6 +144,23 @@ def refused(pod: Pod, scheduler: Scheduler, **args: Any) -> Diagnosis:
 # ---- reserving ---------------------------------------------------------------------------------------------------------------
 
 
+def test_what_is_written_counts_until_it_is_seen() -> None:
+    """An allocation that was confirmed outlives its undoing, until its claim is seen in that state or a later one, allocated or not."""
+    scheduler = world(claim("c0"), claim("c1"), nodes=1)
+    store, ledger = scheduler.cache.store, scheduler.cache.store.index(DeviceLedger)
+    placement = placed(user("p0", "c0"), scheduler)
+    (given,) = placement.reservations["DynamicResources"].value.claims
+    status = ResourceClaimStatus(given.allocation)
+    written = msgspec.structs.replace(given.claim, status=status, metadata=ClaimMeta("c0", "default", "uid-c0", "7"))
+    ledger.confirm(written)
+    undo(placement, scheduler.cache)
+    for version, free in (("6", False), ("8", True)):
+        store.put(ResourceClaim(ClaimMeta("c0", "default", "uid-c0", version), given.claim.spec))
+        assert isinstance(decide(user("p1", "c1"), REVISION, scheduler), Placement) is free
+    ledger.confirm(written)
+    assert isinstance(decide(user("p1", "c1"), REVISION, scheduler), Placement), "what has ended is not begun again"
+
+
 def test_the_next_pod_gets_other_devices() -> None:
     """What is reserved counts at once, until it is undone or the API server shows it; then the claim's status counts."""
     scheduler = world(claim("c0"), claim("c1"), claim("c2"))
