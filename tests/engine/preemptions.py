@@ -55,6 +55,8 @@ def in_order(world: Running) -> None:
     """No pod is lost, promises are what statuses say, nobody was told twice to go, and who was told goes."""
     cache, backlog = world.engine.scheduler.cache, world.engine.backlog
     for uid, pod in world.kube.pods.items():
+        if pod.status.phase in ("Succeeded", "Failed"):
+            continue
         assert cache.record(uid) is not None or backlog.get(uid) is not None, f"{uid} is lost"
         if not pod.spec.node_name and pod.metadata.deletion_timestamp is None:
             assert cache.nominations.node(uid) == pod.status.nominated_node_name, uid

@@ -209,7 +209,7 @@ class Nodes(Sink[Node]):
         events = [ClusterEvent(Resource.NODE, Action.ADD, new=new)] if old is None else object_changes.node_changes(old, new)
         for event in events:
             self._backlog.wake(event, self._now())
-        if events:
+        if old is not None and (events or old.spec != new.spec):
             self.changed(new.metadata.name)
 
     @staticmethod
