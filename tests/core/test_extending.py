@@ -200,6 +200,13 @@ def test_priorities_are_added(answer: Any, want: str) -> None:
     assert brief(run(POD, revision(extender), scheduler("n1", "n2", "n3"), lambda _: (answer,))) == want
 
 
+@pytest.mark.parametrize(("weight", "want"), [(1, "n3"), (2, "n1")])
+def test_the_weight_counts(weight: int, want: str) -> None:
+    """Against what plugins give."""
+    rules = revision(Extender(F, prioritize_verb="p", weight=weight), weights={"Rank": 10})
+    assert brief(run(POD, rules, scheduler("n1", "n2", "n3"), lambda _: ([("n1", 1)],))) == want
+
+
 def test_a_lone_node_is_not_scored() -> None:
     """Whether plugins or extenders left no other one."""
     extender = Extender(F, filter_verb="f", prioritize_verb="p")
@@ -399,6 +406,34 @@ def test_the_next_best_is_taken_when_the_best_is_lost() -> None:
     assert [type(question) for question in log] == [AskFilter, AskPriorities]
 
 
+def test_the_best_that_is_full_by_now_is_not_taken() -> None:
+    """Another pod came while extenders were asked for priorities."""
+    them, rules = Scheduler(Cache(), 1), preempting(Extender(F, prioritize_verb="p"))
+    for node in ("n1", "n2"):
+        them.cache.put_node(make_node(node, cpu="2"))
+
+    def answer(_: Question) -> Answer:
+        pod = make_pod("a", cpu="2", node="n2")
+        them.cache.observe(pod, pod_requests(pod))
+        return ([("n2", 5)],)
+
+    assert brief(run(NEW, rules, them, answer)) == "n1"
+
+
+def test_a_nominated_node_that_is_lost_meanwhile_is_not_taken() -> None:
+    """Nor is it spoken of."""
+    them = scheduler("n1", "n2")
+    them.cache.nominations.put(POD, "n1", pod_requests(POD))
+
+    def answer(question: Question) -> Answer:
+        if "n1" in them.snapshot.nodes.row_of:
+            them.cache.remove_node("n1")
+        return passing("n1")(question)  # type: ignore[no-any-return]
+
+    text = f'0/1 nodes are available: 1 node(s) were left out by extender "{F}".'
+    assert brief(run(POD, revision(Extender(F, filter_verb="f")), them, answer))[1] == text
+
+
 def test_it_begins_anew_when_all_are_lost_and_gives_up_when_that_goes_on() -> None:
     """A node that came meanwhile is found; where nothing lasts, the pod waits for a while."""
     rules = revision(Extender(F, filter_verb="f"))
@@ -552,6 +587,19 @@ def test_victims_that_have_gone_meanwhile_are_no_fault() -> None:
         return spared(n1=("a",))
 
     assert victims_of(run(NEW, preempting(Extender(F, preempt_verb="v")), them, answer)) == ("n1", ("a",))
+
+
+def test_a_node_that_has_gone_meanwhile_is_no_candidate() -> None:
+    """Whatever an extender says of it."""
+    them = full()
+
+    def answer(_: Question) -> Answer:
+        for name in ("a", "b"):
+            them.cache.remove(f"uid-{name}")
+        them.cache.remove_node("n1")
+        return spared(n1=("a",), n2=("d",))
+
+    assert victims_of(run(NEW, preempting(Extender(F, preempt_verb="v")), them, answer)) == ("n2", ("d",))
 
 
 def test_nodes_that_a_filter_refused_for_good_are_no_candidates() -> None:

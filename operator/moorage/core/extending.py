@@ -79,6 +79,7 @@ class _Cycle:
 
     def decide(self) -> Steps[Placement | Diagnosis | None]:
         """None: begin anew."""
+        self.refused = {}
         # 1. A nominated node that plugins and extenders let through is taken.
         nominated = self.scheduler.snapshot.nominations.node(self.pod.metadata.uid)
         if nominated and self._passing([nominated]).size:
@@ -139,7 +140,6 @@ class _Cycle:
 
     def _filter(self, names: tuple[str, ...]) -> Steps[tuple[str, ...] | Fault]:
         """Those of the nodes that all extenders let through; the others are ``refused``."""
-        self.refused = {}
         for extender in self.extenders:
             if not names or not extender.filter_verb:
                 continue
