@@ -203,7 +203,7 @@ def test_priorities_are_added(answer: Any, want: str) -> None:
 @pytest.mark.parametrize(("weight", "want"), [(1, "n3"), (2, "n1")])
 def test_the_weight_counts(weight: int, want: str) -> None:
     """Against what plugins give."""
-    rules = revision(Extender(F, prioritize_verb="p", weight=weight), weights={"Rank": 10})
+    rules = revision(Extender(F, prioritize_verb="p", weight=weight), weights={"Rank": 8})
     assert brief(run(POD, rules, scheduler("n1", "n2", "n3"), lambda _: ([("n1", 1)],))) == want
 
 
