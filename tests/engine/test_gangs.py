@@ -260,22 +260,26 @@ def test_a_fenced_member_is_not_told_of() -> None:
     run(scenario)
 
 
-def test_a_member_deleted_while_it_is_bound() -> None:
+@pytest.mark.parametrize("fails", [False, True], ids=["gone", "refused"])
+def test_a_member_deleted_while_it_is_bound(fails: bool) -> None:
     """The others are bound; it is nobody's loss. A new one finds enough of them there."""
 
     async def scenario(world: Running) -> None:
         gate = world.kube.hold("bind")
+        if fails:
+            world.kube.fail("bind", Forbidden("POST binding", 403, "Forbidden", "no"), times=3)
         pods = [member(name) for name in "abc"]
         come(world, group(3), *pods)
         await settle(40)
         world.kube.delete(world.kube.pods["uid-b"])
         gate.set()
         await world.clock.advance(2)
-        assert placed(world, "a", "c") == [True, True]
+        assert world.notes("GangIncomplete", "b") == []
+        assert placed(world, "a", "c") == [not fails] * 2  # two of three alone are no gang
         assert world.assumed == 0
         come(world, member("d"))
         await world.clock.advance(1)
-        assert placed(world, "d") == [True]
+        assert placed(world, "a", "c", "d") == [True] * 3
 
     run(scenario)
 

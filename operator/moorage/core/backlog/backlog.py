@@ -196,8 +196,10 @@ class Backlog:
             return None
         if entry.place is Place.BACKOFF:
             self._observe(Place.ACTIVE.value, EARLY)
-        companions = self.groups.companions(entry) if entry.group else []
-        entry.companions = tuple(sorted(companions, key=lambda other: self.sort(other.pod, other.queued_at)))
+        entry.companions = ()
+        if entry.group:
+            in_order = sorted(self.groups.companions(entry), key=lambda other: self.sort(other.pod, other.queued_at))
+            entry.companions = tuple(in_order)
         for each in (entry, *entry.companions):
             self._move(each, Place.IN_FLIGHT, "")
             each.attempts += 1
