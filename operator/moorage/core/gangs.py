@@ -20,7 +20,7 @@ from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod
 from moorage.core.verdicts import REFUSALS, SUCCESS, Code
 
-NO_ROOM_MADE = PostFilterResult(SUCCESS, "")
+NO_ROOM_MADE = PostFilterResult(SUCCESS, "", errand={})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
