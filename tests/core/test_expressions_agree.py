@@ -173,7 +173,7 @@ def alone(args: CELArgs) -> Revision:
     return resolve(ProfileSpec("test", "Default", {"multiPoint": PluginSet(enabled, ("*",))}, {}, {"CEL": args}), REGISTRY, PRESETS)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(arguments, st.lists(node_bodies, min_size=5, max_size=5), st.lists(st.tuples(steps, pods), min_size=1, max_size=8))
 def test_decisions_are_as_if_everything_was_asked(args: CELArgs, bodies: list[Any], history: list[tuple[Any, Pod]]) -> None:
     """After each change, for pods that are alike and pods that are not."""

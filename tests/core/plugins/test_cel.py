@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from moorage.core.columns.store import Store
 from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.expression_facts import VARIABLES
 from moorage.core.expressions import ExpressionError
+from moorage.core.framework.columns import Column
 from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import build_registry
 from moorage.core.objects import Node, Pod
@@ -374,6 +376,57 @@ def test_each_team_to_its_nodes() -> None:
         outcome = cycle.decide(labelled(make_pod(name), team=team), revision, scheduler)
         assert isinstance(outcome, Placement)
         assert outcome.node == node
+
+
+# ---- what is asked again ---------------------------------------------------------------------------------------------------
+
+
+def node_with(
+    labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None, created: str = "", cpu: str = "4", **spec: Any
+) -> Node:
+    """A node that has these; further keywords go into its spec."""
+    metadata = {"name": "n", "labels": labels, "annotations": annotations, "creationTimestamp": created}
+    return msgspec.convert({"metadata": metadata, "spec": spec, "status": {"allocatable": {"cpu": cpu, "pods": "9"}}}, Node)
+
+
+@pytest.mark.parametrize("scored", [False, True], ids=["filter", "score"])
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("'x' in node.metadata.labels", node_with(labels={"x": ""})),
+        ("node.metadata.labels.size() == 1", node_with(labels={"x": ""})),
+        ("'x' in node.metadata.annotations", node_with(annotations={"x": ""})),
+        ("node.metadata.creationTimestamp == '2026'", node_with(created="2026")),
+        ("node.spec.unschedulable", node_with(unschedulable=True)),
+        ("node.spec.taints.size() == 1", node_with(taints=[{"key": "k", "effect": "PreferNoSchedule"}])),
+        ("node.status.allocatable.cpu == '4000m'", node_with(cpu="4000m")),
+        ("node.allocatable.cpu == 3000", node_with(cpu="3")),
+        ("node.requested.pods == 1", None),
+    ],
+)
+def test_a_node_that_changed_is_asked_again(text: str, after: Node | None, scored: bool) -> None:
+    """Whatever it is that alone has changed of it, and back; None: a pod came."""
+    args = scoring(f"{text} ? 9 : 1") if scored else filtering(text)
+    plugin, scheduler = CEL(args), Scheduler(Cache())
+    scheduler.cache.put_node(node_with())
+    guest = make_pod("guest", node="n")
+    ask, prepare = (plugin.score, plugin.pre_score) if scored else (plugin.filter, plugin.pre_filter)
+    column = Column(plugin, make_pod("p"), ask, prepare)
+
+    def answer() -> float:
+        state = column.prepare(scheduler.snapshot).state
+        column.refresh(scheduler.snapshot)
+        return float(state.found[column.values[0]][0]) if scored else float(column.values[0] == 0)
+
+    assert answer() == (1 if scored else 0)
+    for changed_so in (True, False, True):
+        if after is not None:
+            scheduler.cache.put_node(after if changed_so else node_with())
+        elif changed_so:
+            scheduler.cache.observe(guest, pod_requests(guest))
+        else:
+            scheduler.cache.remove(guest.metadata.uid)
+        assert answer() == ((9 if changed_so else 1) if scored else changed_so)
 
 
 # ---- waking ----------------------------------------------------------------------------------------------------------------
