@@ -429,6 +429,28 @@ def test_a_pod_waits_until_its_devices_can_be_used() -> None:
     asyncio.run(story())
 
 
+def test_devices_are_not_usable_before_they_are_seen() -> None:
+    """A state of the claim from before it was written says nothing."""
+
+    async def story() -> None:
+        async with slow_world("c") as world:
+            world.kube.silent = True
+            world.kube.put(a_user("p", "c"))
+            await settle()
+            claim = stored(world)
+            assert claim.status.allocation is not None
+            world.kube.silent = False
+            for sink in world.kube.other_sinks[ResourceClaim]:
+                sink.put(msgspec.structs.replace(a_claim(), metadata=msgspec.structs.replace(a_claim().metadata, resource_version="0")))
+            await settle()
+            assert (world.node("p"), told(world)) == ("", "")
+            say(world, "ready")
+            await settle()
+            assert world.node("p") == "n1"
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("ending", ["failed", "late"])
 def test_devices_that_cannot_be_used_are_given_back(ending: str) -> None:
     """The pod is told, and the claim is free for other devices."""
