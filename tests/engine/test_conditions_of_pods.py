@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from typing import Any
 
+import msgspec
 import pytest
 
 from moorage.core.objects import Pod, PodCondition, PodStatus
@@ -37,9 +38,12 @@ class Conditions(InMemoryKube):
     ],
 )
 def test_the_transition_time_is_set_where_the_status_changes(before: tuple[PodCondition, ...], transition: bool) -> None:
-    """Where the condition was False already, the time that stands there is kept: the patch does not name it."""
+    """Where the condition was False already, the time that stands there is kept: the patch does not name it.
+
+    The generation that was judged is named, as kube-scheduler does.
+    """
     plain = make_pod("a")
-    pod = Pod(plain.metadata, plain.spec, PodStatus(conditions=before))
+    pod = Pod(msgspec.structs.replace(plain.metadata, generation=3), plain.spec, PodStatus(conditions=before))
 
     async def scenario() -> list[dict[str, Any]]:
         kube, clock = Conditions(), ManualClock()
@@ -54,3 +58,4 @@ def test_the_transition_time_is_set_where_the_status_changes(before: tuple[PodCo
 
     (condition,) = asyncio.run(scenario())
     assert ("lastTransitionTime" in condition) is transition
+    assert condition["observedGeneration"] == 3

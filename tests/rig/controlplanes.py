@@ -133,6 +133,11 @@ class Rig:
         """Let a frozen kube-apiserver go on."""
         self._server().send(signal.SIGCONT)
 
+    @property
+    def authority_file(self) -> Path:
+        """The certificate of the authority that signs for everybody here."""
+        return self._authority.file
+
     def pids(self) -> list[int]:
         """The process ids of etcd and kube-apiserver."""
         return [child.pid for child in (self._etcd, self._apiserver) if child]

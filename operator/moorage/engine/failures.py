@@ -166,9 +166,11 @@ def pod_object(pod: Pod) -> ObjectRef:
     return ObjectRef("Pod", pod.metadata.name, pod.metadata.uid, pod.metadata.namespace)
 
 
-def _condition(pod: Pod, verdict: Verdict, now: datetime.datetime) -> dict[str, str]:
+def _condition(pod: Pod, verdict: Verdict, now: datetime.datetime) -> dict[str, str | int]:
     """The condition to merge in; its transition time only where the status changes, else the one that stands there stays."""
-    condition = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
+    condition: dict[str, str | int] = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
+    if pod.metadata.generation is not None:
+        condition["observedGeneration"] = pod.metadata.generation
     if not any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions or ()):
         condition["lastTransitionTime"] = now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return condition

@@ -134,7 +134,7 @@ class Preemptor:
         return done
 
     async def _say_why(self, victim: Pod, eviction: Eviction) -> bool:
-        condition = _condition(eviction.diagnosis.pod.spec.scheduler_name, self._clock.now())
+        condition = _condition(victim, eviction.diagnosis.pod.spec.scheduler_name, self._clock.now())
         return await self._insist(lambda: self._writes.pod_condition(pod_ref(victim), condition), victim)
 
     async def _insist(self, write: Callable[[], Awaitable[None]], pod: Pod) -> bool:
@@ -165,8 +165,10 @@ def _is_going(record: Record) -> bool:
     return record.leaving or record.pod.metadata.deletion_timestamp is not None
 
 
-def _condition(scheduler_name: str, now: datetime.datetime) -> dict[str, str]:
+def _condition(victim: Pod, scheduler_name: str, now: datetime.datetime) -> dict[str, str | int]:
+    observed = {"observedGeneration": victim.metadata.generation} if victim.metadata.generation is not None else {}
     return {
+        **observed,
         "type": "DisruptionTarget",
         "status": "True",
         "reason": BY_PREEMPTION,
