@@ -52,7 +52,12 @@ def reachable(number: int, name: str, zone: str) -> dict[str, Any]:
 def serve(rig: Rig, stack: ExitStack, *, kube_scheduler: bool) -> None:
     """Have somebody schedule."""
     if kube_scheduler:
-        command = [rig.assets / "kube-scheduler", f"--kubeconfig={rig.kubeconfig}", "--leader-elect=false", "--secure-port=0"]
+        command: list[str | Path] = [
+            rig.assets / "kube-scheduler",
+            f"--kubeconfig={rig.kubeconfig}",
+            "--leader-elect=false",
+            "--secure-port=0",
+        ]
         child = Child(command, rig.folder / "kube-scheduler.log", rig.environment)
         stack.callback(child.stop)
         return
@@ -85,7 +90,7 @@ def main() -> int:
             rig.kubectl("create", "-f", "-", input="\n---\n".join(map(json.dumps, nodes)))
             serve(rig, stack, kube_scheduler=wanted.kube_scheduler)
             rig.kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
-            command = [
+            command: list[str | Path] = [
                 program,
                 f"--kubeconfig={rig.kubeconfig}",
                 "--provider=skeleton",
