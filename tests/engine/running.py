@@ -128,6 +128,7 @@ class Running:
         finally:
             task.cancel()
             await asyncio.wait({task})
+            await self.engine.loop.extending.settle()
             await self.engine.loop.binder.settle(0)
             await settle()
 
