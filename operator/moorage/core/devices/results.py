@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+import msgspec
+
 from moorage.core.claim_objects import (
     AllocatedConfiguration,
     AllocatedDevice,
@@ -28,6 +30,11 @@ def allocation_of(claim: ResourceClaim, answer: Answer, node: str) -> Allocation
     results = tuple(_result(claim, i, given) for i, given in enumerate(answer.given))
     config = _of_classes(answer) + _of_claim(claim, answer)
     return Allocation(DeviceAllocation(results or None, tuple(config) or None), _node_selector(claim, answer.given, node))
+
+
+def made_at(allocation: Allocation, when: str) -> Allocation:
+    """The allocation with the time (RFC 3339) from which on its devices are made usable."""
+    return msgspec.structs.replace(allocation, allocation_timestamp=when)
 
 
 def _result(claim: ResourceClaim, place: int, given: Given) -> AllocatedDevice:

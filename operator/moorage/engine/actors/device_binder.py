@@ -16,11 +16,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-import msgspec
-
 from moorage.core.claim_objects import Allocation, ResourceClaim
 from moorage.core.columns.devices import DeviceLedger
 from moorage.core.devices.extended_resources import TO_BE_CREATED
+from moorage.core.devices.results import made_at
 from moorage.core.objects import Pod, key, version
 from moorage.core.plugins.dynamic_resources import GiveUp, Reservation
 from moorage.core.pod_claims import binding_failure, binding_pending, is_reserved
@@ -95,14 +94,10 @@ class DeviceBinder:
             if claim.metadata.name == TO_BE_CREATED:
                 one = Held(await self._writes.create_claim(claim, f"{pod.metadata.name}-extended-resources-"), True, True)
             held.append(one)
-            await self._reserve(one, pod, self._stamped(allocation))
+            now = self._clock.now().astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            await self._reserve(one, pod, made_at(allocation, now) if allocation is not None else None)
             if one.created:
                 await self._writes.pod_claim(pod_ref(pod), one.claim.metadata.name, reserved.mappings)
-
-    def _stamped(self, allocation: Allocation | None) -> Allocation | None:
-        """With the time at which devices begin to be made usable."""
-        now = self._clock.now().astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return msgspec.structs.replace(allocation, allocation_timestamp=now) if allocation is not None else None
 
     async def _reserve(self, one: Held, pod: Pod, allocation: Allocation | None) -> None:
         """Reserve a claim, allocated if need be; again in its newest state where others changed it, or no answer came."""
