@@ -15,6 +15,7 @@ from typing import Any
 
 from moorage.api.decoding import decoder
 from moorage.apps.watchdog import Marks, PluginGuard
+from moorage.core.columns.node_table import Aspect
 from moorage.core.framework.guarding import PluginFault, guarded
 from moorage.core.framework.registry import PluginSpec, Registry
 from moorage.core.framework.scalar import columnar, is_scalar
@@ -118,6 +119,8 @@ def _faults(registration: Registration, owners: Mapping[str, str]) -> Iterator[s
         yield "it neither decides nor acts"
     if spec.decider is not None and getattr(spec.decider, "name", None) != spec.name:
         yield f"{spec.decider.__qualname__}.name is {getattr(spec.decider, 'name', None)!r}"
+    if spec.decider is not None:
+        yield from _decider_faults(spec.decider)
     if spec.acts_at and actor is None:
         yield f"it acts at {', '.join(sorted(spec.acts_at))} but has no actor"
     if actor is not None and not spec.acts_at:
@@ -126,6 +129,23 @@ def _faults(registration: Registration, owners: Mapping[str, str]) -> Iterator[s
         yield f"an actor cannot act at {', '.join(strange)}"
     if spec.args is not None and not dataclasses.is_dataclass(spec.args):
         yield f"its arguments, {spec.args.__qualname__}, are no dataclass"
+
+
+def _decider_faults(decider: type[Any]) -> Iterator[str]:
+    """What its class lacks; without these it would be passed over in silence."""
+    reads: Any = getattr(decider, "reads", None)
+    kinds: Any = getattr(decider, "kinds", frozenset())
+    columns = [name for name in ("filter", "score") if hasattr(decider, name)]
+    if columns and not (isinstance(reads, frozenset) and all(isinstance(aspect, Aspect) for aspect in reads)):
+        yield f"it has {columns[0]}, so it needs reads, a frozenset of Aspect"
+    if hasattr(decider, "filter") and not hasattr(decider, "explain"):
+        yield "it has filter, so it needs explain"
+    if hasattr(decider, "sort_key"):
+        yield "sort_key: one plugin of the tree orders the queue for all profiles"
+    if not (isinstance(kinds, frozenset) and all(isinstance(kind, type) for kind in kinds)):
+        yield "kinds is no frozenset of structs"
+    elif unfit := sorted(kind.__qualname__ for kind in kinds if "metadata" not in getattr(kind, "__struct_fields__", ())):
+        yield f"among its kinds are no structs with metadata: {', '.join(unfit)}"
 
 
 def _behind(spec: PluginSpec, guard: PluginGuard) -> PluginSpec:

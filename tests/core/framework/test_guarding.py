@@ -206,6 +206,15 @@ def test_equal_plugins_are_equal() -> None:
     assert (one() == one(), hash(one()) == hash(one()), one() == 5) == (True, True, False)
 
 
+def test_plugins_that_cannot_be_compared_differ() -> None:
+    """A swap compares them, and must not fail for it."""
+    body: dict[str, Any] = {"name": "Strange", "wakes": (), "__eq__": lambda s, o: 1 / 0, "__hash__": lambda s: 1}
+    guard = RecordingGuard()
+    one: Any = guarded(cast("type[Plugin]", type("Strange", (), body)), guard)
+    assert one() != one()
+    assert "ZeroDivisionError" in guard.told[0]
+
+
 def test_an_undo_that_fails_stops_nobody_elses() -> None:
     """It is told; the placement's other reservations are taken back too."""
 

@@ -104,13 +104,13 @@ class _Guarded:
     guard: Guard
 
     def __init__(self, *args: Any) -> None:
-        self.plugin, self.wakes = call(self.guard, ARGUMENTS, functools.partial(self._make, *args))
+        self.plugin, self.wakes, self._hash = call(self.guard, ARGUMENTS, functools.partial(self._make, *args))
 
-    def _make(self, *args: Any) -> tuple[Any, tuple[Wake, ...]]:
+    def _make(self, *args: Any) -> tuple[Any, tuple[Wake, ...], int]:
         plugin: Any = self.decider(*args)
         if plugin.__hash__ is None:
             raise TypeError(f"{self.decider.__qualname__} is no hashable value: make it a frozen dataclass")
-        plugin.__hash__()  # nor may its fields be lists, say
+        number = int(plugin.__hash__())  # nor may its fields be lists, say
         wakes = plugin.wakes
         if not isinstance(wakes, tuple) or not all(isinstance(wake, Wake) for wake in wakes):
             raise TypeError("wakes is no tuple of Wake")
@@ -118,13 +118,18 @@ class _Guarded:
         for wake in wakes:
             if isinstance(wake.resource, str) and wake.resource not in declared:
                 raise ValueError(f"it wakes on {wake.resource!r}, and has no struct of that resource in its kinds")
-        return plugin, tuple(dataclasses.replace(wake, hint=_hint(self.guard, wake.hint)) for wake in wakes)
+        return plugin, tuple(dataclasses.replace(wake, hint=_hint(self.guard, wake.hint)) for wake in wakes), number
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Guarded) and self.decider is other.decider and bool(self.plugin == other.plugin)
+        if not isinstance(other, _Guarded) or self.decider is not other.decider:
+            return False
+        try:
+            return call(self.guard, ARGUMENTS, lambda: bool(self.plugin == other.plugin))
+        except PluginFault:  # it was told
+            return False
 
     def __hash__(self) -> int:
-        return int(self.plugin.__hash__())
+        return self._hash
 
 
 def _method(name: str, point: str, check: Check, own: Callable[..., Any] | None = None) -> Callable[..., Any]:
