@@ -111,6 +111,12 @@ def test_arguments_are_read_as_those_of_the_tree(example: str, args: dict[str, o
     assert want in str(errors[0]) if want else not errors
 
 
+RACK = """
+class Rack(Struct, frozen=True):
+    resource: ClassVar = {}
+    metadata: ObjectMeta
+One.kinds = frozenset({{Rack}})
+"""
 ONE = 'Registration(PluginSpec("One", One))'
 
 
@@ -156,15 +162,12 @@ ONE = 'Registration(PluginSpec("One", One))'
         ),
         pytest.param(giving(ONE, more="del One.filter_node"), "it has no method of any extension point", id="no method"),
         pytest.param(
-            giving(ONE, more="class Rack(Struct, frozen=True):\n    metadata: ObjectMeta\nOne.kinds = frozenset({Rack})"),
+            giving(ONE, more=RACK.format("None")),
             "Rack.resource: None: must be <plural>.<version>.<group>",
             id="a struct without a resource",
         ),
         pytest.param(
-            giving(
-                ONE,
-                more="class Rack(Struct, frozen=True):\n    resource: ClassVar = 'racks'\n    metadata: ObjectMeta\nOne.kinds = frozenset({Rack})",
-            ),
+            giving(ONE, more=RACK.format("'racks'")),
             "Rack.resource: 'racks': must be",
             id="a resource without a version",
         ),
