@@ -9,31 +9,31 @@ import pytest
 
 from moorage.core.columns.store import Store
 from moorage.core.disruption_budgets import budgets, not_evictable
-from moorage.core.objects import Pod, PodStatus
+from moorage.core.objects import Pod, PodCondition, PodStatus
 from moorage.core.workload_objects import PodDisruptionBudget
 from tests.builders import make_pod
 
 WEB = {"matchLabels": {"app": "web"}}
 
 
-def a_budget(
-    name: str, allowed: int, selector: dict[str, Any] | None, *, namespace: str = "default", generation: int = 0
-) -> PodDisruptionBudget:
-    """A budget whose status is about generation 1."""
-    metadata = {"name": name, "namespace": namespace, "generation": generation}
-    status = {"disruptionsAllowed": allowed, "observedGeneration": 1}
-    return msgspec.convert({"metadata": metadata, "spec": {"selector": selector}, "status": status}, PodDisruptionBudget)
+def a_budget(name: str, allowed: int, selector: dict[str, Any] | None, *, healthy: int = 1, **more: Any) -> PodDisruptionBudget:
+    """A budget whose status is about generation 1; two should be healthy."""
+    metadata = {"name": name, "namespace": more.get("namespace", "default"), "generation": more.get("generation", 0)}
+    status = {"disruptionsAllowed": allowed, "observedGeneration": 1, "currentHealthy": healthy, "desiredHealthy": 2}
+    spec = {"selector": selector, "unhealthyPodEvictionPolicy": more.get("policy")}
+    return msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, PodDisruptionBudget)
 
 
-def a_pod(name: str, phase: str = "Running", going: bool = False, labels: dict[str, str] | None = None) -> Pod:
+def a_pod(name: str, phase: str = "Running", *, going: bool = False, labels: dict[str, str] | None = None, ready: bool = True) -> Pod:
     """A pod of app web."""
     pod = make_pod(name)
     own = {"app": "web"} if labels is None else labels
     metadata = msgspec.structs.replace(pod.metadata, labels=own, deletion_timestamp="2026-01-01T00:00:00Z" if going else None)
-    return msgspec.structs.replace(pod, status=PodStatus(phase=phase), metadata=metadata)
+    status = PodStatus(phase=phase, conditions=(PodCondition("Ready", str(ready)),))
+    return msgspec.structs.replace(pod, status=status, metadata=metadata)
 
 
-ONE, TWO = a_pod("one"), a_pod("two")
+ONE, TWO, UNREADY = a_pod("one"), a_pod("two"), a_pod("unready", ready=False)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,11 @@ ONE, TWO = a_pod("one"), a_pod("two")
             pytest.param([a_pod("one", phase)], [a_budget("b", 0, WEB)], refused, id=phase)
             for phase, refused in {"Pending": 0, "Running": 1, "Succeeded": 0, "Failed": 0, "Unknown": 1}.items()
         ),
+        pytest.param([UNREADY], [a_budget("b", 0, WEB)], 1, id="an unready one where too few are ready"),
+        pytest.param([UNREADY], [a_budget("b", 0, WEB, healthy=2)], 0, id="an unready one where enough are ready"),
+        pytest.param([UNREADY], [a_budget("b", 0, WEB, policy="AlwaysAllow")], 0, id="an unready one that may always go"),
+        pytest.param([ONE], [a_budget("b", 0, WEB, policy="AlwaysAllow", healthy=2)], 1, id="a ready one may not"),
+        pytest.param([UNREADY, TWO], [a_budget("b", 1, WEB, healthy=2)], 0, id="an unready one costs nothing then"),
         pytest.param([a_pod("one", going=True)], [a_budget("b", 0, WEB)], 0, id="it goes already"),
     ],
 )

@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
-from moorage.core.objects import Node, Pod, PodStatus, Taint
+from moorage.core.objects import Affinity, LabelSelector, Node, Pod, PodAffinity, PodAffinityTerm, PodStatus, Taint
 from moorage.engine.promises import PATIENCE, USUAL_GRACE
 from moorage.ports.errors import Retryable
 from tests.builders import make_node, make_pod
@@ -54,6 +54,27 @@ def test_a_promise_ends_with_its_node() -> None:
             world.kube.put(make_node("n3"))
             await world.clock.advance(TRIED_AGAIN)
             assert world.node("high") == "n3"
+
+    asyncio.run(story())
+
+
+def test_a_pod_that_lost_its_node_is_tried_again_whatever_had_refused_it() -> None:
+    """No event tells of a reason to: its victim was in the way by an affinity term, not by what it took."""
+
+    async def story() -> None:
+        async with contested(nodes=0) as world:
+            for name in ("n1", "n2"):
+                world.kube.put(make_node(name, labels={"kubernetes.io/hostname": name}))
+            term = PodAffinityTerm(topology_key="kubernetes.io/hostname", label_selector=LabelSelector({"app": "low"}))
+            apart = Affinity(pod_anti_affinity=PodAffinity(required_during_scheduling_ignored_during_execution=(term,)))
+            world.kube.put(low("a", "1"))
+            world.kube.put(low("other", "1", "n2", priority=5))
+            world.kube.put(high(cpu="1", affinity=apart))
+            await world.clock.advance(0.5)
+            assert promised(world) == "n1"
+            world.kube.delete(world.kube.nodes["n1"])
+            await world.clock.advance(TRIED_AGAIN)
+            assert promised(world) == "n2"
 
     asyncio.run(story())
 

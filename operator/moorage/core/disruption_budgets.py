@@ -30,6 +30,8 @@ class Budget(NamedTuple):
     """Names of pods that it counts as gone."""
     current: bool
     """Whether ``allowed`` is about the budget's present spec."""
+    spares_unready: bool
+    """Whether pods that are not ready are none of its business."""
 
     def counts(self, pod: Pod) -> bool:
         """Whether kube-scheduler charges it for this pod of its namespace."""
@@ -50,8 +52,16 @@ def budgets(store: Objects) -> Budgets:
             continue
         if selector.conditions is not None:
             meta, status = budget.metadata, budget.status
-            current = status.observed_generation >= (meta.generation or 0)
-            found[meta.namespace].append(Budget(name, selector, status.disruptions_allowed, status.disrupted_pods or {}, current))
+            found[meta.namespace].append(
+                Budget(
+                    name,
+                    selector,
+                    status.disruptions_allowed,
+                    status.disrupted_pods or {},
+                    status.observed_generation >= (meta.generation or 0),
+                    budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" or status.current_healthy >= status.desired_healthy > 0,
+                )
+            )
     return found
 
 
@@ -77,6 +87,8 @@ def not_evictable(pods: Iterable[Pod], by_namespace: Budgets) -> int:
         if pod.status.phase in _IDLE or pod.metadata.deletion_timestamp is not None:
             continue
         mine = [one for one in by_namespace.get(pod.metadata.namespace, ()) if one.selector.matches(pod.metadata.labels)]
-        spent.update(budget.name for budget in mine)
-        refused += len(mine) > 1 or any(not budget.current or spent[budget.name] > budget.allowed for budget in mine)
+        ready = any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions or ())
+        charging = [budget for budget in mine if ready or not budget.spares_unready]
+        spent.update(budget.name for budget in charging)
+        refused += len(mine) > 1 or any(not budget.current or spent[budget.name] > budget.allowed for budget in charging)
     return refused

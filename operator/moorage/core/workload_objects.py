@@ -58,6 +58,7 @@ class PodDisruptionBudgetSpec(Struct, frozen=True):
     """Which pods a budget protects."""
 
     selector: LabelSelector | None = None
+    unhealthy_pod_eviction_policy: str | None = None
 
 
 class PodDisruptionBudgetStatus(Struct, frozen=True):
@@ -68,6 +69,8 @@ class PodDisruptionBudgetStatus(Struct, frozen=True):
 
     observed_generation: int = 0
     disruptions_allowed: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
     disrupted_pods: Labels | None = None
 
 
