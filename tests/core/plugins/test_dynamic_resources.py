@@ -144,6 +144,19 @@ def refused(pod: Pod, scheduler: Scheduler, **args: Any) -> Diagnosis:
 # ---- reserving ---------------------------------------------------------------------------------------------------------------
 
 
+def test_nodes_that_come_and_go_leave_nothing() -> None:
+    """A ledger does not grow with the names that nodes once had, and still knows those that stay."""
+    scheduler = world(claim("c"), claim("d"), slice_of("shared", 1, all_nodes=True), nodes=1)
+    ledger = scheduler.cache.store.index(DeviceLedger)
+    for i in range(300):
+        scheduler.cache.put_node(make_node(f"short-lived-{i}"))
+        assert isinstance(decide(user("p", "c"), REVISION, scheduler), Placement)
+        scheduler.cache.remove_node(f"short-lived-{i}")
+    assert max(len(ledger._seen), *map(len, ledger._reached_by.values())) < 100
+    scheduler.cache.store.put(claim("c", allocation=allocated()))
+    assert placed(user("p", "d"), scheduler).node == "n0"
+
+
 def test_what_is_written_counts_until_it_is_seen() -> None:
     """An allocation that was confirmed outlives its undoing, until its claim is seen in that state or a later one, allocated or not."""
     scheduler = world(claim("c0"), claim("c1"), nodes=1)

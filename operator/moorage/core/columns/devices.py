@@ -25,6 +25,9 @@ from moorage.core.objects import Labels, Node, Pod, version
 _MOST_SHAPES = 8192
 """Shapes that are remembered: each allocation may make a new one."""
 
+_FEW = 64
+"""So many nodes that are gone are worth no look."""
+
 
 @dataclasses.dataclass(slots=True)
 class _Seen:
@@ -219,12 +222,20 @@ class DeviceLedger:
         name, labels = node.metadata.name, node.metadata.labels
         seen = self._seen.get(name)
         if seen is None or (seen.labels is not labels and seen.labels != labels):
+            self._forget_dead_nodes()
             near = self._pools_near(node)
             pieces = {pool: [self._pools[pool][piece] for piece in sorted(self._pools[pool])] for pool in near}
             seen = self._seen[name] = _Seen(labels, gather(pieces, node))
             for pool in near:
                 self._reached_by.setdefault(pool, set()).add(name)
         return seen
+
+    def _forget_dead_nodes(self) -> None:
+        """What was seen of nodes that are gone goes, once that is about half of all."""
+        if self.nodes is not None and len(self._seen) > 2 * len(self.nodes.row_of) + _FEW:
+            there = self.nodes.row_of.keys()
+            self._seen = {name: seen for name, seen in self._seen.items() if name in there}
+            self._reached_by = {pool: reached & there for pool, reached in self._reached_by.items() if reached & there}
 
     def _pools_near(self, node: Node) -> list[PoolId]:
         return list(self._of_node.get(node.metadata.name, {}) | self._for_many)
