@@ -223,7 +223,7 @@ def test_differences_are_what_was_not_heard(steps: list[tuple[str, int, bool]]) 
     history.happen("appear", 0, True)
     for step in steps:
         history.happen(*step)
-    found = {(difference.kind, difference.name.removeprefix("default/")) for difference in history.world.compare()}
+    found = {(difference.kind, difference.object.removeprefix("default/")) for difference in history.world.compare()}
     assert found == history.different
     history.world.hear()
     history.world.kube.relist()
@@ -261,7 +261,7 @@ def test_nodes_and_pods_as_data() -> None:
         assert waiting["pod"] == "default/big"
         assert (waiting["place"], waiting["profile"], waiting["attempts"]) == ("unschedulable", "test", 1)
         assert waiting["rejectors"] == ["NodeResourcesFit"]
-        assert waiting["message"] == "0/1 nodes are available"
+        assert waiting["why"] == "0/1 nodes are available"
         assert waiting["since"] == "2026-01-02T03:04:05.000+00:00"
 
     asyncio.run(story())
@@ -308,6 +308,7 @@ def test_the_log(fails: Exception | None, text: str, caplog: pytest.LogCaptureFi
         world = World()
         for i in range(250):
             world.kube.put(make_node(f"n{i}"))
+        world.kube.put(make_pod("waits"))
         world.hear(deaf=True)
         world.kube.put(make_pod("missed", node="n1"))
         if fails is not None:
@@ -327,9 +328,9 @@ def test_the_log(fails: Exception | None, text: str, caplog: pytest.LogCaptureFi
     asyncio.run(story())
     lines = [record.message for record in caplog.records]
     assert lines.count("cached node") == 250
-    assert lines[250] == "the cache holds 250 nodes and 0 pods"
+    assert lines[250:252] == ["waiting pod", "the cache holds 250 nodes and 0 pods"]
     assert lines[-1] == text
     if fails is None:
-        assert [(r.__dict__["kind"], r.__dict__["object"], r.__dict__["theirs"]) for r in caplog.records[251:-1]] == [
+        assert [(r.__dict__["kind"], r.__dict__["object"], r.__dict__["theirs"]) for r in caplog.records[252:-1]] == [
             ("missed pod", "default/missed", "n1")
         ]

@@ -41,7 +41,7 @@ class Difference(NamedTuple):
     """Something that we have (``ours``) otherwise than the API server (``theirs``); "" for none."""
 
     kind: str
-    name: str
+    object: str
     ours: str = ""
     theirs: str = ""
 
@@ -51,7 +51,10 @@ KINDS = ("missed node", "redundant node", "missed pod", "redundant pod", "mispla
 
 
 class Inspector:
-    """Looks at cache and backlog; changes nothing. ``run`` it to have ``request`` answered in the log."""
+    """Looks at cache and backlog; changes nothing. ``run`` it to have ``request`` answered in the log.
+
+    What it gives has no names that a log record has already (name, message).
+    """
 
     def __init__(self, cache: Cache, backlog: Backlog, reads: Reads, clock: Clock, telemetry: Telemetry) -> None:
         self._cache = cache
@@ -160,7 +163,7 @@ class Inspector:
     async def _log_each(self, message: str, items: AsyncIterator[Mapping[str, Any]], level: int = logging.INFO) -> None:
         count = 0
         async for item in items:
-            log.log(level, message, extra={_EXTRA.get(name, name): value for name, value in item.items()})
+            log.log(level, message, extra=dict(item))
             count += 1
             if count % LINES == 0:
                 await self._clock.sleep(LINES_EVERY)
@@ -185,16 +188,12 @@ class Inspector:
             "since": self._time(entry.queued_at),
             "backoffUntil": self._time(entry.backoff_until) if place is Place.BACKOFF else "",
             "nominatedNode": entry.pod.status.nominated_node_name,
-            "message": next((c.message for c in conditions if c.type == "PodScheduled"), ""),
+            "why": next((c.message for c in conditions if c.type == "PodScheduled"), ""),
         }
 
     def _time(self, boottime: float) -> str:
         moment = self._clock.now() + datetime.timedelta(seconds=boottime - self._clock.boottime())
         return moment.isoformat(timespec="milliseconds")
-
-
-_EXTRA = {"name": "object"}
-"""Names that a log record has already."""
 
 
 def _on_node(record: Record) -> dict[str, str]:
