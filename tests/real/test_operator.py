@@ -250,6 +250,33 @@ def test_an_edited_config_places_the_next_pods(installed: Installation) -> None:
     assert "Activated" in installed.events("edited")
 
 
+def test_an_edited_expression_places_the_next_pods(installed: Installation) -> None:
+    """With no restart; one that is broken is refused with its place, and the last good one goes on."""
+
+    def in_zone(field: str, zone: str) -> dict[str, Any]:
+        expression = f'node.metadata.{field}["topology.kubernetes.io/zone"] == "{zone}"'
+        return config("rules", "CEL", filters=[{"expression": expression, "message": f"node(s) outside {zone}"}])
+
+    pids = {replica.child.pid for replica in installed.replicas.values()}
+    reference = [{"name": "CEL", "configRef": {"name": "rules"}}]
+    installed.apply(
+        in_zone("labels", "zone-a"), profile("ruled", plugins={"multiPoint": {"enabled": [{"name": "CEL"}]}}, pluginConfig=reference)
+    )
+    first = installed.swapped("ruled")
+    assert set(installed.pods("ruled", 2, "10m")) <= {"node-a0", "node-a1"}
+    installed.apply(in_zone("labels", "zone-b"))
+    second = installed.swapped("ruled", since=first)
+    assert set(installed.pods("ruled", 2, "10m")) <= {"node-b0", "node-b1"}
+    installed.apply(in_zone("lables", "zone-c"))
+    until(lambda: installed.condition("pcfg/rules", "Accepted")[0] == "False", "the verdict", 20)
+    message = installed.condition("pcfg/rules", "Accepted")[2]
+    assert "args.filters[0].expression" in message
+    assert "1:14: undeclared reference to 'node.metadata.lables'" in message
+    assert installed.status("sprof/ruled")["activeRevision"] == second
+    assert set(installed.pods("ruled", 1, "10m")) <= {"node-b0", "node-b1"}
+    assert {replica.child.pid for replica in installed.replicas.values()} == pids
+
+
 def test_pods_that_a_changed_plugin_refused_are_tried_again(installed: Installation) -> None:
     """At once, not after a flush of five minutes."""
 

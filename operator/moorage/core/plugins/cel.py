@@ -368,7 +368,6 @@ class CEL:
 
     def _prepared(self, pod: Pod, kind: type[_Answers]) -> Prepared:
         answers = _answers(self.args, kind, pod)
-        answers.waiting = 0
         return Prepared(SUCCESS, answers, depends=(answers,))
 
     def _is_true_now(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
