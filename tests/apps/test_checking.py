@@ -54,6 +54,11 @@ def test_the_samples_are_right() -> None:
             id="wrong type in arguments",
         ),
         pytest.param(
+            "spec: {pluginConfig: [{name: CEL, args: {scores: [{expression: node.name}]}}]}",
+            "spec.pluginConfig[0].args.scores[0].expression: 'node.name': 1:5: undeclared reference to 'node.name'",
+            id="expression",
+        ),
+        pytest.param(
             "spec: {pluginConfig: [{name: NodeResourcesFit, configRef: {name: none}}]}",
             "spec.pluginConfig[0].configRef.name: 'none': there is no PluginConfig of this name",
             id="missing reference",
