@@ -21,7 +21,7 @@ Reads = Mapping[str, frozenset[str] | None]
 _CONST, _IDENT, _SELECT, _CALL, _LIST, _STRUCT, _COMPREHENSION = range(3, 10)
 _KINDS = frozenset(range(_CONST, _COMPREHENSION + 1))
 _INDEXING = frozenset({"_[_]", "_[?_]", "_?._"})
-_JOINING = frozenset({"add_string", "add_list", "add_bytes"})
+_JOINING = frozenset({b"add_string", b"add_list", b"add_bytes"})
 _WHERE = "may not stand in what a macro goes through, or in what cel.bind binds"
 
 
@@ -60,18 +60,17 @@ class _Walk:
         self.reads: dict[str, set[str] | None] = {}
         self.faults: list[Fault] = []
         self._variables = variables
-        self._overloads: dict[int, frozenset[str]] = {}
-        self._offsets: dict[int, int] = {}
-        checked = dict(_fields(dict(_fields(serialized))[2]))  # in a google.protobuf.Any
-        for number, value in _fields(dict(_fields(serialized))[2]):
-            if number == 2:
+        self._joins: set[int] = set()
+        """The numbers of the calls of + that may be on texts or lists."""
+        checked = dict(_fields(serialized))[2]  # in a google.protobuf.Any
+        for number, value in _fields(checked):
+            if number == 2 and b"add_" in value:
                 entry = dict(_fields(value))
-                self._overloads[entry[1]] = frozenset(name.decode() for field, name in _fields(entry[2]) if field == 3)
-        for number, value in _fields(checked.get(5, b"")):
-            if number == 4:
-                entry = dict(_fields(value))
-                self._offsets[entry.get(1, 0)] = entry.get(2, 0)
-        self._visit(checked[4], _Inside())
+                if not _JOINING.isdisjoint(name for field, name in _fields(entry[2]) if field == 3):
+                    self._joins.add(entry[1])
+        parts = dict(_fields(checked))
+        self._source = parts.get(5, b"")
+        self._visit(parts[4], _Inside())
 
     def _visit(self, message: bytes, inside: _Inside) -> None:
         place, kind, body = _expression(message)
@@ -113,7 +112,7 @@ class _Walk:
                 function = value.decode()
             else:
                 operands.append(value)
-        if inside.bound and function == "_+_" and self._overloads.get(place, frozenset()) & _JOINING:
+        if inside.bound and place in self._joins:
             self._refuse(place, "+ on anything but numbers")
         texts = [_text(operand) for operand in operands]
         if function in _INDEXING and texts[1] is not None:
@@ -136,7 +135,9 @@ class _Walk:
             self._visit(parts[part], inside._replace(local=local))
 
     def _refuse(self, place: int, what: str) -> None:
-        self.faults.append(Fault(self._offsets.get(place, 0), f"{what} {_WHERE}"))
+        offsets = (dict(_fields(value)) for number, value in _fields(self._source) if number == 4)
+        offset = next((entry.get(2, 0) for entry in offsets if entry.get(1) == place), 0)
+        self.faults.append(Fault(offset, f"{what} {_WHERE}"))
 
 
 def _expression(message: bytes) -> tuple[int, int, bytes]:

@@ -324,7 +324,7 @@ def test_failures_are_counted() -> None:
         pytest.param(filtering(*["true"] * 33), ("", "must be at most 32 expressions in all"), id="too many"),
         pytest.param(
             filtering(*[f"true || {'true || ' * 500}false"] * 5),
-            ("", "must be at most 16384 characters of expressions in all"),
+            ("", "must be at most 8192 characters of expressions in all"),
             id="too long together",
         ),
     ],

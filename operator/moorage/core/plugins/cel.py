@@ -44,7 +44,7 @@ UNFINISHED = Reason("ExpressionsUnfinished", "the expressions took long, and {} 
 
 MOST = 32
 """Expressions of one plugin."""
-LONGEST, TOGETHER = 4096, 16384
+LONGEST, TOGETHER = 4096, 8192
 """Characters of one expression, and of all."""
 SLOWEST = 250e-6
 """Seconds that one evaluation may take, in processor time."""
