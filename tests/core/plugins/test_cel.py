@@ -491,6 +491,12 @@ def test_what_wakes_a_refused_pod(text: str, event: ClusterEvent, wakes: bool) -
     assert any(wake.hint is None or wake.hint(pod, event, store) for wake in registered) is wakes
 
 
+@pytest.mark.parametrize(("text", "shared"), [("pod.metadata.labels.team == 'blue'", True), ("pod.metadata.name != 'x'", False)])
+def test_hints_are_shared_unless_names_are_read(text: str, shared: bool) -> None:
+    """Pods that wait alike have the same labels and spec, and each its own name."""
+    assert {wake.shared for wake in CEL(filtering(text)).wakes} == {shared}
+
+
 # ---- nobody is held up -------------------------------------------------------------------------------------------------------
 
 

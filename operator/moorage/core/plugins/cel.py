@@ -315,10 +315,11 @@ class CEL:
     def wakes(self) -> tuple[Wake, ...]:
         """Nodes that come or change, pods that leave, the pod itself; the hints need the arguments."""
         aspects = Action.UPDATE_NODE_ALLOCATABLE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT | Action.UPDATE_NODE_ANNOTATION
+        shared = "pod.metadata.name" not in _compiled(self.args).filters.pod.names
         return (
-            Wake(Resource.NODE, Action.ADD | aspects, self._is_true_now),
-            Wake(Resource.POD, Action.UPDATE, self._is_seen_otherwise),
-            Wake(Resource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_room),
+            Wake(Resource.NODE, Action.ADD | aspects, self._is_true_now, shared),
+            Wake(Resource.POD, Action.UPDATE, self._is_seen_otherwise, shared),
+            Wake(Resource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_room, shared),
         )
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
