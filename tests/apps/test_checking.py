@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apps.checking import check
+from moorage.apps.checking import Report, check
 from tests.rig.operators import ROOT
 
 GOOD_PROFILE = """
@@ -37,6 +37,13 @@ def test_the_samples_are_right() -> None:
     """A folder is read as a whole; what is not ours is passed over."""
     report = check([ROOT / "manifests" / "samples"])
     assert (report.status, report.lines[-1].endswith("no errors")) == (0, True)
+
+
+def test_the_example_of_expressions_is_right(tmp_path: Path) -> None:
+    """What docs/cel.md shows can be applied as it is."""
+    _, _, rest = (ROOT / "docs" / "cel.md").read_text(encoding="utf-8").partition("```yaml\n")
+    report = check([write(tmp_path, rest.partition("```")[0])])
+    assert report == Report(("2 objects checked: no errors",), 0)
 
 
 @pytest.mark.parametrize(
