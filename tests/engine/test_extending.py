@@ -20,7 +20,7 @@ from moorage.ports.fencing import Fence
 from tests.builders import make_node, make_pod
 from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.test_gangs import group, member
-from tests.engine.worlds import a_body
+from tests.engine.worlds import a_body, unreadable
 from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.extenders import Asked
 from tests.fakes.kube import InMemoryKube
@@ -226,30 +226,52 @@ def test_a_pod_group_is_told_that_extenders_are_not_asked_about_it() -> None:
 
 # ---- what fails ----------------------------------------------------------------------------------------------------------------
 
-FAILURES: dict[str, Callable[[Running], None]] = {
-    "the pod cannot be read": lambda world: world.kube.fail("pod_json", Retryable("busy")),
-    "the pod must not be read": lambda world: world.kube.fail("pod_json", Forbidden("GET", 403)),
-    "nodes cannot be read": lambda world: world.kube.fail("nodes_json", Retryable("busy")),
-    "filter fails": lambda world: world.extenders.fail("filter", BROKEN),
-    "filter fails on our side": lambda world: world.extenders.fail("filter", RuntimeError("bug")),
-    "filter refuses": lambda world: world.extenders.fail("filter", EdgeError("no")),
-    "prioritize fails on our side": lambda world: world.extenders.fail("prioritize", RuntimeError("bug")),
+FAILURES: dict[str, tuple[Callable[[Running], None], str]] = {
+    "the pod cannot be read": (lambda world: world.kube.fail("pod_json", Retryable("busy")), "extenders could not be asked: busy"),
+    "the pod must not be read": (
+        lambda world: world.kube.fail("pod_json", Forbidden("GET", 403)),
+        "extenders could not be asked: GET: 403",
+    ),
+    "nodes cannot be read": (lambda world: world.kube.fail("nodes_json", Retryable("busy")), "extenders could not be asked: busy"),
+    "filter fails": (lambda world: world.extenders.fail("filter", BROKEN), "broken"),
+    "filter fails on our side": (
+        lambda world: world.extenders.fail("filter", RuntimeError("bug")),
+        "scheduling failed: RuntimeError('bug')",
+    ),
+    "filter refuses": (lambda world: world.extenders.fail("filter", EdgeError("no")), "no"),
+    "prioritize fails on our side": (lambda world: world.extenders.fail("prioritize", OSError("bug")), "scheduling failed: OSError('bug')"),
 }
 
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_failed_attempt_is_told_and_tried_again_with_a_backoff(failure: str) -> None:
     """Without waiting for an event; the process goes on, and nothing stays assumed."""
+    fail, text = FAILURES[failure]
 
     async def scenario(world: Running) -> None:
-        FAILURES[failure](world)
+        fail(world)
         world.kube.put(make_pod("a"))
         await settle(60)
         assert not world.node("a")
-        assert (world.assumed, condition(world, "a")[0]) == (0, "SchedulerError")
+        assert world.assumed == 0
+        reason, told = condition(world, "a")
+        assert (reason, told.startswith(text)) == ("SchedulerError", True), told
         await world.clock.advance(TRIED_AGAIN)
         assert world.node("a")
         assert world.kube.bindings == {"a": world.node("a")}
+
+    run(scenario, a_profile({**DECIDES, "nodeCacheCapable": False}))
+
+
+def test_a_node_that_the_api_server_has_no_more_is_not_asked_about() -> None:
+    """In full it cannot be; where the watch is late, the other nodes are."""
+
+    async def scenario(world: Running) -> None:
+        del world.kube.nodes[next(name for name in world.kube.nodes if name.endswith("n2"))]
+        world.kube.put(make_pod("a"))
+        await settle()
+        assert world.node("a") == "n1"
+        assert {tuple(asked.about.names) for asked in world.extenders.asked} == {("n1",)}
 
     run(scenario, a_profile({**DECIDES, "nodeCacheCapable": False}))
 
@@ -292,6 +314,10 @@ BETWEEN: dict[str, tuple[Deed, bool]] = {
     "the pod is deleted": (delete, False),
     "the pod is being deleted": (lambda world: world.kube.put(deleting(world.kube.pods["uid-a"])), False),
     "the pod is gone and the watch is late": (lambda world: world.kube.pods.pop("uid-a"), False),
+    "the pod cannot be read any more": (
+        lambda world: world.engine.pods.unreadable(unreadable(world.kube.pods["uid-a"]), deleted=False),
+        False,
+    ),
     "another one binds it": (lambda world: world.kube.put(make_pod("a", node="n1")), False),
     "the pod changes": (lambda world: world.kube.put(labelled(world.kube.pods["uid-a"])), True),
     "the profile is swapped": (lambda world: world.engine.profile_seen("test", a_profile(DECIDES, generation=2)), True),
@@ -315,8 +341,9 @@ def test_what_happens_while_extenders_are_asked(case: str, verb: str) -> None:
         gate.set()
         await world.clock.advance(TRIED_AGAIN)
         assert bool(world.kube.bindings) is bound
-        if "uid-a" in world.kube.pods and not bound:
-            assert world.node("a") in ("", "n1" if case == "another one binds it" else "")
+        if case.startswith("the pod is ") and verb == "pod_json":
+            assert not world.extenders.asked
+            assert not world.telemetry.counts["attempt", "error"]
         assert world.assumed == 0
 
     run(scenario, a_profile(DECIDES))
@@ -394,7 +421,7 @@ def test_so_many_at_a_time_in_the_order_of_the_queue() -> None:
         world.kube.put(make_pod("gone", cpu="1m", priority=9))
         world.kube.put(make_pod("b", cpu="1m", scheduler_name="other"))
         await settle()
-        world.kube.delete(world.kube.pods["uid-gone"])
+        world.kube.put(make_pod("gone", cpu="1m", priority=9, node="n1"))
         assert [asked.pod for asked in world.extenders.asked] == [*(f"a{i}" for i in range(AT_ONCE)), "b"]
         gate.set()
         await settle(200)
@@ -403,6 +430,21 @@ def test_so_many_at_a_time_in_the_order_of_the_queue() -> None:
         assert len(world.kube.bindings) == AT_ONCE + 5
 
     run(scenario, a_profile(DECIDES), a_profile(DECIDES, name="other"))
+
+
+def test_a_pod_that_goes_makes_room_for_the_next() -> None:
+    """At once, not when the extender has answered."""
+
+    async def scenario(world: Running) -> None:
+        world.extenders.hold("filter")
+        for i in range(AT_ONCE + 1):
+            world.kube.put(make_pod(f"a{i}", cpu="1m"))
+        await settle()
+        world.kube.delete(world.kube.pods["uid-a0"])
+        await settle()
+        assert world.extenders.asked[-1].pod == f"a{AT_ONCE}"
+
+    run(scenario, a_profile(DECIDES))
 
 
 def test_a_superseded_revision_counts_as_draining_while_it_is_asked_by() -> None:

@@ -263,7 +263,7 @@ class Binder:
                 return await self._confirmed(placement, extender)
             except Exception as error:  # noqa: BLE001 - as above
                 outcome = await self._settle(placement, "", error)
-            if outcome.bound or outcome.status is None or outcome.fenced or not extender.ignorable:
+            if outcome.status is None or outcome.fenced or not extender.ignorable:
                 return outcome
             log.warning("an extender did not bind a pod: %s", outcome.status.message, extra={"pod": key(placement.pod)})
         return None

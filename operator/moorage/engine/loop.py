@@ -131,13 +131,11 @@ class Loop:
             self.backlog.requeue(entry, frozenset(), self._clock.boottime())
 
     def extended(self, entry: Entry, outcome: Placement | Diagnosis | None, started: float) -> None:
-        """Extenders have had their say; None: the pod is gone."""
+        """Extenders have had their say; None: the pod is gone, is going, or has a node."""
         if outcome is None:
             self.backlog.done(entry.uid)
         elif not (self.deciding and self._may_write()):
             self.backlog.requeue(entry, frozenset(), self._clock.boottime())
-        elif entry.pod.metadata.deletion_timestamp is not None:
-            self._skip(entry)
         else:
             try:
                 if isinstance(outcome, Placement):
