@@ -48,6 +48,12 @@ class NullTelemetry:
     def overtaken(self, profile: str) -> None:
         """Nothing."""
 
+    def permit_wait(self, result: str, seconds: float) -> None:
+        """Nothing."""
+
+    def in_flight(self, events: Mapping[str, int]) -> None:
+        """Nothing."""
+
     def rejected(self, profile: str, reason: str) -> None:
         """Nothing."""
 
@@ -113,6 +119,10 @@ class CountingTelemetry(NullTelemetry):
     def overtaken(self, profile: str) -> None:
         """Count it."""
         self.counts["overtaken", profile] += 1
+
+    def permit_wait(self, result: str, seconds: float) -> None:
+        """Count the result."""
+        self.counts["permit", result] += 1
 
     def rejected(self, profile: str, reason: str) -> None:
         """Count the reason."""

@@ -111,6 +111,12 @@ class PrometheusTelemetry:
             "Pods that were not bound as their node was changed by somebody else after it was chosen, by profile.",
             "profile",
         )
+        self._permit_seconds = self._histogram(
+            "scheduler_permit_wait_duration_seconds", "Time that pods were held at permit, by result.", exponential(0.001, 2, 15), "result"
+        )
+        self._in_flight = self._gauge(
+            "scheduler_inflight_events", "Events kept for pods whose attempt is running, by event; those pods as PodPopped.", "event"
+        )
         self._rejected = self._counter(
             "moorage_kubelet_rejections_total",
             "Pods that a kubelet refused after they were bound to its node, by profile and reason.",
@@ -198,6 +204,16 @@ class PrometheusTelemetry:
     def overtaken(self, profile: str) -> None:
         """A decision came to nothing by somebody else's doing."""
         self._overtaken(profile).inc()
+
+    def permit_wait(self, result: str, seconds: float) -> None:
+        """A pod was held at permit."""
+        self._permit_seconds(result).observe(seconds)
+
+    def in_flight(self, events: Mapping[str, int]) -> None:
+        """Events that are kept, by event."""
+        self._in_flight.forget()
+        for event, count in events.items():
+            self._in_flight(event).set(count)
 
     def rejected(self, profile: str, reason: str) -> None:
         """A kubelet refused a pod."""

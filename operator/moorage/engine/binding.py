@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from moorage.core.backlog.entries import Entry
 from moorage.core.cycle import Placement
@@ -20,7 +20,7 @@ from moorage.core.framework.extenders import Extender
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import key
-from moorage.core.verdicts import Code, Status, failed
+from moorage.core.verdicts import SUCCESS, Code, Status, failed
 from moorage.engine.actors.contract import Actor, BindActor, Hold, TakeBack, Tools, pod_ref
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.extenders import Extenders
@@ -49,6 +49,7 @@ class Outcome:
     """The node changed under the decision, by somebody else's doing, and does not take the pod any more."""
 
 
+AnOutcome = TypeVar("AnOutcome", bound="Outcome | None")
 BOUND = Outcome(True)
 GONE = Outcome(False)
 
@@ -90,6 +91,10 @@ class Binder:
         self._bindings: dict[str, Binding] = {}
         self._freed = asyncio.Event()
         self.finish: Callable[[Entry, Placement, Outcome], None]
+        self.took: Callable[[Point, str, str, float], None] = lambda point, status, profile, seconds: None
+        """Told how long an extension point's plugins took for a pod, with the code's name and the schedulerName."""
+        self.waited: Callable[[str, float], None] = lambda result, seconds: None
+        """Told how long a pod was held at permit, with the code's name."""
         self.extenders: Extenders
         self.news: Callable[[str], int] = lambda _: 0
         """How much has changed on a node that we did not decide; None of it is known to a decision made before."""
@@ -189,7 +194,7 @@ class Binder:
         """Permit and preBind, unless they are broken off: why the pod is not to be bound, None when it is."""
         binding.preparing = True
         try:
-            return await self._permit(binding) or await self._pre_bind(binding)
+            return await self._permit(binding) or await self._timed(Point.PRE_BIND, binding.placement, self._pre_bind(binding))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if binding.interruption is None or task is None:
@@ -212,9 +217,13 @@ class Binder:
                 holds[name] = answer.seconds
             elif answer.code is not Code.SUCCESS:
                 return Outcome(False, answer, rejector=name)
-        if holds and (rejection := await self.waiting.hold(pod, node, holds)) is not None:
-            return Outcome(False, rejection.status, rejector=rejection.plugin)
-        return None
+        if not holds:
+            return None
+        began = self._clock.boottime()
+        rejection = await self.waiting.hold(pod, node, holds)
+        status = SUCCESS if rejection is None else rejection.status
+        self.waited(status.code.value, self._clock.boottime() - began)
+        return Outcome(False, status, rejector=rejection.plugin) if rejection is not None else None
 
     async def _pre_bind(self, binding: Binding) -> Outcome | None:
         placement = binding.placement
@@ -236,6 +245,15 @@ class Binder:
             except Exception:
                 log.exception("what was prepared could not be taken back", extra={"pod": key(binding.placement.pod)})
 
+    async def _timed(self, point: Point, placement: Placement, step: Awaitable[AnOutcome]) -> AnOutcome:
+        """Go through the plugins of an extension point, and tell how long that took."""
+        began = self._clock.boottime()
+        outcome = await step
+        if placement.revision.points[point]:
+            status = outcome.status if outcome is not None and outcome.status is not None else SUCCESS
+            self.took(point, status.code.value, placement.revision.scheduler_name, self._clock.boottime() - began)
+        return outcome
+
     def _begin(self, binding: Binding, step: str) -> None:
         binding.step, binding.since = step, self._clock.boottime()
 
@@ -246,7 +264,7 @@ class Binder:
             async with self._requests:
                 if self.news(binding.placement.node) != binding.news and (why := self.objection(binding.placement)):
                     return Outcome(False, failed(why), overtaken=True)
-                return await self._bind(binding.placement)
+                return await self._timed(Point.BIND, binding.placement, self._bind(binding.placement))
         finally:
             self._busy -= 1
             self._freed.set()

@@ -70,6 +70,8 @@ class Loop:
         self.promises = Promises(self.scheduler.cache, self.backlog, self.failures, clock, self._ours)
         self.scheduler.snapshot.now, self.scheduler.snapshot.count_error = clock.boottime, telemetry.expression_failed
         self.gangs.connect(clock, events)
+        self.binder.took = lambda point, status, profile, seconds: telemetry.extension_point(point.label, status, profile, seconds)
+        self.binder.waited = telemetry.permit_wait
 
     def ask_by(self, extending: Extending) -> None:
         """Have extenders asked by this."""

@@ -54,6 +54,7 @@ class Reporter:
         pending = {"active": total.active, "backoff": total.backoff, "unschedulable": total.unschedulable, "gated": total.gated}
         self._telemetry.unschedulable((plugin, profile, count) for profile, plugin, count in backlog.refusals())
         self._telemetry.gated(backlog.gates())
+        self._telemetry.in_flight(backlog.in_flight())
         self._telemetry.revisions(
             (record.name, record.active.revision.id if record.active is not None else "", len(record.superseded)) for record in records
         )

@@ -77,6 +77,12 @@ class Telemetry(Protocol):
     def overtaken(self, profile: str) -> None:
         """A pod was not bound as somebody else changed its node after it was chosen."""
 
+    def permit_wait(self, result: str, seconds: float) -> None:
+        """A pod was held at permit for so long; the result is a code's name."""
+
+    def in_flight(self, events: Mapping[str, int]) -> None:
+        """Events that are kept for pods whose attempt is running, by event, and how many pods those are (PodPopped)."""
+
     def rejected(self, profile: str, reason: str) -> None:
         """A kubelet refused a pod that had been bound to its node."""
 

@@ -332,6 +332,10 @@ class Backlog:
         """How many pods are where."""
         return self._all.counts()
 
+    def in_flight(self) -> dict[str, int]:
+        """Events that are kept for pods in flight, by label, and those pods (PodPopped)."""
+        return self._in_flight.counts()
+
     def refusals(self) -> list[tuple[str, str, int]]:
         """(scheduler name, plugin, how many unschedulable pods it refused), for those that refused any."""
         return self._unschedulable.blocking()

@@ -7,7 +7,7 @@ noted while anything is in flight, the last few of them; a pod that was out for 
 from __future__ import annotations
 
 import itertools
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 
 from moorage.core.backlog.entries import Entry
@@ -49,6 +49,10 @@ class InFlight:
         if count > len(self._events):
             return None
         return list(itertools.islice(self._events, len(self._events) - count, None)) if count else []
+
+    def counts(self) -> dict[str, int]:
+        """How many events are kept, by their label, and under PodPopped how many pods are out."""
+        return {"PodPopped": len(self._entries), **Counter(event.label for event in self._events)}
 
     def forget(self, entry: Entry) -> None:
         """From now on the pod counts as having missed everything."""
