@@ -204,19 +204,21 @@ class _Answers:
         nodes = snapshot.nodes
         which = range(*rows.indices(nodes.rows)) if isinstance(rows, slice) else rows.tolist()
         codes, until, learned = np.zeros(len(which), np.int64), snapshot.now() + SLICE, 0
+        self.waiting = 0
         for i, row in enumerate(which):
             node = nodes.nodes[row]
             if node is None:
                 continue
             values = self._group.node.values(node, nodes, row)
             code = self._known.get(key := encode(values))
-            if code is None and learned and snapshot.now() > until:
-                code = _WAITS
-            elif code is None:
+            if code is None:
+                if learned and snapshot.now() > until:
+                    codes[i:] = _WAITS
+                    self.waiting = int(np.count_nonzero(nodes.live[rows][i:]))
+                    break
                 code = self._learn(key, values, lambda: snapshot.count_error(NAME, point))
                 learned += 1
             codes[i] = code
-        self.waiting = int(np.count_nonzero(codes == _WAITS))
         if self.waiting or self.full:
             self.version += 1
         return codes
