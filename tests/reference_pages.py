@@ -18,8 +18,9 @@ from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.api import conditions
 from moorage.api.decoding import decoder
 from moorage.apps import bootstrap
-from moorage.core import cycle
+from moorage.core import cycle, extending
 from moorage.core.cluster_events import Action, Wake
+from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import PluginSpec, build_registry
@@ -66,10 +67,11 @@ def conditions_page() -> str:
 
 
 def reasons() -> Iterator[tuple[str, Reason]]:
-    """Every reason for which a plugin refuses nodes or pods, with the plugin's name, in the plugins' order."""
+    """Every reason for which a plugin refuses nodes or pods, with the plugin's name, in the plugins' order; those of extenders last."""
     for spec in INTREE:
         for reason in getattr(spec.decider, "reasons", ()):
             yield spec.name, reason
+    yield from ((EXTENDER, reason) for reason in extending.REASONS)
 
 
 # ---- plugins -------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from moorage.core.framework.extenders import SECRETS
 from moorage.core.plugins.intree import INTREE
 from moorage.engine.reconciling import Need, Reconciler
 from moorage.engine.surveying import APART, RIGHTS, Right, Surveyor, rights_to
@@ -62,7 +63,7 @@ def test_the_rights_are_those_of_the_manifests() -> None:
         for rule in yaml.safe_load((RBAC / file).read_text())["rules"]:
             for resource in rule["resources"]:
                 given |= {Right(verb, rule["apiGroups"][0], resource, home) for verb in rule["verbs"]}
-    needs: list[Need] = [*STORED, *(access for spec in INTREE for access in spec.writes)]
+    needs: list[Need] = [*STORED, *(access for spec in INTREE for access in spec.writes), SECRETS]
     asked = {*RIGHTS, *(right for need in needs for right in rights_to(need))}
     assert given - asked == {Right("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False)}
     assert asked <= given

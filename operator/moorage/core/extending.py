@@ -38,7 +38,7 @@ from moorage.core.framework.interfaces import MAX_NODE_SCORE, BargainingPlugin, 
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.tie_breaking import pick
 from moorage.core.objects import Pod, priority
-from moorage.core.verdicts import Code, failed
+from moorage.core.verdicts import Code, Reason, failed, texts
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[Question, Any, T]
@@ -46,10 +46,12 @@ Steps: TypeAlias = Generator[Question, Any, T]
 _BEGINNINGS = 3
 """How often the nodes that extenders let through may be lost to others before the pod waits for a while."""
 _OVERTAKEN = "the nodes that extenders let through were taken by others while they were asked"
-_SILENT = 'node(s) were left out by extender "{}"'
 _ROOM_NOW = "a node has room now that had none when extenders were asked about victims"
-_FAILED, _HOPELESS = 1, 2
-"""As in ``Attempt.refusals``."""
+
+FAILED = Reason("ExtenderFailed", "{}", Code.UNSCHEDULABLE)
+HOPELESS = Reason("ExtenderUnresolvable", "{}", Code.UNRESOLVABLE)
+SILENT = Reason("ExtenderSilent", 'node(s) were left out by extender "{}"', Code.UNRESOLVABLE)
+REASONS = (FAILED, HOPELESS, SILENT)
 
 
 def asked(pod: Pod, revision: Revision) -> tuple[Extender, ...]:
@@ -69,13 +71,13 @@ def deciding(pod: Pod, revision: Revision, scheduler: Scheduler) -> Generator[Qu
 
 @dataclasses.dataclass(slots=True)
 class _Cycle:
-    """One pod's cycle. ``refused``: the nodes that extenders refused, with a value of ``Attempt.refusals`` and a text."""
+    """One pod's cycle. ``refused``: the nodes that extenders refused, and why."""
 
     pod: Pod
     revision: Revision
     scheduler: Scheduler
     extenders: tuple[Extender, ...]
-    refused: dict[str, tuple[int, str]] = dataclasses.field(default_factory=dict)
+    refused: dict[str, tuple[Reason, str]] = dataclasses.field(default_factory=dict)
 
     def decide(self) -> Steps[Placement | Diagnosis | None]:
         """None: begin anew."""
@@ -155,11 +157,11 @@ class _Cycle:
         passed = set(answer.passed)
         for name in names:
             if name in answer.hopeless:
-                self.refused[name] = _HOPELESS, answer.hopeless[name]
+                self.refused[name] = HOPELESS, answer.hopeless[name]
             elif name in answer.failed:
-                self.refused[name] = _FAILED, answer.failed[name]
+                self.refused[name] = FAILED, answer.failed[name]
             elif name not in passed:
-                self.refused[name] = _HOPELESS, _SILENT.format(extender.url)
+                self.refused[name] = SILENT, extender.url
         return tuple(name for name in names if name in passed)
 
     # ---- score -------------------------------------------------------------------------------------------------------------
@@ -204,7 +206,7 @@ class _Cycle:
         if self.refused:
             counts = Counter(dict(said.counts))
             # What plugins refuse by now has a reason of theirs.
-            counts.update(self.refused[name][1] for name in self._names(self._passing(self.refused)))
+            counts.update(texts(tuple(self.refused[name] for name in self._names(self._passing(self.refused)))))
             said = Refusals(said.code, said.rejectors | {EXTENDER}, said.nodes, list(counts.items()), said.prefilter)
         room = yield from self._make_room()
         return said.diagnosis(self.pod, self.revision, room)
@@ -231,7 +233,8 @@ class _Cycle:
         """``Attempt.refusals``: those of plugins, and on the nodes that these let through those of extenders."""
         codes, row_of = blueprint.refusals(self.scheduler.snapshot), self.scheduler.snapshot.nodes.row_of
         for name in self._feasible():
-            codes[row_of[name]] = self.refused.get(name, (_HOPELESS, ""))[0]
+            reason, _ = self.refused.get(name, (HOPELESS, ""))
+            codes[row_of[name]] = 1 if reason.code is Code.UNSCHEDULABLE else 2
         return codes
 
     def _feasible(self) -> tuple[str, ...]:

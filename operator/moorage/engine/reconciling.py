@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 from moorage.api import bodies, conditions
 from moorage.api.bodies import Body
 from moorage.core.backlog.backlog import Backlog
+from moorage.core.framework.extenders import SECRETS
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import FieldError, Revision
 from moorage.core.framework.registry import Access
@@ -314,8 +315,9 @@ def _judged(kind: conditions.Type, errors: Sequence[FieldError], good: str) -> c
 
 
 def needs_of(revision: Revision) -> list[Need]:
-    """What a revision's plugins read and do, beside what every profile needs."""
-    return [*kinds_of(revision), *revision.writes]
+    """What a revision's plugins and extenders need beside what every profile needs."""
+    secrets = [SECRETS] if any(extender.secret for extender in revision.extenders) else []
+    return [*kinds_of(revision), *revision.writes, *secrets]
 
 
 def _permitted(record: ProfileRecord, situation: Situation) -> conditions.Verdict:

@@ -57,8 +57,9 @@ RIGHTS = tuple(Right(verb, group, resource, home) for verbs, group, resource, ho
 
 def rights_to(need: Need) -> tuple[Right, ...]:
     """What it takes to decide by objects of a kind, or to do what an actor does."""
-    verbs = need.verbs if isinstance(need, Access) else ("list", "watch")
-    return tuple(Right(verb, need.group, need.resource, home=False) for verb in verbs)
+    if isinstance(need, Access):
+        return tuple(Right(verb, need.group, need.resource, need.home) for verb in need.verbs)
+    return tuple(Right(verb, need.group, need.resource, home=False) for verb in ("list", "watch"))
 
 
 class Surveyor:

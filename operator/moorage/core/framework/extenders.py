@@ -12,12 +12,15 @@ from typing import NamedTuple
 
 from moorage.core.cluster_events import Action, Resource, Wake
 from moorage.core.framework.interfaces import Victims
+from moorage.core.framework.registry import Access
 from moorage.core.objects import Pod
 
 EXTENDER = "Extender"
 """The name under which pods that extenders refused wait, beside names of plugins: in the queue and in metrics."""
 WAKES: tuple[Wake, ...] = (Wake(Resource.ANY, Action.ALL),)
 """What may free such a pod: nobody knows, so anything."""
+SECRETS = Access(("get",), "", "secrets", home=True)
+"""What it takes to have an extender's certificates."""
 MAX_PRIORITY = 10
 """The best that an extender says of a node."""
 DEFAULT_TIMEOUT = 5.0

@@ -11,11 +11,13 @@ from moorage.core.framework.interfaces import PROTOCOLS, Plugin, Point
 
 
 class Access(NamedTuple):
-    """What an actor does at the API server: verbs, API group and resource (with its subresource), as roles name them."""
+    """What is done at the API server: verbs, API group and resource (with its subresource), as roles name them."""
 
     verbs: tuple[str, ...]
     group: str
     resource: str
+    home: bool = False
+    """Only in the operator's own namespace."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
