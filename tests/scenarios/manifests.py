@@ -31,7 +31,7 @@ KINDS: Final[Mapping[str, str]] = {
 
 _METADATA: Final = frozenset({"namespace", "labels", "annotations"})
 _CONTAINER: Final = frozenset({"ports"})
-_REQUESTS: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 def path(what: str, namespace: str = "") -> str:
@@ -60,8 +60,9 @@ def _node(name: str, metadata: dict[str, Any], said: dict[str, Any]) -> dict[str
 
 
 def _pod(said: dict[str, Any]) -> dict[str, Any]:
-    """``cpu``, ``memory``, ``ephemeral-storage`` and ``ports`` are its container's, ``claim`` is its volume; the rest is its spec."""
-    requests = {key: said.pop(key) for key in sorted(_REQUESTS & said.keys())}
+    """What README.md lists is its container's, or stands for something else; the rest is its spec."""
+    requests = {key: said.pop(key) for key in sorted(_NATIVE & said.keys())}
+    devices = said.pop("devices", {})
     container = {key: said.pop(key) for key in sorted(_CONTAINER & said.keys())}
     spec: dict[str, Any] = {"schedulerName": PROFILE, "terminationGracePeriodSeconds": said.pop("grace", 0)}
     if "node" in said:
@@ -70,8 +71,8 @@ def _pod(said: dict[str, Any]) -> dict[str, Any]:
         spec["priorityClassName"] = priority_class(said.pop("priority"))
     if "claim" in said:
         spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": said.pop("claim")}}]
-    if requests:
-        container["resources"] = {"requests": requests}
+    if requests or devices:
+        container["resources"] = {"requests": {**requests, **devices}, "limits": devices}
     spec["containers"] = [{"name": CONTAINER, "image": "registry.example/app:1", **container}]
     return {"spec": {**spec, **said}}
 
