@@ -11,13 +11,13 @@ import yaml
 
 from moorage.core.framework.extenders import SECRETS
 from moorage.core.plugins.intree import INTREE
-from moorage.engine.reconciling import Need, Reconciler
+from moorage.engine.reconciling import Need, Reconciler, needs_of
 from moorage.engine.surveying import APART, RIGHTS, Right, Surveyor, rights_to
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import Forbidden
 from moorage.ports.kinds import STORED
 from moorage.ports.kube import REPLICA_PERIOD
-from tests.engine.worlds import make_engine
+from tests.engine.worlds import a_body, make_engine
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import RecordingEvents
@@ -128,3 +128,18 @@ def test_a_change_is_looked_at_twice() -> None:
         return counts
 
     assert asyncio.run(scenario()) == [2, 4]
+
+
+def test_rights_of_actors_are_missing_for_profiles_that_have_them_alone() -> None:
+    """Writing volumes is named on a profile with VolumeBinding, not on one without."""
+    survey = Survey()
+    survey.kube.forbidden = {("patch", "", "persistentvolumes")}
+    lean = {"multiPoint": {"disabled": [{"name": "VolumeBinding"}]}}
+    survey.swapper.profile_seen("with", a_body("with"))
+    survey.swapper.profile_seen("without", a_body("without", plugins=lean))
+    asyncio.run(survey.swapper.settle())
+    survey.look()
+    missing = survey.reconciler.situation.missing_for
+    revisions = {name: record.resolution.made for name, record in survey.swapper.records.items() if record.resolution is not None}
+    said = {name: [right for need in needs_of(made) for right in missing[need]] for name, made in revisions.items() if made is not None}
+    assert said == {"with": ["patch persistentvolumes"], "without": []}
