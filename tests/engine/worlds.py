@@ -22,6 +22,7 @@ from moorage.engine.actors.contract import Tools
 from moorage.engine.actors.intree import ACTORS
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.engine import Engine, Surroundings
+from moorage.engine.extending import Extending
 from moorage.engine.failures import Failures
 from moorage.engine.following import Following
 from moorage.engine.intake import Nodes, Pods
@@ -32,6 +33,7 @@ from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import Unreadable
 from moorage.ports.surroundings import Clock
 from tests.fakes.clocks import EagerClock, ManualClock
+from tests.fakes.extenders import ScriptedExtenders
 from tests.fakes.extenders import ScriptedExtenders
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import CountingTelemetry, RecordingEvents
@@ -115,6 +117,7 @@ class Bench:
         self.preemptor = HeldPreemptor(self.kube, self.events, self.clock)
         self.loop = Loop(self.scheduler, self.backlog, self.binder, self.preemptor, self.failures)
         self.loop.unbound = self.pods.look_again
+        self.loop.ask_by(Extending(self.scheduler, self.backlog, ScriptedExtenders(), self.kube, self.clock))
         self.loop.connect(self.clock, self.events, self.telemetry, lambda: True)
         resolution = RESOLVER(a_body("test"), {})
         self.loop.live["test"] = resolution.revision
