@@ -65,6 +65,9 @@ def test_a_day_in_the_life() -> None:
     t.preempted(3)
     t.incoming("active", "PodAdd")
     t.rejected("p", "OutOfcpu")
+    t.permit_wait("Success", 3.0)
+    t.in_flight({"PodPopped": 9, "NodeAdd": 1})
+    t.in_flight({"PodPopped": 2})
     t.differences({"missed pod": 2})
     t.differences({"missed pod": 1})
     t.sizes({"active": 1, "gated": 2}, {"nodes": 5, "assumed_pods": 6})
@@ -83,6 +86,9 @@ def test_a_day_in_the_life() -> None:
         (2, "scheduler_pending_pods", {"queue": "gated"}),
         (1, "moorage_kubelet_rejections_total", {"profile": "p", "reason": "OutOfcpu"}),
         (1, "moorage_cache_differences", {"kind": "missed pod"}),
+        (3, "scheduler_permit_wait_duration_seconds_sum", {"result": "Success"}),
+        (2, "scheduler_inflight_events", {"event": "PodPopped"}),
+        (None, "scheduler_inflight_events", {"event": "NodeAdd"}),
         (6, "scheduler_cache_size", {"type": "assumed_pods"}),
         (1, "leader_election_master_status", {"name": "moorage"}),
         (1, "moorage_loop_lag_seconds_count", {}),
