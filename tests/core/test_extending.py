@@ -339,7 +339,7 @@ def answering(script: Sequence[Scripted], before: Callable[[], None] = lambda: N
 
 
 @given(scripts(), subsets)
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_the_outcome_is_that_of_a_naive_twin(script: list[Scripted], blocked: list[str]) -> None:
     """Node, fault or refusal, with its reasons and whom it names."""
     rules, them = revision(*(one.extender for one in script), blocked=blocked), scheduler(*NODES)
@@ -357,6 +357,7 @@ def test_the_outcome_is_that_of_a_naive_twin(script: list[Scripted], blocked: li
 
 
 @given(subsets)
+@settings(max_examples=30)
 def test_without_a_say_the_outcome_is_that_of_the_plain_cycle(blocked: list[str]) -> None:
     """The same node, score and count, or the same text."""
     silent = Scripted(Extender(F, filter_verb="f", prioritize_verb="p"), Filtered(tuple(NODES), {}, {}), [])
@@ -371,7 +372,7 @@ def test_without_a_say_the_outcome_is_that_of_the_plain_cycle(blocked: list[str]
 
 
 @given(scripts(), subsets, st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(["gone", "back", "new"])), max_size=12))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_nothing_is_decided_by_a_state_that_has_passed(script: list[Scripted], blocked: list[str], moves: list[tuple[str, str]]) -> None:
     """Nodes go, come back in other rows and others come: a pod goes to a node that is there and that everybody lets through."""
     rules, them, left = revision(*(one.extender for one in script), blocked=blocked), scheduler(*NODES), list(moves)

@@ -217,7 +217,7 @@ class _Cycle:
         for name, plugin in self.revision.at(Point.POST_FILTER):
             blueprint = self._look()
             if isinstance(blueprint, Diagnosis):
-                return PostFilterResult(failed(blueprint.message))
+                return PostFilterResult(failed(blueprint.message), errand={})
             attempt = attempt_of(self.scheduler, blueprint, self._codes(blueprint))
             found = plugin.candidates(self.pod, attempt) if is_a(plugin, BargainingPlugin) else plugin.post_filter(self.pod, attempt)
             if not isinstance(found, PostFilterResult):
