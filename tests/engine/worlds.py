@@ -34,7 +34,6 @@ from moorage.ports.kube import Unreadable
 from moorage.ports.surroundings import Clock
 from tests.fakes.clocks import EagerClock, ManualClock
 from tests.fakes.extenders import ScriptedExtenders
-from tests.fakes.extenders import ScriptedExtenders
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import CountingTelemetry, RecordingEvents
 
