@@ -128,7 +128,8 @@ class _Cycle:
         blueprint, row_of = self._look(), self.scheduler.snapshot.nodes.row_of
         if isinstance(blueprint, Diagnosis) or not blueprint.fits:
             return np.empty(0, np.intp)
-        return np.array([row_of[name] for name in names if name in row_of and blueprint.blame[row_of[name]] == PASSES], np.intp)
+        rows = np.array([row_of[name] for name in names if name in row_of], np.intp)
+        return rows[blueprint.blame[rows] == PASSES]
 
     def _names(self, rows: npt.NDArray[np.intp]) -> tuple[str, ...]:
         names = self.scheduler.snapshot.nodes.names
