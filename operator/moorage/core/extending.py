@@ -129,7 +129,8 @@ class _Cycle:
         if isinstance(blueprint, Diagnosis) or not blueprint.fits:
             return np.empty(0, np.intp)
         rows = np.array([row_of[name] for name in names if name in row_of], np.intp)
-        return rows[blueprint.blame[rows] == PASSES]
+        passing: npt.NDArray[np.intp] = rows[blueprint.blame[rows] == PASSES]
+        return passing
 
     def _names(self, rows: npt.NDArray[np.intp]) -> tuple[str, ...]:
         names = self.scheduler.snapshot.nodes.names
