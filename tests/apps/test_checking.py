@@ -70,7 +70,11 @@ def test_the_example_of_expressions_is_right(tmp_path: Path) -> None:
             "spec.pluginConfig[0].configRef.name: 'none': there is no PluginConfig of this name",
             id="missing reference",
         ),
-        pytest.param("spec: {extenders: [{urlPrefix: 'https://x'}]}", "spec.extenders[0].urlPrefix: 'https://x': the host is not allowed", id="host"),
+        pytest.param(
+            "spec: {extenders: [{urlPrefix: 'https://x', tlsConfig: {insecure: true}}]}",
+            "spec.extenders[0].urlPrefix: 'https://x': the host is not allowed",
+            id="host",
+        ),
     ],
 )
 def test_faults_are_told_with_file_document_and_path(text: str, want: str, tmp_path: Path) -> None:
