@@ -43,8 +43,9 @@ def build() -> Path:
 
 
 def reachable(number: int, name: str, zone: str) -> dict[str, Any]:
-    """A node with an address, which some specs ask for."""
+    """A node with an address and a disk, which some specs ask for."""
     made = node(name, zone)
+    made["status"]["allocatable"] = made["status"]["capacity"] = {**made["status"]["capacity"], "ephemeral-storage": "100Gi"}
     made["status"]["addresses"] = [{"type": "InternalIP", "address": f"10.0.1.{number + 1}"}]
     return made
 

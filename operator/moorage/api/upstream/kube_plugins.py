@@ -28,7 +28,7 @@ WEIGHTED = ("score", "placementScore")
 REMOVED = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 """Plugins that v1 knows of as gone; other names of the past are like any unknown one."""
 
-OURS = {"InterPodAffinity": ("termsMetBy",)}
+OURS = {"DefaultPreemption": ("disruptionPolicy",), "InterPodAffinity": ("termsMetBy",)}
 """Arguments that kube-scheduler does not have, by plugin."""
 
 
