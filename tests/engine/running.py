@@ -19,8 +19,9 @@ from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.verdicts import SUCCESS, Status
 from moorage.engine.actors.contract import Hold, Tools
 from moorage.engine.actors.intree import ACTORS
-from moorage.engine.engine import Engine, Surroundings
+from moorage.engine.engine import Engine
 from moorage.engine.following import Following
+from moorage.engine.surroundings import Surroundings
 from moorage.engine.waiting import Waiting
 from tests.builders import make_node
 from tests.engine.worlds import a_body
@@ -128,8 +129,7 @@ class Running:
         finally:
             task.cancel()
             await asyncio.wait({task})
-            await self.engine.loop.extending.settle()
-            await self.engine.loop.binder.settle(0)
+            await self.engine.settle(0)
             await settle()
 
     def notes(self, reason: str, name: str = "") -> list[str]:

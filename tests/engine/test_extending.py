@@ -18,7 +18,7 @@ from moorage.engine.loop import ALONE
 from moorage.ports.errors import EdgeError, Forbidden, Retryable
 from moorage.ports.fencing import Fence
 from tests.builders import make_node, make_pod
-from tests.engine.running import TRIED_AGAIN, Running
+from tests.engine.running import STEPS, TRIED_AGAIN, Running
 from tests.engine.test_gangs import group, member
 from tests.engine.worlds import a_body, unreadable
 from tests.fakes.clocks import ManualClock, settle
@@ -598,15 +598,18 @@ def test_a_binding_is_not_asked_for_without_the_right_to_write() -> None:
     fence.extend(1e9)
 
     async def scenario(world: Running) -> None:
-        gate = world.extenders.hold("filter")
+        permitted = world.steps.gates["permit"] = asyncio.Event()
         world.kube.put(make_pod("a"))
         await settle()
-        # In the moment between the decision and the request.
-        world.engine.loop.connect(clock, world.events, world.telemetry, lambda: True)
+        assert world.assumed == 1
         fence.close()
-        gate.set()
+        permitted.set()
         await settle()
         assert world.extenders.verbs("a") == ["filter"]
         assert world.assumed == 0
 
-    run(scenario, a_profile({**BINDER, "filterVerb": "f"}), world=Running(kube=InMemoryKube(fence), clock=clock, config=ANYWHERE))
+    run(
+        scenario,
+        a_profile({**BINDER, "filterVerb": "f"}, plugins=STEPS),
+        world=Running(kube=InMemoryKube(fence), clock=clock, config=ANYWHERE),
+    )

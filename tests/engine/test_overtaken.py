@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from moorage.core.cycle import Placement
+from moorage.core import cycle
+from moorage.core.cycle import Placement, Scheduler
 from moorage.core.objects import Pod, Taint
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
@@ -71,18 +72,18 @@ def test_the_node_changes_its_mind() -> None:
     asyncio.run(story())
 
 
-def test_our_own_decisions_are_no_news() -> None:
+def test_our_own_decisions_are_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pods that we place side by side do not make each other be asked about again."""
 
     async def story() -> None:
         async with Running().leading(nodes=1) as world:
             asked: list[str] = []
 
-            def ask(placement: Placement) -> str:
+            def ask(placement: Placement, scheduler: Scheduler) -> str:
                 asked.append(placement.node)
                 return "it is full"
 
-            world.engine.loop.binder.objection = ask
+            monkeypatch.setattr(cycle, "objection", ask)
             for name in "abcdef":
                 world.kube.put(make_pod(name))
             await settle(100)

@@ -30,8 +30,7 @@ class World(Bench):
         super().__post_init__()
         self.loop.live.clear()
         self.backlog.set_profile("test", None, self.clock.boottime())
-        self.swapper = Swapper(self.loop, RESOLVER, self.kube, Claims(self.kube, OURS))
-        self.swapper.connect(self.clock, self.events, self.telemetry)
+        self.swapper = Swapper(self.loop, RESOLVER, self.around, Claims(self.kube, OURS))
         self.swapper.leading = True
         self.orphans: list[tuple[str, str]] = []
         self.swapper.orphaned = lambda scheduler_name, profile: self.orphans.append((scheduler_name, profile))

@@ -17,10 +17,10 @@ from moorage.engine.swapping import Swapper
 from moorage.ports.errors import Forbidden
 from moorage.ports.kinds import STORED
 from moorage.ports.kube import REPLICA_PERIOD
-from tests.engine.worlds import a_body, make_engine
+from tests.engine.worlds import a_body, make_engine, surroundings
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import CountingTelemetry, RecordingEvents
 
 RBAC = Path(__file__).parents[2] / "manifests" / "components" / "rbac"
 
@@ -41,10 +41,11 @@ class Survey:
 
     def __init__(self) -> None:
         self.kube, self.clock = CountingKube(), ManualClock()
-        engine = make_engine(self.kube, RecordingEvents())
+        events = RecordingEvents()
+        engine = make_engine(self.kube, events)
         self.swapper: Swapper = engine.swapper
         self.reconciler: Reconciler = engine.reconciler
-        self.surveyor = Surveyor("me", self.clock, self.kube, self.kube, self.kube)
+        self.surveyor = Surveyor(surroundings(self.kube, self.clock, events, CountingTelemetry()), engine.quarantine.look)
 
     @property
     def missing(self) -> tuple[str, ...]:

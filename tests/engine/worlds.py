@@ -18,16 +18,18 @@ from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects import Node, PartialObject, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.engine.actors.contract import Tools
 from moorage.engine.actors.intree import ACTORS
-from moorage.engine.binding import Binder, Outcome
-from moorage.engine.engine import Engine, Surroundings
-from moorage.engine.extending import Extending
+from moorage.engine.binding import Binder, Finish, Outcome
+from moorage.engine.engine import Engine
+from moorage.engine.errands import Errands
 from moorage.engine.failures import Failures
-from moorage.engine.following import Following
+from moorage.engine.gangs import Gangs
+from moorage.engine.handover import Handover
 from moorage.engine.intake import Nodes, Pods
 from moorage.engine.loop import Loop
 from moorage.engine.preempting import Eviction, Preemptor
+from moorage.engine.promises import Promises
+from moorage.engine.surroundings import Surroundings
 from moorage.engine.waiting import Waiting
 from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import Unreadable
@@ -71,16 +73,22 @@ def unreadable(obj: Pod | Node) -> Unreadable:
     return Unreadable(partial, obj.spec.node_name if isinstance(obj, Pod) else "", "spec: expected `object`, got `array`")
 
 
-class HeldBinder(Binder):
-    """Binds nothing: a test ends each attempt by ``loop.finish`` as it wants."""
+def surroundings(kube: InMemoryKube, clock: Clock, events: RecordingEvents, telemetry: CountingTelemetry) -> Surroundings:
+    """With this API server, and extenders that nobody asks."""
+    return Surroundings(clock, kube, kube, events, telemetry, kube, ScriptedExtenders(), "me")
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__({}, tools, 64)
+
+class HeldBinder(Binder):
+    """Binds nothing: a test ends each attempt as it wants."""
+
+    def __init__(self, scheduler: Scheduler, around: Surroundings) -> None:
+        super().__init__(scheduler, {}, Waiting(around.clock), around, 64)
         self.flying: dict[str, tuple[Entry, Placement]] = {}
 
-    def start(self, entry: Entry, placement: Placement) -> None:
+    def start(self, entry: Entry, placement: Placement, finish: Finish) -> None:
         """Only remember it."""
         self.flying[entry.uid] = (entry, placement)
+        self.finish = finish
 
     def land(self, uid: str, outcome: Outcome) -> None:
         """The binding has ended so."""
@@ -88,9 +96,9 @@ class HeldBinder(Binder):
 
 
 class HeldPreemptor(Preemptor):
-    """Evicts nobody: a test ends each eviction by ``loop.evicted`` as it wants."""
+    """Evicts nobody."""
 
-    def start(self, eviction: Eviction) -> None:
+    def start(self, eviction: Eviction, finish: object) -> None:
         """Only remember it."""
         self.under_way = eviction
 
@@ -112,12 +120,15 @@ class Bench:
         self.pods = Pods(self.cache, self.backlog, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))
         self.nodes = Nodes(self.cache, self.backlog, self.clock.boottime)
         self.failures = Failures(self.kube, self.events, self.clock, self.pods.objects.get)
-        self.binder = HeldBinder(Tools(self.kube, self.kube, self.clock, Following(self.cache), Waiting(self.clock)))
-        self.preemptor = HeldPreemptor(self.kube, self.events, self.clock)
-        self.loop = Loop(self.scheduler, self.backlog, self.binder, self.preemptor, self.failures)
-        self.loop.unbound = self.pods.look_again
-        self.loop.ask_by(Extending(self.scheduler, self.backlog, ScriptedExtenders(), self.kube, self.clock))
-        self.loop.connect(self.clock, self.events, self.telemetry, lambda: True)
+        around = self.around = surroundings(self.kube, self.clock, self.events, self.telemetry)
+        self.binder = HeldBinder(self.scheduler, around)
+        self.preemptor = HeldPreemptor(around, self.cache, self.failures, self.binder)
+        gangs = Gangs(self.cache, self.backlog, self.failures, around)
+        promises = Promises(self.cache, self.backlog, self.failures, self.clock, lambda name: self.loop.ours(name))  # noqa: PLW0108 - it is made below
+        handover = Handover(
+            around, self.cache, self.backlog, self.failures, gangs, promises, self.binder, self.preemptor, Errands({}), self.pods.look_again
+        )
+        self.loop = Loop(self.scheduler, self.backlog, around, handover)
         resolution = RESOLVER(a_body("test"), {})
         self.loop.live["test"] = resolution.revision
         self.backlog.set_profile("test", resolution.queue_view, self.clock.boottime())
@@ -141,7 +152,7 @@ class Bench:
 
 def make_engine(kube: InMemoryKube, events: RecordingEvents, clock: Clock | None = None, *specs: PluginSpec) -> Engine:
     """A whole engine that leads, with these plugins too; none of its tasks runs. The kinds that only some profiles need are listed."""
-    around = Surroundings(clock or EagerClock(), kube, kube, events, CountingTelemetry(), kube, ScriptedExtenders(), "me")
+    around = surroundings(kube, clock or EagerClock(), events, CountingTelemetry())
     registry = build_registry(INTREE, specs)
     engine = Engine(OperatorConfiguration(), around, Resolver(registry, PRESETS), registry, ACTORS)
     for kind, sink in engine.others.items():

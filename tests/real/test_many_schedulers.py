@@ -30,7 +30,8 @@ from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.actors.intree import ACTORS
-from moorage.engine.engine import Engine, Surroundings
+from moorage.engine.engine import Engine
+from moorage.engine.surroundings import Surroundings
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, Revision
 from tests.engine.worlds import a_body

@@ -45,8 +45,9 @@ from moorage.core.objects import Node, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.actors.contract import ActorFactory
 from moorage.engine.actors.intree import ACTORS
-from moorage.engine.engine import Engine, Surroundings
+from moorage.engine.engine import Engine
 from moorage.engine.rejections import FailedPod
+from moorage.engine.surroundings import Surroundings
 from moorage.handlers.registration import Connection, EmbeddedKopf
 from moorage.ports.errors import Conflict, EdgeError
 from moorage.ports.fencing import Fence

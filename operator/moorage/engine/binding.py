@@ -12,18 +12,21 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from moorage.core import cycle
 from moorage.core.backlog.entries import Entry
-from moorage.core.cycle import Placement
+from moorage.core.cycle import Placement, Scheduler
 from moorage.core.framework.extenders import Extender
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import key
 from moorage.core.verdicts import SUCCESS, Code, Status, failed
-from moorage.engine.actors.contract import Actor, BindActor, Hold, TakeBack, Tools, pod_ref
+from moorage.engine.actors.contract import Actor, BindActor, Hold, TakeBack, pod_ref
+from moorage.engine.background import Background
+from moorage.engine.surroundings import Surroundings
+from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
-from moorage.ports.extenders import Extenders
 
 log = logging.getLogger(__name__)
 
@@ -54,12 +57,17 @@ BOUND = Outcome(True)
 GONE = Outcome(False)
 
 
+Finish: TypeAlias = Callable[[Entry, Placement, Outcome], None]
+"""Called on the loop's thread when a binding has ended, whatever happened."""
+
+
 @dataclasses.dataclass(slots=True, eq=False)
 class Binding:
     """One placement on its way. ``news`` is the node's, as of the decision; ``since`` when the present step began, in seconds."""
 
     entry: Entry
     placement: Placement
+    finish: Finish
     news: int
     since: float
     step: str = ""
@@ -72,34 +80,25 @@ class Binding:
 
 
 class Binder:
-    """Runs bindings; ``finish(entry, placement, outcome)`` is called on the loop's thread when one has ended, whatever happened.
+    """Runs bindings.
 
     At most ``limit`` of them ask the API server for a binding at a time. Those that wait before that (at permit, for a volume) are
     not counted, or a few slow volumes would hold up everybody.
     """
 
-    def __init__(self, actors: Mapping[str, Actor], tools: Tools, limit: int) -> None:
-        self.waiting = tools.waiting
-        self.actors = actors
-        self._reads = tools.reads
-        self._writes = tools.writes
-        self._clock = tools.clock
+    def __init__(self, scheduler: Scheduler, actors: Mapping[str, Actor], waiting: Waiting, around: Surroundings, limit: int) -> None:
+        self.work = Background("a binding")
+        self.waiting = waiting
+        self._actors = actors
+        self._scheduler = scheduler
+        self._around = around
+        self._clock = around.clock
         self._limit = limit
         self._requests = asyncio.Semaphore(limit)
         self._busy = 0
         """Bindings that are to start, ask, or are ready to."""
         self._bindings: dict[str, Binding] = {}
         self._freed = asyncio.Event()
-        self.finish: Callable[[Entry, Placement, Outcome], None]
-        self.took: Callable[[Point, str, str, float], None] = lambda point, status, profile, seconds: None
-        """Told how long an extension point's plugins took for a pod, with the code's name and the schedulerName."""
-        self.waited: Callable[[str, float], None] = lambda result, seconds: None
-        """Told how long a pod was held at permit, with the code's name."""
-        self.extenders: Extenders
-        self.news: Callable[[str], int] = lambda _: 0
-        """How much has changed on a node that we did not decide; None of it is known to a decision made before."""
-        self.objection: Callable[[Placement], str] = lambda _: ""
-        """Why the node would not take the pod any more, "" when it would; asked when there was news of it since the decision."""
 
     @property
     def free(self) -> bool:
@@ -114,13 +113,12 @@ class Binder:
         """How many of them were decided by this revision."""
         return sum(binding.placement.revision is revision for binding in self._bindings.values())
 
-    def start(self, entry: Entry, placement: Placement) -> None:
+    def start(self, entry: Entry, placement: Placement, finish: Finish) -> None:
         """Bind this in the background."""
-        binding = Binding(entry, placement, self.news(placement.node), self._clock.boottime())
-        self._bindings[placement.pod.metadata.uid] = binding
+        news = self._scheduler.cache.news(placement.node)
+        binding = self._bindings[placement.pod.metadata.uid] = Binding(entry, placement, finish, news, self._clock.boottime())
         self._busy += 1
-        binding.task = asyncio.get_running_loop().create_task(self._run(binding))
-        binding.task.add_done_callback(_ended)
+        binding.task = self.work.start(self._run(binding))
 
     async def wait_free(self) -> None:
         """Return when another binding may start."""
@@ -128,12 +126,10 @@ class Binder:
             self._freed.clear()
             await self._freed.wait()
 
-    async def settle(self, seconds: float) -> int:
-        """Wait at most so long for all bindings to end, those that are only being prepared not at all; returns how many did not."""
+    def break_off(self, why: str) -> None:
+        """Break off what is prepared for any pod, without a word to the pods."""
         for binding in list(self._bindings.values()):
-            self._interrupt(binding, Outcome(False, failed("this replica stops"), fenced=True))
-        tasks = [binding.task for binding in self._bindings.values() if binding.task is not None]
-        return len((await asyncio.wait(tasks, timeout=seconds))[1]) if tasks else 0
+            self._interrupt(binding, Outcome(False, failed(why), fenced=True))
 
     def gone(self, uid: str) -> None:
         """The pod is gone, is going, or has a node: what is prepared for it is broken off."""
@@ -184,7 +180,7 @@ class Binder:
                 if not outcome.bound:
                     await self._take_back(binding)
             finally:
-                self.finish(binding.entry, placement, outcome)
+                binding.finish(binding.entry, placement, outcome)
             if outcome.bound:
                 await self._tell_bound(placement)
         finally:
@@ -222,7 +218,7 @@ class Binder:
         began = self._clock.boottime()
         rejection = await self.waiting.hold(pod, node, holds)
         status = SUCCESS if rejection is None else rejection.status
-        self.waited(status.code.value, self._clock.boottime() - began)
+        self._around.telemetry.permit_wait(status.code.value, self._clock.boottime() - began)
         return Outcome(False, status, rejector=rejection.plugin) if rejection is not None else None
 
     async def _pre_bind(self, binding: Binding) -> Outcome | None:
@@ -251,7 +247,8 @@ class Binder:
         outcome = await step
         if placement.revision.points[point]:
             status = outcome.status if outcome is not None and outcome.status is not None else SUCCESS
-            self.took(point, status.code.value, placement.revision.scheduler_name, self._clock.boottime() - began)
+            profile, seconds = placement.revision.scheduler_name, self._clock.boottime() - began
+            self._around.telemetry.extension_point(point.label, status.code.value, profile, seconds)
         return outcome
 
     def _begin(self, binding: Binding, step: str) -> None:
@@ -262,9 +259,10 @@ class Binder:
         self._busy += 1
         try:
             async with self._requests:
-                if self.news(binding.placement.node) != binding.news and (why := self.objection(binding.placement)):
+                placement = binding.placement
+                if self._scheduler.cache.news(placement.node) != binding.news and (why := cycle.objection(placement, self._scheduler)):
                     return Outcome(False, failed(why), overtaken=True)
-                return await self._timed(Point.BIND, binding.placement, self._bind(binding.placement))
+                return await self._timed(Point.BIND, placement, self._bind(placement))
         finally:
             self._busy -= 1
             self._freed.set()
@@ -275,9 +273,9 @@ class Binder:
             if not extender.bind_verb or not extender.wants(placement.pod):
                 continue
             try:
-                if not self._writes.open:
+                if not self._around.writes.open:
                     raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
-                await self.extenders.bind(extender, pod_ref(placement.pod), placement.node)
+                await self._around.extenders.bind(extender, pod_ref(placement.pod), placement.node)
                 return await self._confirmed(placement, extender)
             except Exception as error:  # noqa: BLE001 - as above
                 outcome = await self._settle(placement, "", error)
@@ -331,7 +329,7 @@ class Binder:
         delay, longest = ASK_AGAIN
         while True:
             try:
-                node = await self._reads.pod_node(pod_ref(placement.pod))
+                node = await self._around.reads.pod_node(pod_ref(placement.pod))
             except Refused as refusal:
                 log.error("the outcome of a binding cannot be read: %s", refusal, extra={"pod": key(placement.pod)})
                 return failure
@@ -352,17 +350,12 @@ class Binder:
                 log.exception("postBind failed; the pod stays bound", extra={"pod": key(placement.pod), "plugin": name})
 
     def _at(self, placement: Placement, point: Point) -> list[tuple[str, Any]]:
-        return [(name, self.actors[name]) for name in placement.revision.points[point]]
+        return [(name, self._actors[name]) for name in placement.revision.points[point]]
 
     @staticmethod
     def _reserved(placement: Placement, name: str) -> Any:
         reserved = placement.reservations.get(name)
         return reserved.value if reserved is not None else None
-
-
-def _ended(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("a binding task ended with a bug", exc_info=error)
 
 
 def _rejected(placement: Placement, running: str, error: Exception) -> Outcome:

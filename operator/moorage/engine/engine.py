@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from collections.abc import Callable, Mapping
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.conditions import Reason
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
@@ -20,32 +18,34 @@ from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import Registry
 from moorage.core.objects import Pod, key
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.engine import promises
 from moorage.engine.actors.contract import ActorFactory, Tools
 from moorage.engine.actors.intree import join
 from moorage.engine.binding import Binder
 from moorage.engine.claims import Claims
-from moorage.engine.extending import Extending
-from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
+from moorage.engine.errands import Errands
+from moorage.engine.failures import Failures
 from moorage.engine.following import Following
+from moorage.engine.gangs import Gangs
+from moorage.engine.handover import Handover
 from moorage.engine.inspecting import Inspector
 from moorage.engine.intake import Nodes, Others, Pods
 from moorage.engine.loop import Loop
 from moorage.engine.preempting import Preemptor
-from moorage.engine.profiles import ProfileRecord
+from moorage.engine.promises import LOOK_EVERY, Promises
 from moorage.engine.quarantine import Quarantine
 from moorage.engine.reconciling import Reconciler
 from moorage.engine.rejections import Rejections
 from moorage.engine.reporting import Reporter
 from moorage.engine.strangers import Strangers
+from moorage.engine.surroundings import Surroundings
 from moorage.engine.surveying import Surveyor
 from moorage.engine.swapping import Resolver, Swapper, by_profile, profile_object
+from moorage.engine.unserved import Unserved
 from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Forbidden
-from moorage.ports.extenders import Extenders
 from moorage.ports.kinds import NAMESPACES, POD_GROUPS, kinds_in, kinds_of
-from moorage.ports.kube import Announcer, Leadership, Reads, Writes
-from moorage.ports.surroundings import Clock, EventSink, ObjectRef, Telemetry
+from moorage.ports.kube import Leadership
+from moorage.ports.surroundings import ObjectRef
 
 log = logging.getLogger(__name__)
 
@@ -53,21 +53,6 @@ CONDITION_WRITERS = 8
 CLAIMS_EVERY = 10.0
 TICK = 0.25
 """Seconds between looks at what is due by time, when nothing else happens."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the engine does things with."""
-
-    clock: Clock
-    writes: Writes
-    reads: Reads
-    events: EventSink
-    telemetry: Telemetry
-    announcer: Announcer
-    extenders: Extenders
-    identity: str
-    """This replica's, as leader election has it."""
 
 
 class Engine:
@@ -81,50 +66,56 @@ class Engine:
         registry: Registry,
         actors: Mapping[str, ActorFactory],
     ) -> None:
-        clock = around.clock
+        clock, reads, writes, events, telemetry = around.clock, around.reads, around.writes, around.events, around.telemetry
         self._around = around
         self._config = config
         self._listed = asyncio.Event()
         self._claims_due = self._promises_due = 0.0
-        self.reporter = Reporter(around.telemetry, clock)
-        self.scheduler = Scheduler(Cache(), observer=self.reporter)
+
+        # 1. What is known, and what waits.
+        cache = Cache()
+        self.reporter = Reporter(telemetry, clock)
+        self.scheduler = Scheduler(cache, observer=self.reporter)
+        self.scheduler.snapshot.now, self.scheduler.snapshot.count_error = clock.boottime, telemetry.expression_failed
         flush_after = config.pod_max_in_unschedulable_pods_duration
-        store = self.scheduler.cache.store
-        self.backlog = Backlog(PrioritySort().sort_key, store, around.telemetry.incoming, self._plugin_failed, flush_after)
-        tools = Tools(around.writes, around.reads, clock, Following(self.scheduler.cache), Waiting(clock))
-        binder = Binder(join(registry, actors, tools), tools, config.bind_concurrency)
-        self.failures = Failures(around.writes, around.events, clock, self._current)
-        preemptor = Preemptor(around.writes, around.events, clock)
-        self.loop = Loop(self.scheduler, self.backlog, binder, preemptor, self.failures)
-        self.loop.ask_by(Extending(self.scheduler, self.backlog, around.extenders, around.reads, clock))
-        binder.extenders = around.extenders
-        self.loop.connect(clock, around.events, around.telemetry, lambda: around.writes.open)
+        self.backlog = Backlog(PrioritySort().sort_key, cache.store, self._moved, self._plugin_failed, flush_after)
+
+        # 2. What decides, and what is done with decisions.
+        tools = Tools(writes, reads, clock, Following(cache), Waiting(clock))
+        joined = join(registry, actors, tools)
+        self.failures = Failures(writes, events, clock, self._current)
+        self.gangs = Gangs(cache, self.backlog, self.failures, around)
+        self.promises = Promises(cache, self.backlog, self.failures, clock, lambda name: self.loop.ours(name))  # noqa: PLW0108 - it is made below
+        self.binder = Binder(self.scheduler, joined, tools.waiting, around, config.bind_concurrency)
+        preemptor = Preemptor(around, cache, self.failures, self.binder)
+        handover = Handover(around, cache, self.backlog, self.failures, self.gangs, self.promises, self.binder, preemptor, Errands(joined))
+        self.loop = Loop(self.scheduler, self.backlog, around, handover)
+
+        # 3. Profiles: from objects to what is live, and what is said of them.
         lease = config.leader_election
-        claims = Claims(around.reads, f"{lease.resource_namespace}/{lease.resource_name}")
-        self.swapper = Swapper(self.loop, resolver, around.writes, claims)
-        self.swapper.connect(clock, around.events, around.telemetry)
-        self.reconciler = Reconciler(self.swapper, self.backlog, around.writes, clock)
+        claims = Claims(reads, f"{lease.resource_namespace}/{lease.resource_name}")
+        self.swapper = Swapper(self.loop, resolver, around, claims)
+        self.unserved = Unserved(self.swapper, self.backlog, self.failures)
+        self.strangers = Strangers(self.backlog, clock, events, config.foreign_schedulers, self.unserved.tell)
+        self.reconciler = Reconciler(self.swapper, self.backlog, writes, clock)
         self.reconciler.situation.claimed_by = claims.ours
-        self.surveyor = Surveyor(around.identity, clock, around.announcer, around.reads, around.writes)
-        self.quarantine = Quarantine(registry, around.reads, claims.ours, resolver.quarantined)
+        self.quarantine = Quarantine(registry, reads, claims.ours, resolver.quarantined)
+        self.surveyor = Surveyor(around, self.quarantine.look)
+        self.rejections = Rejections(clock, events, telemetry, self._profile, cache.nodes.resource_index.__contains__)
+        self.inspector = Inspector(cache, self.backlog, reads, clock, telemetry)
         self.quarantine.heed = self.swapper.quarantine
-        self.surveyor.quarantine = self.quarantine.look
-        self.swapper.changed = self._settled
-        self.strangers = Strangers(self.backlog, clock, around.events, config.foreign_schedulers, self._tell)
-        self.swapper.orphaned = self.strangers.orphaned
-        nodes = self.scheduler.cache.nodes
-        self.rejections = Rejections(clock, around.events, around.telemetry, self._profile, nodes.resource_index.__contains__)
-        self.inspector = Inspector(self.scheduler.cache, self.backlog, around.reads, clock, around.telemetry)
-        self.pods = Pods(self.scheduler.cache, self.backlog, clock.boottime, self._queued)
-        self.loop.unbound = self.pods.look_again
-        self.nodes = Nodes(self.scheduler.cache, self.backlog, clock.boottime)
-        self.pods.left, self.nodes.left = self._pod_left, self._node_gone
-        self.nodes.changed = self.loop.promises.node_changed
-        self.others = {kind: Others(kind, self.scheduler.cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
+        self.swapper.changed, self.swapper.orphaned, self.swapper.lacking = self._settled, self.strangers.orphaned, self._lacking
+
+        # 4. What the watches feed.
+        self.pods = Pods(cache, self.backlog, clock.boottime, self._queued)
+        self.nodes = Nodes(cache, self.backlog, clock.boottime)
+        self.others = {kind: Others(kind, cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
+        self.pods.left, self.nodes.left = self.loop.gone, self._node_gone
+        self.nodes.changed = self.promises.node_changed
         for others in self.others.values():
             others.listed = self.swapper.review_lacking
         self.others[POD_GROUPS].listed = self.backlog.groups.all_listed
-        self.swapper.lacking = self._lacking
+        handover.unbound = self.pods.look_again
 
     # ---- what handlers say -------------------------------------------------------------------------------------------------
 
@@ -182,17 +173,8 @@ class Engine:
                 group.create_task(self.failures.run(), name=f"conditions-{i}")
 
     async def settle(self, seconds: float) -> None:
-        """Stop popping; wait, at most so long, for the bindings and evictions in flight."""
-        self.loop.deciding = False
-        await self.loop.extending.settle()
-        settling = {
-            "bindings": self.loop.binder.settle(seconds),
-            "evictions": self.loop.preemptor.settle(seconds),
-            "errands": self.loop.errands.settle(seconds),
-        }
-        for what, left in zip(settling, await asyncio.gather(*settling.values()), strict=True):
-            if left:
-                log.warning("%d %s were not answered within %.1f s", left, what, seconds)
+        """Decide no more; wait, at most so long, for the bindings and evictions in flight."""
+        await self.loop.settle(seconds)
 
     def checks(self) -> Mapping[str, Callable[[], str | None]]:
         """What readiness asks: name -> a problem, or None."""
@@ -216,13 +198,13 @@ class Engine:
             now = self._around.clock.boottime()
             self.backlog.tick(now)
             self.loop.poke()
-            self.loop.binder.sweep()
+            self.binder.sweep()
             self.loop.extending.tick(self.loop.live.values())
             if now >= self._promises_due:
-                self._promises_due = now + promises.LOOK_EVERY
-                self.loop.promises.sweep()
+                self._promises_due = now + LOOK_EVERY
+                self.promises.sweep()
             if self.loop.deciding:
-                self.loop.gangs.tell(now)
+                self.gangs.tell(now)
             self.strangers.tick()
             for record in self.swapper.records.values():
                 self.swapper.move_owed(record)
@@ -238,58 +220,37 @@ class Engine:
         return tuple(kind.name for kind in kinds_of(revision) if not self.others[kind].synced)
 
     def _node_gone(self, node: str) -> None:
-        self.loop.binder.node_gone(node)
-        self.loop.promises.node_gone(node)
+        self.binder.node_gone(node)
+        self.promises.node_gone(node)
 
     def _current(self, uid: str) -> Pod | None:
         """The pod's newest state while it waits."""
         pod = self.pods.objects.get(uid)
         return pod if pod is not None and not pod.spec.node_name else None
 
-    def _queued(self, pod: Pod) -> None:
-        """A pod came into the backlog: decide on it, or tell it what is wrong with its profile."""
+    def _moved(self, queue: str, event: str) -> None:
+        """A pod came into a queue: there may be something to decide."""
+        self._around.telemetry.incoming(queue, event)
         self.loop.poke()
-        self.strangers.came(pod)
-        record = next((r for r in self._never_good() if bodies.scheduler_name(r.body) == pod.spec.scheduler_name), None)
-        if record is not None and self.swapper.leading:
-            self._answer(pod, record)
 
-    def _pod_left(self, uid: str) -> None:
-        """What is done for a pod that is gone, is going, or has a node is broken off."""
-        self.loop.extending.gone(uid)
-        self.loop.binder.gone(uid)
+    def _queued(self, pod: Pod) -> None:
+        """A pod came into the backlog: it may be one that nobody serves."""
+        self.strangers.came(pod)
+        self.unserved.came(pod)
 
     def _settled(self) -> None:
-        """Profiles were settled: status follows, and pods of a profile that was never good are told so."""
+        """Profiles were settled: status follows, and those whose pods cannot be served are told so."""
         self.reconciler.poke()
         self.surveyor.poke()
-        if self.swapper.leading:
-            for record in self._never_good():
-                for pod in self.backlog.held(bodies.scheduler_name(record.body)):
-                    self._answer(pod, record)
+        self.unserved.settled()
 
     def _profile(self, scheduler_name: str) -> ObjectRef | None:
         """The profile that has this schedulerName."""
         records = self.swapper.records.values()
         return next((profile_object(record) for record in records if bodies.scheduler_name(record.body) == scheduler_name), None)
 
-    def _never_good(self) -> list[ProfileRecord]:
-        """Profiles whose pods only a better spec helps."""
-        return [record for record in self.swapper.records.values() if record.active is None and record.errors and not record.conflicts]
-
-    def _answer(self, pod: Pod, record: ProfileRecord) -> None:
-        hung = any(error.reason == Reason.PLUGIN_QUARANTINED for error in record.errors)
-        what = "cannot be served any more" if hung else "has never been valid"
-        text = f"SchedulerProfile {record.name!r} {what}: {'; '.join(map(str, record.errors))}"
-        self._tell(pod, text)
-
-    def _tell(self, pod: Pod, text: str) -> None:
-        """Say to a waiting pod that its profile is what it lacks; a gated one has the API server's own word on why it waits."""
-        if not pod.spec.scheduling_gates:
-            self.failures.report_once(Verdict(pod, SCHEDULER_ERROR, text))
-
     def _plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
         log.error("plugin %s failed for a waiting pod", plugin, extra={"pod": key(pod)}, exc_info=error)
         if isinstance(error, PluginFault) and error.point == Point.PRE_ENQUEUE and self.swapper.leading:
-            self._tell(pod, str(error))
+            self.unserved.tell(pod, str(error))

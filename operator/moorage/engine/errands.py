@@ -6,15 +6,16 @@ back in the queue, and not before.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from moorage.core.backlog.entries import Entry
 from moorage.core.cycle import Diagnosis
 from moorage.core.objects import key
 from moorage.engine.actors.contract import Actor, ErrandActor
+from moorage.engine.background import Background
 from moorage.ports.errors import EdgeError
 
 log = logging.getLogger(__name__)
@@ -29,27 +30,22 @@ class Errand:
     seconds: float
 
 
+Finish: TypeAlias = Callable[[Errand, str], None]
+"""Called on the loop's thread when a pod's errands have ended, whatever happened; "" when all are done, else why not."""
+
+
 class Errands:
-    """Runs errands; ``finish(errand, error)`` is called on the loop's thread when a pod's have ended, "" when all are done."""
+    """Runs errands."""
 
     def __init__(self, actors: Mapping[str, Actor]) -> None:
+        self.work = Background("an errand")
         self._actors = actors
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.finish: Callable[[Errand, str], None]
 
-    def start(self, errand: Errand) -> None:
+    def start(self, errand: Errand, finish: Finish) -> None:
         """Do it in the background."""
-        task = asyncio.get_running_loop().create_task(self._run(errand))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self.work.start(self._run(errand, finish))
 
-    async def settle(self, seconds: float) -> int:
-        """Wait at most so long for all to end; returns how many did not."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
-        return len(self._tasks)
-
-    async def _run(self, errand: Errand) -> None:
+    async def _run(self, errand: Errand, finish: Finish) -> None:
         pod, why = errand.diagnosis.pod, "it was interrupted"
         try:
             for name, wish in errand.diagnosis.errands.items():
@@ -64,4 +60,4 @@ class Errands:
             log.exception("an errand failed with a bug", extra={"pod": key(pod)})
             why = repr(error)
         finally:
-            self.finish(errand, why)
+            finish(errand, why)

@@ -11,8 +11,8 @@ import asyncio
 import dataclasses
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Protocol, TypeVar
 
 from moorage.core import extending
 from moorage.core.backlog.backlog import Backlog
@@ -25,10 +25,11 @@ from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key
 from moorage.core.verdicts import Code
 from moorage.engine.actors.contract import pod_ref
+from moorage.engine.background import Background
+from moorage.engine.failures import broken
+from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import EdgeError
-from moorage.ports.extenders import Candidates, Extenders, Proposal
-from moorage.ports.kube import Reads
-from moorage.ports.surroundings import Clock
+from moorage.ports.extenders import Candidates, Proposal
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -61,20 +62,27 @@ class _Asking:
             self.task.cancel()
 
 
+class Decider(Protocol):
+    """Whose pods these are: the loop."""
+
+    def extended(self, entry: Entry, outcome: Placement | Diagnosis | None, started: float) -> None:
+        """A cycle has ended, whatever happened. Its outcome is to be committed at once; None: the pod is gone."""
+
+    def attempt_again(self, entry: Entry) -> None:
+        """A pod that waited has its turn."""
+
+
 class Extending:
-    """Runs such cycles; ``finish(entry, outcome, started)`` is called on the loop's thread when one has ended, whatever happened.
+    """Runs such cycles, and tells the decider on the loop's thread."""
 
-    Its outcome is to be committed at once; None: the pod is gone. ``again(entry)`` is called when a pod that waited has its turn.
-    """
-
-    def __init__(self, scheduler: Scheduler, backlog: Backlog, extenders: Extenders, reads: Reads, clock: Clock) -> None:
-        self.finish: Callable[[Entry, Placement | Diagnosis | None, float], None]
-        self.again: Callable[[Entry], None]
+    def __init__(self, scheduler: Scheduler, backlog: Backlog, around: Surroundings, decider: Decider) -> None:
         self._scheduler = scheduler
         self._backlog = backlog
-        self._extenders = extenders
-        self._reads = reads
-        self._clock = clock
+        self._decider = decider
+        self._extenders = around.extenders
+        self._reads = around.reads
+        self._clock = around.clock
+        self._work = Background("asking extenders")
         self._asking: dict[Entry, _Asking] = {}
         self._busy: Counter[str] = Counter()
         self._waiting: defaultdict[str, LazyHeap] = defaultdict(LazyHeap)
@@ -91,8 +99,7 @@ class Extending:
             return True
         self._busy[name] += 1
         asking = self._asking[entry] = _Asking(entry, revision, self._clock.boottime())
-        asking.task = asyncio.get_running_loop().create_task(self._run(asking))
-        asking.task.add_done_callback(_ended)
+        asking.task = self._work.start(self._run(asking))
         return True
 
     def draining(self, revision: Revision) -> int:
@@ -126,8 +133,7 @@ class Extending:
         """Break off all cycles, and wait until that is done."""
         for asking in self._asking.values():
             asking.break_off("this replica stops")
-        if tasks := [asking.task for asking in self._asking.values() if asking.task is not None]:
-            await asyncio.wait(tasks)
+        await self._work.settle()
 
     # ---- one cycle ---------------------------------------------------------------------------------------------------------
 
@@ -141,7 +147,7 @@ class Extending:
         finally:
             del self._asking[entry]
             self._busy[name] -= 1
-            self.finish(entry, outcome, asking.started)
+            self._decider.extended(entry, outcome, asking.started)
             self._call_waiting(name)
 
     def _call_waiting(self, name: str) -> None:
@@ -150,7 +156,7 @@ class Extending:
         while self._busy[name] < AT_ONCE and (entry := waiting.first()) is not None:
             waiting.discard(entry)
             if entry.place is Place.IN_FLIGHT:
-                self.again(entry)
+                self._decider.attempt_again(entry)
         if not len(waiting):
             del self._waiting[name]
 
@@ -170,9 +176,8 @@ class Extending:
             return decided
         except EdgeError as error:
             return _failed(asking, f"extenders could not be asked: {error}")
-        except Exception as error:  # a plugin's bug fails this pod's attempt, never the process
-            log.exception("an attempt failed with a bug", extra={"pod": key(entry.pod), "profile": entry.scheduler_name})
-            return _failed(asking, f"scheduling failed: {error!r}")
+        except Exception as error:  # noqa: BLE001  # a plugin's bug fails this pod's attempt, never the process
+            return broken(entry.pod, asking.revision, error)
 
     # ---- questions ---------------------------------------------------------------------------------------------------------
 
@@ -226,8 +231,3 @@ class Extending:
 
 def _failed(asking: _Asking, text: str) -> Diagnosis:
     return Diagnosis(asking.entry.pod, asking.revision, Code.ERROR, text)
-
-
-def _ended(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("asking extenders ended with a bug", exc_info=error)

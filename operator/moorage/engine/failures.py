@@ -16,7 +16,10 @@ import datetime
 import logging
 from collections.abc import Callable
 
-from moorage.core.objects import Pod
+from moorage.core.cycle import Diagnosis
+from moorage.core.framework.profiles import Revision
+from moorage.core.objects import Pod, key
+from moorage.core.verdicts import Code
 from moorage.engine.actors.contract import pod_ref
 from moorage.ports.errors import EdgeError, Fenced, Refused, Retryable
 from moorage.ports.kube import Writes
@@ -159,6 +162,12 @@ class Failures:
                 log.warning("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
             return
         log.warning("a pod's condition was given up after %d attempts", _ATTEMPTS, extra={"pod": verdict.pod.metadata.name})
+
+
+def broken(pod: Pod, revision: Revision, error: Exception) -> Diagnosis:
+    """The outcome of an attempt that a bug has ended."""
+    log.error("an attempt failed with a bug", exc_info=error, extra={"pod": key(pod), "profile": revision.scheduler_name})
+    return Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")
 
 
 def pod_object(pod: Pod) -> ObjectRef:

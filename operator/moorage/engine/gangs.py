@@ -10,12 +10,14 @@ from collections.abc import Callable
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.groups import Group
-from moorage.core.cycle import Diagnosis, Placement, Scheduler
+from moorage.core.columns.cache import Cache
+from moorage.core.cycle import Diagnosis, Placement
 from moorage.core.gangs import Gang, place_together
 from moorage.core.objects import Pod, key
 from moorage.core.pod_groups import API, PodGroup
 from moorage.engine.failures import UNSCHEDULABLE, Failures, Verdict, pod_object
-from moorage.ports.surroundings import Clock, Event, EventSink, ObjectRef
+from moorage.engine.surroundings import Surroundings
+from moorage.ports.surroundings import Event, ObjectRef
 
 QUIET = 1.0
 """Seconds between a change of a group that is not complete and what its members are told: more of them may be coming."""
@@ -26,11 +28,13 @@ REST = 10.0
 class Gangs:
     """See the module's docstring."""
 
-    def __init__(self, backlog: Backlog, scheduler: Scheduler, failures: Failures) -> None:
+    def __init__(self, cache: Cache, backlog: Backlog, failures: Failures, around: Surroundings) -> None:
+        self._cache = cache
         self._backlog = backlog
         self._groups = backlog.groups
-        self._cache = scheduler.cache
         self._failures = failures
+        self._clock = around.clock
+        self._events = around.events
         self._due: dict[Group, float] = {}
         """Groups that are not complete: when their members are to be told."""
         self._told: dict[Group, float] = {}
@@ -39,12 +43,8 @@ class Gangs:
         """Groups that are complete and did not fit, and what was said of it."""
         self._overdue: dict[Group, float] = {}
         """Groups of which it was told that they did not fit in time, and since when they had been complete."""
-        scheduler.cache.placed = self._groups.placed
-        scheduler.cache.store.follow(PodGroup, self._declared)
-
-    def connect(self, clock: Clock, events: EventSink) -> None:
-        """Give it its surroundings."""
-        self._clock, self._events = clock, events
+        cache.placed = self._groups.placed
+        cache.store.follow(PodGroup, self._declared)
 
     def attempt(self, entry: Entry, place: Callable[[Pod], Placement | Diagnosis]) -> list[tuple[Entry, Placement | Diagnosis]]:
         """Place the group of a pod that came with companions; what became of each."""

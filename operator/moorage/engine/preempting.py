@@ -18,17 +18,21 @@ import dataclasses
 import datetime
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 from moorage.core.backlog.entries import Entry, Place
+from moorage.core.columns.cache import Cache
 from moorage.core.columns.records import Record
 from moorage.core.cycle import Diagnosis
 from moorage.core.objects import Pod, key
 from moorage.core.plugins.default_preemption import BY_PREEMPTION
 from moorage.engine.actors.contract import pod_ref
-from moorage.engine.failures import pod_object
+from moorage.engine.background import Background
+from moorage.engine.binding import Binder
+from moorage.engine.failures import Failures, pod_object
+from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Protected, Retryable
-from moorage.ports.kube import Writes
-from moorage.ports.surroundings import Clock, Event, EventSink
+from moorage.ports.surroundings import Event
 
 log = logging.getLogger(__name__)
 
@@ -44,46 +48,28 @@ class Eviction:
     diagnosis: Diagnosis
 
 
-async def _settled(_uid: str) -> None:
-    """Nothing is to be written."""
+Finish: TypeAlias = Callable[[Eviction, EdgeError | None], None]
+"""Called on the loop's thread when an eviction has ended, whatever happened; None when all victims were told."""
 
 
 class Preemptor:
-    """Carries out evictions; ``finish(eviction, error)`` is called on the loop's thread when one has ended, whatever happened.
+    """Carries out evictions."""
 
-    ``settle(uid)`` returns when a pod's status has been written, ``record(uid)`` is what is known of a pod on a node, and
-    ``displace(uid, why)`` breaks off what is prepared for a pod, if it can still be broken off, and says whether it could.
-    """
-
-    def __init__(self, writes: Writes, events: EventSink, clock: Clock) -> None:
-        self._writes = writes
-        self._events = events
-        self._clock = clock
+    def __init__(self, around: Surroundings, cache: Cache, failures: Failures, binder: Binder) -> None:
+        self.work = Background("an eviction")
+        self._writes = around.writes
+        self._events = around.events
+        self._clock = around.clock
+        self._cache = cache
+        self._failures = failures
+        self._binder = binder
         self._free = asyncio.Semaphore(_AT_ONCE)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.finish: Callable[[Eviction, EdgeError | None], None]
-        self.settle_status: Callable[[str], Awaitable[None]] = _settled
-        self.record: Callable[[str], Record | None] = lambda _: None
-        self.displace: Callable[[str, str], bool] = lambda _uid, _why: False
 
-    def start(self, eviction: Eviction) -> None:
+    def start(self, eviction: Eviction, finish: Finish) -> None:
         """Evict in the background."""
-        task = asyncio.get_running_loop().create_task(self._run(eviction))
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        self.work.start(self._run(eviction, finish))
 
-    async def settle(self, seconds: float) -> int:
-        """Wait at most so long for all to end; returns how many did not."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
-        return len(self._tasks)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("an eviction ended with a bug", exc_info=error)
-
-    async def _run(self, eviction: Eviction) -> None:
+    async def _run(self, eviction: Eviction, finish: Finish) -> None:
         outcome: EdgeError | None = EdgeError("the eviction was interrupted")
         try:
             await self._carry_out(eviction)
@@ -91,10 +77,10 @@ class Preemptor:
         except EdgeError as error:
             outcome = error
         finally:
-            self.finish(eviction, outcome)
+            finish(eviction, outcome)
 
     async def _carry_out(self, eviction: Eviction) -> None:
-        await self.settle_status(eviction.entry.uid)
+        await self._failures.settle(eviction.entry.uid)
         *most, last = eviction.diagnosis.victims
         told = await asyncio.gather(*(self._evict(victim, eviction) for victim in most), return_exceptions=True)
         for failure in told:
@@ -104,13 +90,13 @@ class Preemptor:
 
     async def _evict(self, victim: Pod, eviction: Eviction) -> None:
         """Have a victim go, unless it goes anyway or nobody needs its room any more."""
-        record, entry = self.record(victim.metadata.uid), eviction.entry
+        record, entry = self._cache.record(victim.metadata.uid), eviction.entry
         needed = entry.place is Place.IN_FLIGHT and entry.pod.metadata.deletion_timestamp is None
         if not needed or record is None or _is_going(record):
             return
         pod, node = eviction.diagnosis.pod, eviction.diagnosis.nominated_node
         note = f"Preempted by pod {pod.metadata.uid} on node {node}"
-        if self.displace(victim.metadata.uid, f"preempted to make room for pod {key(pod)} of higher priority on node {node!r}"):
+        if self._binder.displace(victim.metadata.uid, f"preempted to make room for pod {key(pod)} of higher priority on node {node!r}"):
             note += " (in kube-scheduler memory)."
         elif not await (self._ask_to_evict if eviction.diagnosis.by_eviction else self._delete)(victim, eviction):
             return

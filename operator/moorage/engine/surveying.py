@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from moorage.core.framework.registry import Access
 from moorage.engine.reconciling import Need, Reconciler, Situation, needs_of
+from moorage.engine.surroundings import Surroundings
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError
 from moorage.ports.kinds import NAMESPACES
-from moorage.ports.kube import REPLICA_PERIOD, Announcer, Reads, Writes
-from moorage.ports.surroundings import Clock
+from moorage.ports.kube import REPLICA_PERIOD
 
 log = logging.getLogger(__name__)
 
@@ -65,14 +65,13 @@ def rights_to(need: Need) -> tuple[Right, ...]:
 class Surveyor:
     """Announces this replica, and for the leader looks at the others and at its rights."""
 
-    def __init__(self, identity: str, clock: Clock, announcer: Announcer, reads: Reads, writes: Writes) -> None:
-        self._identity = identity
-        self._clock = clock
-        self._announcer = announcer
-        self._reads = reads
-        self._writes = writes
-        self.quarantine: Callable[[], Awaitable[None]] = _nothing
-        """Looks at the record of plugins that hung."""
+    def __init__(self, around: Surroundings, look_at_quarantine: Callable[[], Awaitable[None]]) -> None:
+        self._identity = around.identity
+        self._clock = around.clock
+        self._announcer = around.announcer
+        self._reads = around.reads
+        self._writes = around.writes
+        self._look_at_quarantine = look_at_quarantine
         self._changed = asyncio.Event()
         self._rights_due = float("-inf")
 
@@ -107,7 +106,7 @@ class Surveyor:
         """One look around. What fails is looked at again next time."""
         live = {record.name: record.active.revision.id for record in swapper.records.values() if record.active is not None}
         await self._try(self._announcer.announce(self._identity, live))
-        await self._try(self.quarantine())
+        await self._try(self._look_at_quarantine())
         if swapper.leading:
             await self._try(self._look_at_replicas(reconciler.situation))
             await self._try(self._look_at_rights(reconciler.situation, swapper))
@@ -142,7 +141,3 @@ class Surveyor:
             await self._announcer.withdraw(self._identity)
         except EdgeError as error:
             log.info("the announcement could not be taken back, it expires: %s", error)
-
-
-async def _nothing() -> None:
-    """There is nothing to look at."""

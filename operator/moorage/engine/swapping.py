@@ -22,11 +22,11 @@ from moorage.core.framework.profiles import FieldError, Revision
 from moorage.engine.claims import Claims
 from moorage.engine.loop import Loop
 from moorage.engine.profiles import Active, ProfileRecord, name_conflicts
+from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import Conflict, EdgeError
 from moorage.ports.kube import Revision as StoredRevision
-from moorage.ports.kube import Writes
 from moorage.ports.names import NAME_LIMIT, shortened
-from moorage.ports.surroundings import Clock, Event, EventSink, ObjectRef, Telemetry
+from moorage.ports.surroundings import Event, ObjectRef
 
 log = logging.getLogger(__name__)
 swaps = logging.getLogger("moorage.swaps")
@@ -55,7 +55,7 @@ class Resolver(Protocol):
 class Swapper:
     """Keeps the profile records and the live revisions in step with the objects."""
 
-    def __init__(self, loop: Loop, resolver: Resolver, writes: Writes, claims: Claims) -> None:
+    def __init__(self, loop: Loop, resolver: Resolver, around: Surroundings, claims: Claims) -> None:
         self.records: dict[str, ProfileRecord] = {}
         self.configs: dict[str, Body] = {}
         self.stored: dict[str, list[StoredRevision]] = {}
@@ -69,15 +69,14 @@ class Swapper:
         """The resources that a revision would decide by and that are not listed yet."""
         self._loop = loop
         self._resolver = resolver
-        self._writes = writes
+        self._writes = around.writes
+        self._clock = around.clock
+        self._events = around.events
+        self._telemetry = around.telemetry
         self._claims = claims
         self._gone: dict[str, str] = {}
         """schedulerName -> profile, of those that went since the last settling."""
         self._dirty = asyncio.Event()
-
-    def connect(self, clock: Clock, events: EventSink, telemetry: Telemetry) -> None:
-        """Give it its surroundings."""
-        self._clock, self._events, self._telemetry = clock, events, telemetry
 
     # ---- what comes in -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,35 @@
+"""Background: work of one kind that goes on beside the loop, piece by piece, each ending by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+
+class Background:
+    """The pieces that are under way; ``what`` is one of them, for the log. Belongs to the event loop's thread."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin one; a bug that ends it is logged."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def settle(self, seconds: float | None = None) -> int:
+        """Wait, at most so long, for all that are under way to end; returns how many did not."""
+        tasks = set(self._tasks)
+        return len((await asyncio.wait(tasks, timeout=seconds))[1]) if tasks else 0
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("%s ended with a bug", self._what, exc_info=error)

@@ -1,0 +1,153 @@
+"""Handover: what becomes of a pod once its cycle has ended.
+
+A placement is bound; of the others, some have errands run or room made for them first, and all end in the queue, with a word on why.
+Whatever takes time runs beside the loop and comes back here when it has ended. The pod is in flight until then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable
+
+from moorage.core import cycle
+from moorage.core.backlog.backlog import Backlog
+from moorage.core.backlog.entries import Entry
+from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.columns.cache import Cache
+from moorage.core.cycle import Diagnosis, Placement
+from moorage.core.objects import key, on_node
+from moorage.core.verdicts import REFUSALS, Code
+from moorage.engine.binding import Binder, Outcome
+from moorage.engine.errands import Errand, Errands
+from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
+from moorage.engine.gangs import Gangs
+from moorage.engine.preempting import Eviction, Preemptor
+from moorage.engine.promises import Promises
+from moorage.engine.surroundings import Surroundings
+from moorage.ports.errors import EdgeError, Protected
+from moorage.ports.surroundings import Event
+
+log = logging.getLogger(__name__)
+decisions = logging.getLogger("moorage.decisions")
+
+
+@dataclasses.dataclass(slots=True)
+class Handover:
+    """See the module's docstring."""
+
+    around: Surroundings
+    cache: Cache
+    backlog: Backlog
+    failures: Failures
+    gangs: Gangs
+    promises: Promises
+    binder: Binder
+    preemptor: Preemptor
+    errands: Errands
+    unbound: Callable[[str], None] = lambda _: None
+    """Called with the UID of each pod that still waits after its binding failed."""
+
+    def conclude(self, entry: Entry, outcome: Placement | Diagnosis, started: float) -> None:
+        """The cycle that began at ``started`` is over: the pod is bound, has room made for it, or goes back to the queue."""
+        seconds = self.around.clock.boottime() - started
+        self.around.telemetry.algorithm(seconds)
+        if isinstance(outcome, Placement):
+            entry.started = started
+            self.binder.start(entry, outcome, self.finish)
+        elif outcome.errands:
+            self.errands.start(Errand(entry, outcome, seconds), self.errand_done)
+        elif outcome.victims:
+            self._preempt(entry, outcome, seconds)
+        else:
+            self._refuse(entry, outcome, seconds)
+        if decisions.isEnabledFor(logging.INFO):
+            pod, revision, node = outcome.pod, outcome.revision, outcome.node if isinstance(outcome, Placement) else ""
+            decisions.info(
+                "decided",
+                extra={"pod": key(pod), "uid": pod.metadata.uid, "profile": revision.scheduler_name, "revision": revision.id, "node": node},
+            )
+
+    async def settle(self, seconds: float) -> None:
+        """Wait, at most so long, for what is under way to end; bindings that are only being prepared are broken off."""
+        self.binder.break_off("this replica stops")
+        settling = {"bindings": self.binder.work, "evictions": self.preemptor.work, "errands": self.errands.work}
+        for what, left in zip(settling, await asyncio.gather(*(work.settle(seconds) for work in settling.values())), strict=True):
+            if left:
+                log.warning("%d %s were not answered within %.1f s", left, what, seconds)
+
+    # ---- what has ended ----------------------------------------------------------------------------------------------------
+
+    def finish(self, entry: Entry, placement: Placement, outcome: Outcome) -> None:
+        """A binding: confirm it, or take the assumption back and wake whom that frees."""
+        now, pod = self.around.clock.boottime(), placement.pod
+        telemetry, profile = self.around.telemetry, placement.revision.scheduler_name
+        if outcome.bound:
+            self.backlog.done(entry.uid)
+            telemetry.attempt("scheduled", profile, now - entry.started)
+            telemetry.bound(entry.attempts, now - entry.first_queued_at)
+            note = f"Successfully assigned {key(pod)} to {placement.node}"
+            self.around.events.emit(Event(pod_object(pod), "Scheduled", note, "Binding", controller=profile))
+            return
+        cycle.undo(placement, self.cache)
+        if outcome.overtaken:
+            telemetry.overtaken(profile)
+        self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, placement.node)), now)
+        if outcome.status is None:
+            self.backlog.done(entry.uid)
+            return
+        if outcome.fenced:
+            self.backlog.requeue(entry, frozenset(), now)
+        else:
+            rejectors = frozenset({outcome.rejector} if outcome.rejector else ())
+            diagnosis = Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors)
+            self.gangs.unbound(entry, diagnosis)
+            self._refuse(entry, diagnosis, now - entry.started)
+        self.unbound(entry.uid)
+
+    def errand_done(self, errand: Errand, error: str) -> None:
+        """What a plugin wanted to be done for a pod is done, or could not be: either way the pod is tried again after its backoff."""
+        diagnosis = dataclasses.replace(errand.diagnosis, errands={})
+        if error:
+            text = f"running PostFilter plugin {', '.join(errand.diagnosis.errands)}: {error}"
+            self._refuse(errand.entry, dataclasses.replace(diagnosis, code=Code.ERROR, message=text, nominated_node=None), errand.seconds)
+        elif diagnosis.victims:
+            self._preempt(errand.entry, diagnosis, errand.seconds)
+        else:
+            self._refuse(errand.entry, dataclasses.replace(diagnosis, rejectors=frozenset()), errand.seconds)
+
+    def evicted(self, eviction: Eviction, error: EdgeError | None) -> None:
+        """The victims of a pod were told to go, so it waits for their room; or could not be, so it is tried again."""
+        entry, diagnosis = eviction.entry, eviction.diagnosis
+        if isinstance(error, Protected):  # there will be no room: whoever may take what there is
+            self.promises.decide(diagnosis.pod, "")
+        self.backlog.requeue(entry, frozenset() if error else diagnosis.rejectors, self.around.clock.boottime())
+        if error is not None:
+            reason = UNSCHEDULABLE if isinstance(error, Protected) else SCHEDULER_ERROR
+            self.failures.report(Verdict(diagnosis.pod, reason, f"preemption: {error}"))
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _preempt(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
+        """Have room made for a pod. Pods of lower priority lose that node from now on."""
+        self._tell(diagnosis, seconds)
+        self.promises.outrank(diagnosis.pod, diagnosis.nominated_node or "")
+        if any(victim.metadata.deletion_timestamp is None for victim in diagnosis.victims):
+            self.around.telemetry.preempted(len(diagnosis.victims))
+        self.preemptor.start(Eviction(entry, diagnosis), self.evicted)
+
+    def _refuse(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
+        """Back to the queue, and say why."""
+        rejectors = diagnosis.rejectors if diagnosis.code in REFUSALS else frozenset()
+        self.backlog.requeue(entry, rejectors, self.around.clock.boottime(), diagnosis.code is Code.PENDING)
+        self._tell(diagnosis, seconds)
+
+    def _tell(self, diagnosis: Diagnosis, seconds: float) -> None:
+        """Say why, and keep the promise of a node, or break it; the pod's status follows."""
+        refused = diagnosis.code in REFUSALS
+        pod, profile, node = diagnosis.pod, diagnosis.revision.scheduler_name, diagnosis.nominated_node
+        if node is not None:
+            self.promises.decide(pod, node)
+        self.around.telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
+        self.failures.report(Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message))
