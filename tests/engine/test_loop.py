@@ -331,6 +331,20 @@ def test_others_get_their_turn_between_slices() -> None:
     assert max(turns) < 2 * SLICE
 
 
+def test_who_is_freed_is_tried_at_once() -> None:
+    """The loop does not wait for its clock when an event frees a pod whose backoff is over."""
+
+    async def scenario() -> None:
+        async with Running().leading(a_body("test"), nodes=1) as world:
+            world.kube.put(make_pod("a", cpu="1k"))
+            await world.clock.advance(TRIED_AGAIN)
+            world.kube.put(make_node("large", cpu="2k"))
+            await settle()
+            assert world.node("a") == "large"
+
+    asyncio.run(scenario())
+
+
 def test_the_points_that_plugins_can_fail_at_are_all_here() -> None:
     """A new method of the contract has to be tried too."""
     registered = {point for point in fails_in("").points if point is not Point.QUEUE_SORT}

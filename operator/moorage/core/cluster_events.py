@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable
-from typing import Protocol
 
 from moorage.core.columns.store import Objects
 from moorage.core.objects import HasMetadata, Pod
@@ -130,15 +129,3 @@ class Wake:
             or (self.resource is Resource.POD and event.resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD))
         )
         return mine and event.action in self.actions
-
-
-class Wakeful(Protocol):
-    """A plugin, as far as the queue is concerned: a name and what wakes the pods that it refused."""
-
-    @property
-    def name(self) -> str:
-        """The plugin's name."""
-
-    @property
-    def wakes(self) -> tuple[Wake, ...]:
-        """Its registrations."""

@@ -273,7 +273,6 @@ class Swapper:
                 f"Revision {revision.id} decides for pods with schedulerName {revision.scheduler_name!r}",
                 warning=False,
             )
-        self._loop.poke()
 
     def move_owed(self, record: ProfileRecord) -> None:
         """Move the pods that changed plugins had refused, at most once per initial backoff of the profile."""
@@ -284,7 +283,6 @@ class Swapper:
         backlog.wake_profile(record.active.revision.scheduler_name, record.owed, now)
         record.owed = frozenset()
         record.moved_at = now
-        self._loop.poke()
 
     def drain(self, record: ProfileRecord) -> int:
         """Bindings in flight that superseded revisions decided; those without any are forgotten."""
