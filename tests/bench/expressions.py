@@ -12,11 +12,12 @@ import gc
 import statistics
 import time
 
-from moorage.core.cycle import Placement, Scheduler, commit, decide
+from moorage.core.cycle import commit, decide
 from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import build_registry
 from moorage.core.plugins.cel import CELArgs, Filter
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.scheduler import Placement, Scheduler
 from tests.bench.decisions import HOST, WARM, ZONE, cluster, make_pod
 
 FILTERS = {

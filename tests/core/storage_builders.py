@@ -8,8 +8,9 @@ import msgspec
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import Diagnosis, Placement, Scheduler, commit, decide
+from moorage.core.cycle import commit, decide
 from moorage.core.objects import HasMetadata, Pod
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from moorage.core.verdicts import Code
 from tests.builders import make_node

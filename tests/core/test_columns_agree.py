@@ -22,10 +22,11 @@ from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.ports import HostPort
 from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import Diagnosis, Placement, Scheduler, commit, decide, undo
+from moorage.core.cycle import commit, decide, undo
 from moorage.core.framework.blueprint import INFEASIBLE, Blueprint
 from moorage.core.framework.interfaces import Point
 from moorage.core.objects import ContainerImage, Node, NodeSpec, Pod, Taint
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import Code, texts
 from tests.core.placement_strategies import IMAGES, NODE_NAMES, REVISIONS, node, node_bodies, pod, pod_specs
 from tests.oracle.cluster import Cluster

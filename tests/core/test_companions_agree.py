@@ -19,11 +19,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.matches import carried_by
 from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import Placement, Scheduler, commit, decide, undo
+from moorage.core.cycle import commit, decide, undo
 from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import HasMetadata, Node, Pod, key
+from moorage.core.scheduler import Placement, Scheduler
 from moorage.core.verdicts import Code, texts
 from tests.core.companion_strategies import NODE_NAMES, REVISIONS, label_maps, node, node_bodies, others, pod, pod_bodies, pod_specs
 from tests.oracle import interpod, spread

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
+from moorage.core.cycle import decide
 from moorage.core.expression_facts import NODE, POD, VARIABLES
 from moorage.core.expressions import ExpressionError, compile_program
 from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
@@ -19,6 +19,7 @@ from moorage.core.framework.registry import build_registry
 from moorage.core.objects import Node, Pod
 from moorage.core.plugins.cel import CELArgs, Filter, Score
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 
 REGISTRY = build_registry(INTREE)
 NODES = ("n0", "n1", "n2", "n3", "n4")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import NO_NODES, Diagnosis, Placement, Scheduler, decide
+from moorage.core.cycle import NO_NODES, decide
 from moorage.core.extending import asked, deciding
 from moorage.core.framework.extenders import (
     EXTENDER,
@@ -33,6 +33,7 @@ from moorage.core.framework.registry import build_registry
 from moorage.core.objects import Pod
 from moorage.core.plugins.intree import INTREE
 from moorage.core.plugins.intree import PRESETS as INTREE_PRESETS
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import Code
 from tests.builders import make_node, make_pod
 from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from moorage.core import gangs
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import Diagnosis, Placement, Scheduler, commit, decide
+from moorage.core.cycle import commit, decide
 from moorage.core.framework.interfaces import Reserved
 from moorage.core.framework.profiles import ProfileSpec, resolve
 from moorage.core.framework.registry import build_registry
 from moorage.core.gangs import Gang, place_together
 from moorage.core.objects import Node, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import SUCCESS, Code
 from tests.builders import make_pod
 from tests.core import companion_strategies as companions

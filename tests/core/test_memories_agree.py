@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
+from moorage.core.cycle import decide
 from moorage.core.framework.profiles import ProfileSpec, resolve
 from moorage.core.framework.registry import build_registry
 from moorage.core.objects import Pod, PodStatus
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.workload_objects import PodDisruptionBudget
 from tests.builders import make_node
 

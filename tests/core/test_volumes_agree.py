@@ -18,11 +18,12 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.herds import Herd
 from moorage.core.columns.records import Record, State
 from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import Placement, Scheduler, commit, decide, undo
+from moorage.core.cycle import commit, decide, undo
 from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.interfaces import FilterPlugin
 from moorage.core.objects import HasMetadata, Node, Pod, key
 from moorage.core.plugins.volume_binding import Work
+from moorage.core.scheduler import Placement, Scheduler
 from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
 from moorage.core.verdicts import Code, texts
 from tests.core.volume_strategies import (

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from moorage.core import cycle
-from moorage.core.cycle import Placement, Scheduler
 from moorage.core.objects import Pod, Taint
+from moorage.core.scheduler import Placement, Scheduler
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import on_node, versioned

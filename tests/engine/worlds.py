@@ -13,11 +13,11 @@ from moorage.api.resolution import Resolver
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle import Placement, Scheduler
 from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects import Node, PartialObject, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.scheduler import Placement, Scheduler
 from moorage.engine.actors.intree import ACTORS
 from moorage.engine.binding import Binder, Finish, Outcome
 from moorage.engine.engine import Engine

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from moorage.core.cycle import Scheduler, make_room
 from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.interfaces import Attempt, Point
 from moorage.core.framework.profiles import Revision
+from moorage.core.making_room import make_room
 from moorage.core.objects import Pod, key
 from moorage.core.plugins.default_preemption import NAME, Candidate, DefaultPreemption, choose, dry_run
+from moorage.core.scheduler import Scheduler
 
 
 def post_filter(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> dict[str, Any]:

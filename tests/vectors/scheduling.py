@@ -12,11 +12,12 @@ from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
+from moorage.core.cycle import decide
 from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.interfaces import Point, Refusal
 from moorage.core.framework.profiles import ProfileErrors, Revision
 from moorage.core.objects import Namespace, Node, NodeMeta, NodeStatus, Pod
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.storage_objects import (
     CSIDriver,
     CSINode,

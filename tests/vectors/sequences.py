@@ -9,10 +9,11 @@ import msgspec
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import Diagnosis, Scheduler, decide
+from moorage.core.cycle import decide
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Node, Pod, on_node
+from moorage.core.scheduler import Diagnosis, Scheduler
 from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import cluster

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.cycle import Diagnosis, Heard, Placement, Refusals, Scheduler, attempt_of, look, refusals
+from moorage.core.cycle import look
 from moorage.core.framework.blueprint import PASSES, Blueprint
 from moorage.core.framework.extenders import (
     EXTENDER,
@@ -37,7 +37,9 @@ from moorage.core.framework.extenders import (
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, BargainingPlugin, Point, PostFilterResult, Victims, is_a
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.tie_breaking import pick
+from moorage.core.making_room import Heard, Refusals, attempt_of, refusals
 from moorage.core.objects import Pod, priority
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import Code, Reason, failed, texts
 
 T = TypeVar("T")
@@ -214,7 +216,7 @@ class _Cycle:
         return said.diagnosis(self.pod, self.revision, room)
 
     def _make_room(self) -> Steps[PostFilterResult]:
-        """As ``cycle.make_room``, with the extenders' say about victims."""
+        """As ``making_room.make_room``, with the extenders' say about victims."""
         heard, passing = Heard(self.scheduler.observer), frozenset(self._feasible())
         for name, plugin in self.revision.at(Point.POST_FILTER):
             blueprint = self._look()

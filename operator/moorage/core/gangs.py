@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 
 from moorage.core import cycle
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.framework.interfaces import PostFilterResult
 from moorage.core.framework.profiles import Revision
+from moorage.core.making_room import refusals
 from moorage.core.objects import Pod
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import REFUSALS, SUCCESS, Code
 
 NO_ROOM_MADE = PostFilterResult(SUCCESS, "", errand={})
@@ -40,7 +41,7 @@ def place(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Dia
     if isinstance(blueprint, Diagnosis):
         return blueprint
     if not blueprint.fits:
-        return cycle.refusals(blueprint, scheduler.snapshot).diagnosis(pod, revision, NO_ROOM_MADE)
+        return refusals(blueprint, scheduler.snapshot).diagnosis(pod, revision, NO_ROOM_MADE)
     placement = cycle.decide(pod, revision, scheduler)
     return cycle.commit(placement, scheduler) if isinstance(placement, Placement) else placement
 

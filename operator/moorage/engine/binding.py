@@ -16,11 +16,11 @@ from typing import Any, TypeAlias, TypeVar
 
 from moorage.core import cycle
 from moorage.core.backlog.entries import Entry
-from moorage.core.cycle import Placement, Scheduler
 from moorage.core.framework.extenders import Extender
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import key
+from moorage.core.scheduler import Placement, Scheduler
 from moorage.core.verdicts import SUCCESS, Code, Status, failed
 from moorage.engine.actors.contract import Actor, BindActor, Hold, TakeBack, pod_ref
 from moorage.engine.background import Background

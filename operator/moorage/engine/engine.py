@@ -11,13 +11,13 @@ from moorage.api.bodies import Body
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle import Scheduler
 from moorage.core.framework.guarding import PluginFault
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import Registry
 from moorage.core.objects import Pod, key
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.scheduler import Scheduler
 from moorage.engine.actors.contract import ActorFactory, Tools
 from moorage.engine.actors.intree import join
 from moorage.engine.binding import Binder

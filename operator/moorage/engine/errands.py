@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from moorage.core.backlog.entries import Entry
-from moorage.core.cycle import Diagnosis
 from moorage.core.objects import key
+from moorage.core.scheduler import Diagnosis
 from moorage.engine.actors.contract import Actor, ErrandActor
 from moorage.engine.background import Background
 from moorage.ports.errors import EdgeError

@@ -19,10 +19,10 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.heaps import LazyHeap
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.framework.extenders import Answer, AskFilter, AskPriorities, AskVictims, Extender, Fault, Question, Spared
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import Code
 from moorage.engine.actors.contract import pod_ref
 from moorage.engine.background import Background

@@ -16,9 +16,9 @@ import datetime
 import logging
 from collections.abc import Callable
 
-from moorage.core.cycle import Diagnosis
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key
+from moorage.core.scheduler import Diagnosis
 from moorage.core.verdicts import Code
 from moorage.engine.actors.contract import pod_ref
 from moorage.ports.errors import EdgeError, Fenced, Refused, Retryable

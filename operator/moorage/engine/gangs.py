@@ -11,10 +11,10 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.groups import Group
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle import Diagnosis, Placement
 from moorage.core.gangs import Gang, place_together
 from moorage.core.objects import Pod, key
 from moorage.core.pod_groups import API, PodGroup
+from moorage.core.scheduler import Diagnosis, Placement
 from moorage.engine.failures import UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.surroundings import Event, ObjectRef

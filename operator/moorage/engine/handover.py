@@ -16,8 +16,8 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle import Diagnosis, Placement
 from moorage.core.objects import key, on_node
+from moorage.core.scheduler import Diagnosis, Placement
 from moorage.core.verdicts import REFUSALS, Code
 from moorage.engine.binding import Binder, Outcome
 from moorage.engine.errands import Errand, Errands

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from moorage.core import cycle, gangs
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry
-from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.extending import asked
 from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import Code
 from moorage.engine.extending import Extending
 from moorage.engine.failures import broken, pod_object

@@ -23,9 +23,9 @@ from typing import TypeAlias
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.records import Record
-from moorage.core.cycle import Diagnosis
 from moorage.core.objects import Pod, key
 from moorage.core.plugins.default_preemption import BY_PREEMPTION
+from moorage.core.scheduler import Diagnosis
 from moorage.engine.actors.contract import pod_ref
 from moorage.engine.background import Background
 from moorage.engine.binding import Binder

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle import NO_NODES, Diagnosis, Placement, Scheduler, commit, decide, undo
+from moorage.core.cycle import NO_NODES, commit, decide, undo
 from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
 from moorage.core.framework.runner import Runner
 from moorage.core.framework.sampling import feasible_nodes_to_find
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import Code
 from tests.builders import make_node, make_pod
 from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs, Keep

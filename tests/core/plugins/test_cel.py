@@ -15,7 +15,6 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import PODS, pod_requests
 from moorage.core.columns.store import Store
-from moorage.core.cycle import Diagnosis, Placement, Scheduler
 from moorage.core.expression_facts import VARIABLES
 from moorage.core.expressions import ExpressionError
 from moorage.core.framework.columns import Column
@@ -25,6 +24,7 @@ from moorage.core.objects import Node, Pod
 from moorage.core.plugins import cel
 from moorage.core.plugins.cel import CEL, CELArgs, Filter, Score
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import Code
 from tests.builders import make_node, make_pod
 

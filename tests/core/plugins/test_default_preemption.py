@@ -15,13 +15,14 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.store import Store
-from moorage.core.cycle import Diagnosis, Scheduler, decide
+from moorage.core.cycle import decide
 from moorage.core.framework.interfaces import Point, PostFilterPlugin
 from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import build_registry
 from moorage.core.objects import Node, PartialObject, Pod
 from moorage.core.plugins.default_preemption import Candidate, DefaultPreemption, DefaultPreemptionArgs, candidate_of, choose
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.scheduler import Diagnosis, Scheduler
 from moorage.core.workload_objects import PodDisruptionBudget
 from tests.builders import make_node
 from tests.oracle import cluster as naive

@@ -36,7 +36,7 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.store import Store
-from moorage.core.cycle import Diagnosis, Placement, Scheduler, commit, decide, undo
+from moorage.core.cycle import commit, decide, undo
 from moorage.core.devices.extended_resources import ANNOTATION, TO_BE_CREATED
 from moorage.core.framework.interfaces import (
     FailingPlugin,
@@ -66,6 +66,7 @@ from moorage.core.objects import (
 )
 from moorage.core.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs, GiveUp, Reservation
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import Code
 from tests.builders import make_node, make_pod
 

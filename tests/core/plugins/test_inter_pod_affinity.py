@@ -9,7 +9,7 @@ from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.cycle import Diagnosis, Placement, Scheduler, decide
+from moorage.core.cycle import decide
 from moorage.core.framework.interfaces import (
     AdjustingPlugin,
     DistinguishingPlugin,
@@ -24,6 +24,7 @@ from moorage.core.framework.registry import build_registry
 from moorage.core.objects import Namespace, Node, Pod
 from moorage.core.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import SKIP, SUCCESS, Code
 from tests.core.plugins.companions import HOST, ZONE, Document, away, cluster, deleted, namespace, near, node, pod, prefers, said, term
 
