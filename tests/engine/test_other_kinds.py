@@ -16,10 +16,11 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import Prepared
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.objects import Affinity, HasMetadata, ObjectMeta, PartialObject, Pod
+from moorage.core.pod_groups import PodGroup
 from moorage.core.verdicts import SKIP
 from moorage.core.workload_objects import PodDisruptionBudget, Service, ServiceSpec
 from moorage.engine.intake import Others
-from moorage.ports.kinds import STORED, StoredKind
+from moorage.ports.kinds import POD_GROUPS, STORED, StoredKind
 from moorage.ports.kube import Unreadable
 from tests.builders import make_node, make_pod
 from tests.core.plugins.companions import HOST, namespace, near, pod, term
@@ -141,6 +142,33 @@ def test_only_profiles_that_read_a_kind_wait_for_it(reads: bool) -> None:
     asyncio.run(engine.swapper.settle())
     assert record.active is not None
     assert record.held_up == ""
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupReader(Reader):
+    """Decides by pod groups, for whose list pods wait too."""
+
+    name: ClassVar[str] = "GroupReader"
+    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PodGroup})
+
+
+@pytest.mark.parametrize(("reader", "kind"), [(Reader, SERVICES), (GroupReader, POD_GROUPS)], ids=["services", "pod groups"])
+def test_a_profile_goes_live_when_the_list_is_in(reader: type[Reader], kind: StoredKind) -> None:
+    """By itself."""
+
+    async def scenario() -> None:
+        async with Running(specs=(PluginSpec(reader.name, reader),)).leading() as world:
+            sink = world.engine.others[kind]
+            sink.synced = False
+            world.engine.profile_seen("p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": reader.name}]}}))
+            await world.clock.advance(3)
+            assert "p" not in world.engine.loop.live
+            sink.list_started()
+            sink.list_ended()
+            await world.clock.advance(3)
+            assert "p" in world.engine.loop.live
+
+    asyncio.run(scenario())
 
 
 def test_a_profile_is_suspended_although_its_new_revision_waits() -> None:

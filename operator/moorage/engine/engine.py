@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable, Mapping
 
@@ -43,14 +44,13 @@ from moorage.engine.swapping import Resolver, Swapper, by_profile, profile_objec
 from moorage.engine.unserved import Unserved
 from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Forbidden
-from moorage.ports.kinds import NAMESPACES, POD_GROUPS, kinds_in, kinds_of
+from moorage.ports.kinds import NAMESPACES, POD_GROUPS, StoredKind, kinds_in, kinds_of
 from moorage.ports.kube import Leadership
 from moorage.ports.surroundings import ObjectRef
 
 log = logging.getLogger(__name__)
 
 CONDITION_WRITERS = 8
-CLAIMS_EVERY = 10.0
 TICK = 0.25
 """Seconds between looks at what is due by time, when nothing else happens."""
 
@@ -70,7 +70,7 @@ class Engine:
         self._around = around
         self._config = config
         self._listed = asyncio.Event()
-        self._claims_due = self._promises_due = 0.0
+        self._promises_due = 0.0
 
         # 1. What is known, and what waits.
         cache = Cache()
@@ -112,9 +112,8 @@ class Engine:
         self.others = {kind: Others(kind, cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
         self.pods.left, self.nodes.left = self.loop.gone, self._node_gone
         self.nodes.changed = self.promises.node_changed
-        for others in self.others.values():
-            others.listed = self.swapper.review_lacking
-        self.others[POD_GROUPS].listed = self.backlog.groups.all_listed
+        for kind, others in self.others.items():
+            others.listed = functools.partial(self._kind_listed, kind)
         handover.unbound = self.pods.look_again
 
     # ---- what handlers say -------------------------------------------------------------------------------------------------
@@ -206,14 +205,16 @@ class Engine:
             if self.loop.deciding:
                 self.gangs.tell(now)
             self.strangers.tick()
-            for record in self.swapper.records.values():
-                self.swapper.move_owed(record)
-            if now >= self._claims_due:
-                self._claims_due = now + CLAIMS_EVERY
-                self.swapper.review_claims()
+            self.swapper.tick(now)
             self.reporter.gauges(self.backlog, self.scheduler.cache, self.swapper.records.values())
             due = self.backlog.next_deadline(now)
             await self._around.clock.sleep(TICK if due is None else min(max(due - now, 0.01), TICK))
+
+    def _kind_listed(self, kind: StoredKind) -> None:
+        """A whole list of this kind is in: profiles may have waited for it, and so may pod groups."""
+        if kind is POD_GROUPS:
+            self.backlog.groups.all_listed()
+        self.swapper.review_lacking()
 
     def _lacking(self, revision: Revision) -> tuple[str, ...]:
         """The resources that a revision's plugins read and that are not listed yet."""

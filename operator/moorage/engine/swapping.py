@@ -35,6 +35,8 @@ KEPT = 5
 """Stored revisions per profile."""
 RETRY = 1.0
 """Seconds until a revision that could not be stored is tried again."""
+CLAIMS_EVERY = 10.0
+"""Seconds between looks at profiles that somebody else may serve."""
 CONTROLLER = "moorage"
 
 
@@ -77,6 +79,7 @@ class Swapper:
         self._gone: dict[str, str] = {}
         """schedulerName -> profile, of those that went since the last settling."""
         self._dirty = asyncio.Event()
+        self._claims_due = 0.0
 
     # ---- what comes in -----------------------------------------------------------------------------------------------------
 
@@ -142,6 +145,14 @@ class Swapper:
             if record.active is not None and any(name in plugins for names in record.active.revision.points.values() for name in names):
                 self._stand_back(record)
         self._dirty.set()
+
+    def tick(self, now: float) -> None:
+        """Move whom swaps still owe it, and look from time to time whose the profiles are."""
+        for record in self.records.values():
+            self.move_owed(record)
+        if now >= self._claims_due:
+            self._claims_due = now + CLAIMS_EVERY
+            self.review_claims()
 
     def review_claims(self) -> None:
         """Look again at profiles that somebody else may serve, now or no longer."""
