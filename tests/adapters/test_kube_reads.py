@@ -11,7 +11,7 @@ import pytest
 from moorage.adapters.kube_reads import DEAD_SECONDS, LIVE_SECONDS, KubeReads
 from moorage.adapters.replica_leases import ReplicaLeases
 from moorage.ports.errors import Conflict, NotFound, Retryable
-from moorage.ports.kube import PodPlace, PodRef, Replica, Revision
+from moorage.ports.kube import PodPlace, PodRef, Replica, StoredRevision
 from moorage.ports.names import replica_lease
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import ScriptedHttp
@@ -80,9 +80,9 @@ def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:
     items = [stored("b-2", "b", 2), stored("a-9", "a", 9), stored("b-1", "b", 1)]
     http.answers.append(json.dumps({"items": items}).encode())
     assert asyncio.run(kube.revisions()) == [
-        Revision("a-9", "a", 9, {"n": 9}),
-        Revision("b-1", "b", 1, {"n": 1}),
-        Revision("b-2", "b", 2, {"n": 2}),
+        StoredRevision("a-9", "a", 9, {"n": 9}),
+        StoredRevision("b-1", "b", 1, {"n": 1}),
+        StoredRevision("b-2", "b", 2, {"n": 2}),
     ]
     assert http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions?labelSelector=moorage.dev%2Fprofile"
 

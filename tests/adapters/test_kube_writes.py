@@ -17,7 +17,7 @@ from moorage.core.objects import ContainerExtendedResourceRequest
 from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
 from moorage.ports.errors import Conflict, Fenced, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import PodRef, Revision
+from moorage.ports.kube import PodRef, StoredRevision
 from moorage.ports.names import replica_lease, shortened
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock
@@ -133,7 +133,7 @@ WRITES: dict[str, tuple[Callable[[KubeWrites], Awaitable[object]], str, str, str
         {"status": {"profileCount": 1}},
     ),
     "revision": (
-        lambda w: w.create_revision(Revision("r-1", LONG, 4, {"uid": "u-1"})),
+        lambda w: w.create_revision(StoredRevision("r-1", LONG, 4, {"uid": "u-1"})),
         "POST",
         "/apis/apps/v1/namespaces/sys/controllerrevisions",
         "application/json",

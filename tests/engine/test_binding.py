@@ -11,7 +11,7 @@ import pytest
 from moorage.core.backlog.entries import Place
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Status, failed
-from moorage.engine.binding import PATIENCE
+from moorage.engine.binding import RETRIES
 from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, Retryable
 from tests.builders import make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
@@ -252,7 +252,7 @@ def test_an_unknown_outcome_is_asked_for_until_there_is_an_answer() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize(("times", "told"), [(PATIENCE, False), (PATIENCE + 1, True)], ids=["busy for a while", "busy for long"])
+@pytest.mark.parametrize(("times", "told"), [(RETRIES, False), (RETRIES + 1, True)], ids=["busy for a while", "busy for long"])
 def test_an_api_server_that_is_busy_is_asked_again_before_the_pod_is_told(times: int, told: bool) -> None:
     """Not sooner than it wants; an event and a condition for each such pod would be more of what it has too much of."""
 
@@ -260,7 +260,7 @@ def test_an_api_server_that_is_busy_is_asked_again_before_the_pod_is_told(times:
         async with Running().leading() as world:
             world.kube.fail("bind", Retryable("429", after=1.0), times=times)
             world.kube.put(make_pod("a"))
-            await world.clock.advance(PATIENCE - 0.1)
+            await world.clock.advance(RETRIES - 0.1)
             assert (world.node("a"), world.assumed) == ("", 1)
             await world.clock.advance(0.2 + TRIED_AGAIN)
             assert world.node("a")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moorage.engine.reconciling import APART, RETRY_APART, ROUND
 from moorage.ports.errors import Forbidden, Invalid
-from moorage.ports.kube import Revision
+from moorage.ports.kube import StoredRevision
 from moorage.ports.names import NAME_LIMIT
 from tests.builders import make_pod
 from tests.engine.worlds import RESOLVER, a_body, a_config, make_engine, versioned
@@ -170,7 +170,7 @@ def test_a_stored_revision_that_somebody_spoilt_is_passed_over(data: dict[str, A
     """The next older one that can be read is taken up."""
     engine = make_engine(InMemoryKube(), RecordingEvents())
     good = RESOLVER(a_body("p"), {})
-    stored = [Revision("p-1", "p", 1, {**good.document, "uid": "uid-p"}), Revision("p-2", "p", 2, {**data, "uid": "uid-p"})]
+    stored = [StoredRevision("p-1", "p", 1, {**good.document, "uid": "uid-p"}), StoredRevision("p-2", "p", 2, {**data, "uid": "uid-p"})]
     engine.swapper.stored = {"uid-p": stored}
     engine.profile_seen("p", a_body("p", generation=2, preset="Best"))
     asyncio.run(engine.swapper.settle())

@@ -14,7 +14,7 @@ from moorage.core.objects import SchedulingGate
 from moorage.engine.claims import Claims
 from moorage.engine.reconciling import APART, Reconciler
 from moorage.engine.swapping import Swapper, by_profile
-from moorage.ports.kube import Leadership, Revision
+from moorage.ports.kube import Leadership, StoredRevision
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import RESOLVER, Bench, a_body, make_engine, versioned
 from tests.fakes.kube import InMemoryKube
@@ -179,7 +179,7 @@ def test_what_somebody_else_serves_is_left_alone(name: str, lease: str, reason: 
     if stored:
         resolution = RESOLVER(body, {})
         data = {**resolution.document, "revision": resolution.id, "uid": "uid-mine"}
-        world.swapper.stored["uid-mine"] = [Revision("mine-1", "mine", 1, data)]
+        world.swapper.stored["uid-mine"] = [StoredRevision("mine-1", "mine", 1, data)]
     else:
         world.see(body)
         assert world.placed(name)

@@ -27,7 +27,7 @@ from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
 from moorage.core.workload_objects import PodDisruptionBudget
 from moorage.ports.errors import Conflict, Invalid, NotFound, Protected
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import FeedSink, PodPlace, PodRef, Replica, Revision
+from moorage.ports.kube import FeedSink, PodPlace, PodRef, Replica, StoredRevision
 
 WRITES = (
     "bind",
@@ -97,7 +97,7 @@ class InMemoryKube:
         self.in_flight: collections.Counter[str] = collections.Counter()
         self.statuses: dict[tuple[str, str], dict[str, Any]] = {}
         """(kind, name) -> the merged status."""
-        self.stored: dict[str, Revision] = {}
+        self.stored: dict[str, StoredRevision] = {}
         self.announced: dict[str, Mapping[str, str]] = {}
         self.dead: list[str] = []
         self.forbidden: set[tuple[str, str, str]] = set()
@@ -254,7 +254,7 @@ class InMemoryKube:
         """Merge."""
         await self._write("plugin_config_status", lambda: self._merge("PluginConfig", name, status), name, status)
 
-    async def create_revision(self, revision: Revision) -> None:
+    async def create_revision(self, revision: StoredRevision) -> None:
         """Store it once."""
 
         def deed() -> None:
@@ -422,7 +422,7 @@ class InMemoryKube:
         await self._turn("resource_claim")
         return self.others.get(ResourceClaim, {}).get(f"{namespace}/{name}")
 
-    async def revisions(self) -> Sequence[Revision]:
+    async def revisions(self) -> Sequence[StoredRevision]:
         """As stored."""
         await self._turn("revisions")
         return list(self.stored.values())

@@ -22,7 +22,7 @@ from moorage.adapters.wall_clock import SystemClock
 from moorage.core.objects import Node, Pod
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import PodRef, Replica, Revision, Unreadable
+from moorage.ports.kube import PodRef, Replica, StoredRevision, Unreadable
 from moorage.ports.surroundings import Event, ObjectRef
 from tests.fakes.sinks import CountingTelemetry
 from tests.rig import Rig
@@ -263,7 +263,7 @@ def test_revisions_and_replicas(run: Run) -> None:
         fence.extend(clock.boottime() + 60)
         writes, reads = KubeWrites(edge.session, fence, NAMESPACE, "feeds"), KubeReads(edge.session, clock, NAMESPACE, "feeds")
         profile = "feeds." + "x" * 80
-        revisions = [Revision(f"feeds-{number}", profile, number, {"uid": "u-1", "spec": {"n": [number, None]}}) for number in (1, 2)]
+        revisions = [StoredRevision(f"feeds-{number}", profile, number, {"uid": "u-1", "spec": {"n": [number, None]}}) for number in (1, 2)]
         for revision in revisions:
             await writes.create_revision(revision)
         with pytest.raises(Conflict):

@@ -33,7 +33,7 @@ from moorage.engine.actors.intree import ACTORS
 from moorage.engine.engine import Engine
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import PodRef, Revision
+from moorage.ports.kube import PodRef, StoredRevision
 from tests.engine.worlds import a_body
 from tests.fakes.extenders import ScriptedExtenders
 from tests.fakes.kube import InMemoryKube
@@ -194,7 +194,7 @@ class CheckedWrites(KubeWrites):
         self.sent: Counter[str] = Counter()
         self.too_much: list[str] = []
 
-    async def create_revision(self, revision: Revision) -> None:
+    async def create_revision(self, revision: StoredRevision) -> None:
         """Nobody will ask for it."""
 
     async def bind(self, pod: PodRef, node: str) -> None:

@@ -22,7 +22,7 @@ from moorage.ports.kube import (
     PodPlace,
     PodRef,
     Replica,
-    Revision,
+    StoredRevision,
 )
 from moorage.ports.names import shortened
 from moorage.ports.surroundings import Clock
@@ -86,7 +86,7 @@ class _Secret(Struct, frozen=True):
     """msgspec reads base64 as bytes."""
 
 
-class _StoredRevision(Struct, frozen=True):
+class _ControllerRevision(Struct, frozen=True):
     metadata: _Meta
     revision: int = 0
     data: Any = None
@@ -94,7 +94,7 @@ class _StoredRevision(Struct, frozen=True):
 
 
 class _RevisionList(Struct, frozen=True):
-    items: tuple[_StoredRevision, ...] | None = None
+    items: tuple[_ControllerRevision, ...] | None = None
 
 
 class _LeaseSpec(Struct, frozen=True):
@@ -193,12 +193,12 @@ class KubeReads:
         except NotFound:
             return None
 
-    async def revisions(self) -> Sequence[Revision]:
+    async def revisions(self) -> Sequence[StoredRevision]:
         """All stored revisions, the oldest first."""
         query = urllib.parse.urlencode({"labelSelector": PROFILE_LABEL})
         stored = await self._get(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions?{query}", _RevisionList)
         found = [
-            Revision(item.metadata.name, (item.metadata.annotations or {}).get(PROFILE_LABEL, ""), item.revision, item.data)
+            StoredRevision(item.metadata.name, (item.metadata.annotations or {}).get(PROFILE_LABEL, ""), item.revision, item.data)
             for item in stored.items or ()
             if isinstance(item.data, dict)
         ]

@@ -17,7 +17,7 @@ from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes import BOUND_BY_CONTROLLER, SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import PROFILE_LABEL, PodRef, Revision
+from moorage.ports.kube import PROFILE_LABEL, PodRef, StoredRevision
 from moorage.ports.names import replica_lease, shortened
 from moorage.ports.wire import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Call, Session
 
@@ -179,7 +179,7 @@ class KubeWrites:
         """Merge-patch a PluginConfig's status."""
         await self._send("PATCH", f"{_CUSTOM}/pluginconfigs/{name}/status", _encode({"status": status}), MERGE_PATCH)
 
-    async def create_revision(self, revision: Revision) -> None:
+    async def create_revision(self, revision: StoredRevision) -> None:
         """Store it as a ControllerRevision, labelled by its profile and owned by it, so that it goes when the profile does."""
         owner = {"apiVersion": API_VERSION, "kind": "SchedulerProfile", "name": revision.profile, "uid": revision.data["uid"]}
         metadata = {

@@ -34,7 +34,7 @@ ASK_AGAIN = (0.2, 3.0)
 """Seconds until a read that failed is tried again, doubled up to the second one."""
 STEP_LIMIT = 3600.0
 """Seconds that one plugin may take to prepare a binding; those in the tree have shorter limits of their own."""
-PATIENCE = 5
+RETRIES = 5
 """How often a binding is asked for again when the API server has too much to do, before the pod goes back to the queue."""
 
 
@@ -310,7 +310,7 @@ class Binder:
 
     async def _ask(self, bind: BindActor, placement: Placement, reserved: Any) -> Status:
         """Ask it, and again when the API server has too much to do: events and conditions of the pod would only be more of that."""
-        for _ in range(PATIENCE):
+        for _ in range(RETRIES):
             try:
                 return await bind.bind(placement.pod, placement.node, reserved)
             except Retryable as error:

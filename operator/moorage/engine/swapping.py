@@ -24,7 +24,7 @@ from moorage.engine.loop import Loop
 from moorage.engine.profiles import Active, ProfileRecord, name_conflicts
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import Conflict, EdgeError
-from moorage.ports.kube import Revision as StoredRevision
+from moorage.ports.kube import StoredRevision
 from moorage.ports.names import NAME_LIMIT, shortened
 from moorage.ports.surroundings import Event, ObjectRef
 

@@ -100,7 +100,7 @@ class PodRef:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Revision:
+class StoredRevision:
     """A stored revision of a profile (apps/v1 ControllerRevision); ``data["uid"]`` is the profile's UID."""
 
     name: str
@@ -175,7 +175,7 @@ class Writes(VolumeWrites, ClaimWrites, Protocol):
     async def plugin_config_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge-patch a PluginConfig's status."""
 
-    async def create_revision(self, revision: Revision) -> None:
+    async def create_revision(self, revision: StoredRevision) -> None:
         """Store a revision; Conflict when it is there already."""
 
     async def delete_revision(self, name: str) -> None:
@@ -226,7 +226,7 @@ class Reads(Protocol):
     async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """The claim as it is now; None when it is gone."""
 
-    async def revisions(self) -> Sequence[Revision]:
+    async def revisions(self) -> Sequence[StoredRevision]:
         """All stored revisions of our namespace."""
 
     async def replicas(self) -> Sequence[Replica]:
