@@ -136,6 +136,62 @@ def test_a_node_that_changes_and_still_suits() -> None:
     asyncio.run(story())
 
 
+COMES = [
+    pytest.param(high("urgent", "1500m", 99), id="of our own"),
+    pytest.param(low("urgent", "1500m", priority=99), id="of another scheduler"),
+]
+
+
+@pytest.mark.parametrize("urgent", COMES)
+def test_a_promise_ends_when_there_is_not_room_enough_left(urgent: Pod) -> None:
+    """A pod takes what is free now: the rest is not enough, whatever becomes of the victim. Who was promised it looks elsewhere."""
+
+    async def story() -> None:
+        async with contested() as world:
+            await nominate(world, low("a", "2"))
+            dying(world, "a", LONG)
+            world.kube.put(urgent)
+            await world.clock.advance(TRIED_AGAIN)
+            assert (promised(world), world.node("urgent"), world.node("high")) == ("", "n1", "")
+            world.kube.put(make_node("n2"))
+            await world.clock.advance(TRIED_AGAIN)
+            assert (promised(world), world.node("high")) == ("", "n2")
+
+    asyncio.run(story())
+
+
+def test_a_promise_holds_while_there_is_room_enough_left() -> None:
+    """A pod takes what is free now, and what the victim leaves is enough: nothing is written anew."""
+
+    async def story() -> None:
+        async with contested() as world:
+            await nominate(world, low("a", "2"))
+            dying(world, "a", LONG)
+            said = calls(world, "pod_condition", "pod_nomination")
+            world.kube.put(high("urgent", "1", 99))
+            await world.clock.advance(TRIED_AGAIN)
+            assert (promised(world), world.node("urgent"), world.node("high")) == ("n1", "n1", "")
+            assert calls(world, "pod_condition", "pod_nomination") == said
+            await gone(world, "a")
+            assert world.node("high") == "n1"
+
+    asyncio.run(story())
+
+
+def test_a_promise_ends_when_its_node_shrinks() -> None:
+    """To less than what the pod asks for and what stays there have in all."""
+
+    async def story() -> None:
+        async with contested() as world:
+            await nominate(world, low("a", "2"), low("stays", "1", priority=99))
+            dying(world, "a", LONG)
+            world.kube.put(make_node("n1", cpu="3500m"))
+            await world.clock.advance(TRIED_AGAIN)
+            assert promised(world) == ""
+
+    asyncio.run(story())
+
+
 # ---- victims that do not die -------------------------------------------------------------------------------------------------
 
 

@@ -111,7 +111,7 @@ class Engine:
         self.nodes = Nodes(cache, self.backlog, clock.boottime)
         self.others = {kind: Others(kind, cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
         self.pods.left, self.nodes.left = self.loop.gone, self._node_gone
-        self.nodes.changed = self.promises.node_changed
+        self.pods.came, self.nodes.changed = self.promises.pod_came, self.promises.node_changed
         for kind, others in self.others.items():
             others.listed = functools.partial(self._kind_listed, kind)
         handover.unbound = self.pods.look_again

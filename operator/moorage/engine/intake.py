@@ -116,6 +116,8 @@ class Pods(Sink[Pod]):
         """Told of each pod that came into the backlog."""
         self.left: Callable[[str], None] = lambda _: None
         """Told of the UID of a pod that wants no node any more: it is gone, it is going, or it has one."""
+        self.came: Callable[[str], None] = lambda _: None
+        """Told of the node that a pod has come to."""
 
     def on_put(self, old: Pod | None, new: Pod) -> None:
         """Write it where it belongs now."""
@@ -158,6 +160,7 @@ class Pods(Sink[Pod]):
             self._backlog.remove(uid)
             self.left(uid)
             self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, new=new), now)
+            self.came(new.spec.node_name)
         elif old is not None:
             for event in object_changes.pod_changes(old, new):
                 self._backlog.wake(event, now)

@@ -1,9 +1,9 @@
 """Promises: nominations kept true. A pod that was promised room on a node by preemption gets it, or is let go within a bounded time.
 
-What ends a promise: the pod has its place or is gone; its next attempt finds otherwise; a pod of higher priority takes the node; the
-node is deleted. What makes the pod be tried again before its victims are gone: its node changes (a taint, another size); somebody else
-nominates it; victims do not die. Those who should have been gone ``PATIENCE`` ago, their grace over, are given up: nobody counts on
-their room any more, and the pod looks for another one.
+What ends a promise: the pod has its place or is gone; its next attempt finds otherwise; a pod of higher priority takes the node, or so
+much of it that the rest is not enough; the node is deleted. What makes the pod be tried again before its victims are gone: its node
+changes (a taint, another size); somebody else nominates it; victims do not die. Those who should have been gone ``PATIENCE`` ago, their
+grace over, are given up: nobody counts on their room any more, and the pod looks for another one.
 
 Statuses follow through ``Failures``. Pods of schedulers that are not ours are promised room as well; their statuses are left alone.
 """
@@ -15,8 +15,10 @@ import logging
 from collections.abc import Callable
 
 from moorage.core.backlog.backlog import Backlog
+from moorage.core.backlog.entries import Place
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.herds import beside
 from moorage.core.columns.records import Record
 from moorage.core.objects import Pod, key, on_node, priority
 from moorage.engine.failures import Failures
@@ -67,8 +69,21 @@ class Promises:
         for pod in self._ours_on(node):
             self._end(pod)
 
+    def pod_came(self, node: str) -> None:
+        """A pod has come to a node: promises end for which there is no room there any more, even when all have gone that go.
+
+        A pod in flight is left out: those that are to go for it may not have been told yet.
+        """
+        for pod in self._ours_on(node):
+            record, entry = self.cache.nominations.get(pod.metadata.uid), self.backlog.get(pod.metadata.uid)
+            if record is None or entry is None or entry.place is Place.IN_FLIGHT or node not in self.cache.nodes.row_of:
+                continue
+            if not beside(record, [other for other in self.cache.pods_on(node) if not _goes(other)], self.cache.nodes):
+                self._end(pod)
+
     def node_changed(self, node: str) -> None:
         """A node is another: pods that are promised room there look whether it suits them still."""
+        self.pod_came(node)
         for pod in self._ours_on(node):
             self.backlog.retry(pod.metadata.uid, self.clock.boottime())
 
@@ -121,6 +136,11 @@ class Promises:
     def _promised(self, uid: str) -> str | None:
         """A pod that has its place, as far as we know, keeps the status that it has."""
         return None if self.cache.record(uid) is not None else self.cache.nominations.node(uid)
+
+
+def _goes(record: Record) -> bool:
+    """Whether somebody may count on its room."""
+    return not record.stuck and (record.leaving or record.pod.metadata.deletion_timestamp is not None)
 
 
 def _should_be_gone(record: Record, pod: Pod, waited: float) -> bool:

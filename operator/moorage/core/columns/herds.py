@@ -43,6 +43,13 @@ class Herd:
         self.ports = {i: records[i].requests.ports for i, kind in enumerate(which) if kind in holders} if holders else {}
 
 
+def beside(record: Record, others: Sequence[Record], nodes: NodeTable) -> bool:
+    """Whether a pod's node has of everything what it asks for, when these others are there."""
+    amounts = Herd([*others, record], nodes).amounts
+    room = nodes.allocatable[: len(amounts), nodes.row_of[record.node]]
+    return bool(np.all((amounts.sum(axis=1) <= room)[amounts[:, -1] > 0]))
+
+
 def _amounts(distinct: Sequence[Requests], nodes: NodeTable) -> npt.NDArray[np.int64]:
     """int64[resources, distinct]. A resource that no node has and no pod has asked for before gets no index: nobody looks at it."""
     amounts = np.zeros((len(nodes.resource_index), len(distinct)), np.int64)
