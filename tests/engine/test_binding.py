@@ -11,7 +11,7 @@ import pytest
 from moorage.core.backlog.entries import Place
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Status, failed
-from moorage.engine.binding import RETRIES
+from moorage.engine.sending import RETRIES
 from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, Retryable
 from tests.builders import make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running

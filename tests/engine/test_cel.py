@@ -20,7 +20,10 @@ PROFILE = a_body(
 
 def rules(generation: int, *filters: str, scores: tuple[str, ...] = ()) -> dict[str, Any]:
     """The PluginConfig ``rules``."""
-    expressions: dict[str, Any] = {"filters": [{"expression": text} for text in filters], "scores": [{"expression": text} for text in scores]}
+    expressions: dict[str, Any] = {
+        "filters": [{"expression": text} for text in filters],
+        "scores": [{"expression": text} for text in scores],
+    }
     return a_config("rules", generation=generation, plugin="CEL", **expressions)
 
 

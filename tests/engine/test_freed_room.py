@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from moorage.core.verdicts import failed
-from moorage.engine.binding import GONE, Outcome
+from moorage.engine.sending import GONE, Outcome
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, versioned
 

@@ -11,7 +11,7 @@ from moorage.core.backlog.entries import Place
 from moorage.core.columns.requests import PODS
 from moorage.core.objects import ContainerPort, PartialObject, Pod, PodStatus, Taint
 from moorage.core.verdicts import failed
-from moorage.engine.binding import BOUND, Outcome
+from moorage.engine.sending import BOUND, Outcome
 from moorage.ports.kube import Unreadable
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, unreadable, versioned

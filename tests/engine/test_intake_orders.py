@@ -15,7 +15,7 @@ from moorage.core.columns.cache import State
 from moorage.core.columns.requests import PODS, Requests, pod_requests, unreadable_requests
 from moorage.core.objects import Node, PodStatus
 from moorage.core.verdicts import failed
-from moorage.engine.binding import BOUND, GONE, Outcome
+from moorage.engine.sending import BOUND, GONE, Outcome
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, on_node, unreadable, versioned
 

@@ -19,7 +19,7 @@ from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.scheduler import Placement, Scheduler
 from moorage.engine.actors.intree import ACTORS
-from moorage.engine.binding import Binder, Finish, Outcome
+from moorage.engine.binding import Binder, Finish
 from moorage.engine.engine import Engine
 from moorage.engine.errands import Errands
 from moorage.engine.failures import Failures
@@ -29,6 +29,7 @@ from moorage.engine.intake import Nodes, Pods
 from moorage.engine.loop import Loop
 from moorage.engine.preempting import Eviction, Preemptor
 from moorage.engine.promises import Promises
+from moorage.engine.sending import Outcome
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.waiting import Waiting
 from moorage.ports.kinds import NAMESPACES

@@ -2,8 +2,7 @@
 
 Each placement is bound in a task of its own while the loop decides the next ones; a bound number of them run at a time. A placement
 was assumed, so exactly one of three things must happen here: it is confirmed (the watch will show it), it is taken back, or the pod
-turns out to be gone or bound by somebody else. An answer that never came (time-out, reset) is settled by reading the pod, for as
-long as that takes: until then it may be on its node, so its place there is kept.
+turns out to be gone or bound by somebody else.
 """
 
 from __future__ import annotations
@@ -12,49 +11,26 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from moorage.core import cycle
 from moorage.core.backlog.entries import Entry
-from moorage.core.framework.extenders import Extender
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import key
 from moorage.core.scheduler import Placement, Scheduler
 from moorage.core.verdicts import SUCCESS, Code, Status, failed
-from moorage.engine.actors.contract import Actor, BindActor, Hold, TakeBack, pod_ref
+from moorage.engine.actors.contract import Actor, Hold, TakeBack
 from moorage.engine.background import Background
+from moorage.engine.sending import GONE, Outcome, Sender, acting, rejected
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.waiting import Waiting
-from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 
 log = logging.getLogger(__name__)
 
-ASK_AGAIN = (0.2, 3.0)
-"""Seconds until a read that failed is tried again, doubled up to the second one."""
 STEP_LIMIT = 3600.0
 """Seconds that one plugin may take to prepare a binding; those in the tree have shorter limits of their own."""
-RETRIES = 5
-"""How often a binding is asked for again when the API server has too much to do, before the pod goes back to the queue."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a binding ended: bound to our node; refused or failed with ``status``; or not ours any more (gone, bound elsewhere)."""
-
-    bound: bool
-    status: Status | None = None
-    fenced: bool = False
-    """It was not sent, as this replica may not lead any more: nothing is to be told."""
-    rejector: str = ""
-    """The plugin that refused it at permit."""
-    overtaken: bool = False
-    """The node changed under the decision, by somebody else's doing, and does not take the pod any more."""
-
-
-AnOutcome = TypeVar("AnOutcome", bound="Outcome | None")
-BOUND = Outcome(True)
-GONE = Outcome(False)
+AnOutcome = TypeVar("AnOutcome", bound=Outcome | None)
 
 
 Finish: TypeAlias = Callable[[Entry, Placement, Outcome], None]
@@ -90,6 +66,7 @@ class Binder:
         self.work = Background("a binding")
         self.waiting = waiting
         self._actors = actors
+        self._sender = Sender(actors, around)
         self._scheduler = scheduler
         self._around = around
         self._clock = around.clock
@@ -203,12 +180,12 @@ class Binder:
     async def _permit(self, binding: Binding) -> Outcome | None:
         placement, holds = binding.placement, dict[str, float]()
         pod, node = placement.pod, placement.node
-        for name, permit in self._at(placement, Point.PERMIT):
+        for name, permit, reserved in acting(self._actors, placement, Point.PERMIT):
             self._begin(binding, f'Permit plugin "{name}"')
             try:
-                answer: Status | Hold = await permit.permit(pod, node, self._reserved(placement, name))
+                answer: Status | Hold = await permit.permit(pod, node, reserved)
             except Exception as error:  # noqa: BLE001 - told with the pod's name; an actor's bug fails this pod and no other
-                return _rejected(placement, binding.step, error)
+                return rejected(placement, binding.step, error)
             if isinstance(answer, Hold):
                 holds[name] = answer.seconds
             elif answer.code is not Code.SUCCESS:
@@ -223,12 +200,12 @@ class Binder:
 
     async def _pre_bind(self, binding: Binding) -> Outcome | None:
         placement = binding.placement
-        for name, pre_bind in self._at(placement, Point.PRE_BIND):
+        for name, pre_bind, reserved in acting(self._actors, placement, Point.PRE_BIND):
             self._begin(binding, f'PreBind plugin "{name}"')
             try:
-                take_back = await pre_bind.pre_bind(placement.pod, placement.node, self._reserved(placement, name))
+                take_back = await pre_bind.pre_bind(placement.pod, placement.node, reserved)
             except Exception as error:  # noqa: BLE001 - as above
-                return _rejected(placement, binding.step, error)
+                return rejected(placement, binding.step, error)
             if take_back is not None:
                 binding.prepared.append(take_back)
         return None
@@ -262,106 +239,15 @@ class Binder:
                 placement = binding.placement
                 if self._scheduler.cache.news(placement.node) != binding.news and (why := cycle.objection(placement, self._scheduler)):
                     return Outcome(False, failed(why), overtaken=True)
-                return await self._timed(Point.BIND, placement, self._bind(placement))
+                return await self._timed(Point.BIND, placement, self._sender.send(placement))
         finally:
             self._busy -= 1
             self._freed.set()
 
-    async def _by_extender(self, placement: Placement) -> Outcome | None:
-        """The profile's extender that binds, if the pod is its business; None leaves the pod to plugins."""
-        for extender in placement.revision.extenders:
-            if not extender.bind_verb or not extender.wants(placement.pod):
-                continue
-            try:
-                if not self._around.writes.open:
-                    raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
-                await self._around.extenders.bind(extender, pod_ref(placement.pod), placement.node)
-                return await self._confirmed(placement, extender)
-            except Exception as error:  # noqa: BLE001 - as above
-                outcome = await self._settle(placement, "", error)
-            if outcome.status is None or outcome.fenced or not extender.ignorable:
-                return outcome
-            log.warning("an extender did not bind a pod: %s", outcome.status.message, extra={"pod": key(placement.pod)})
-        return None
-
-    async def _confirmed(self, placement: Placement, extender: Extender) -> Outcome:
-        """Whether an extender that says so has bound the pod; one that answers first and binds then has a few seconds."""
-        said = Retryable(f"extender {extender.url} said that it has bound the pod, and it has not", outcome_unknown=True)
-        delay, longest = ASK_AGAIN
-        while (outcome := await self._settle(placement, "", said)).status is not None and delay <= longest:
-            await self._clock.sleep(delay)
-            delay *= 2
-        return outcome
-
-    async def _bind(self, placement: Placement) -> Outcome:
-        """The first bind plugin that takes the pod."""
-        if (outcome := await self._by_extender(placement)) is not None:
-            return outcome
-        for name, bind in self._at(placement, Point.BIND):
-            try:
-                status = await self._ask(bind, placement, self._reserved(placement, name))
-            except Exception as error:  # noqa: BLE001 - as above
-                return await self._settle(placement, f'Bind plugin "{name}"', error)
-            if status.code is Code.SUCCESS:
-                return BOUND
-            if status.code is not Code.SKIP:
-                return Outcome(False, status)
-        return Outcome(False, failed("no bind plugin took the pod"))
-
-    async def _ask(self, bind: BindActor, placement: Placement, reserved: Any) -> Status:
-        """Ask it, and again when the API server has too much to do: events and conditions of the pod would only be more of that."""
-        for _ in range(RETRIES):
-            try:
-                return await bind.bind(placement.pod, placement.node, reserved)
-            except Retryable as error:
-                if error.outcome_unknown or not error.after:
-                    raise
-                await self._clock.sleep(error.after)
-        return await bind.bind(placement.pod, placement.node, reserved)
-
-    async def _settle(self, placement: Placement, running: str, error: Exception) -> Outcome:
-        """What became of a pod whose binding was not answered with a plain yes."""
-        failure = _rejected(placement, running, error)
-        if isinstance(error, NotFound):
-            return GONE
-        if isinstance(error, EdgeError) and not (isinstance(error, Conflict) or (isinstance(error, Retryable) and error.outcome_unknown)):
-            return failure
-        delay, longest = ASK_AGAIN
-        while True:
-            try:
-                node = await self._around.reads.pod_node(pod_ref(placement.pod))
-            except Refused as refusal:
-                log.error("the outcome of a binding cannot be read: %s", refusal, extra={"pod": key(placement.pod)})
-                return failure
-            except EdgeError:
-                await self._clock.sleep(delay)
-                delay = min(2 * delay, longest)
-                continue
-            if node == "":
-                return failure
-            return BOUND if node == placement.node else GONE
-
     async def _tell_bound(self, placement: Placement) -> None:
         """PostBind; the pod stays bound, whatever happens here."""
-        for name, post_bind in self._at(placement, Point.POST_BIND):
+        for name, post_bind, reserved in acting(self._actors, placement, Point.POST_BIND):
             try:
-                await post_bind.post_bind(placement.pod, placement.node, self._reserved(placement, name))
+                await post_bind.post_bind(placement.pod, placement.node, reserved)
             except Exception:
                 log.exception("postBind failed; the pod stays bound", extra={"pod": key(placement.pod), "plugin": name})
-
-    def _at(self, placement: Placement, point: Point) -> list[tuple[str, Any]]:
-        return [(name, self._actors[name]) for name in placement.revision.points[point]]
-
-    @staticmethod
-    def _reserved(placement: Placement, name: str) -> Any:
-        reserved = placement.reservations.get(name)
-        return reserved.value if reserved is not None else None
-
-
-def _rejected(placement: Placement, running: str, error: Exception) -> Outcome:
-    """The outcome when a plugin raised this; a bug of it is logged with where it is."""
-    known = isinstance(error, EdgeError)
-    if not known:
-        log.error("%s failed with a bug", running, exc_info=error, extra={"pod": key(placement.pod), "node": placement.node})
-    text = f"binding rejected: {running and f'running {running}: '}{error if known else repr(error)}"
-    return Outcome(False, failed(text), fenced=isinstance(error, Fenced))

@@ -19,12 +19,13 @@ from moorage.core.columns.cache import Cache
 from moorage.core.objects import key, on_node
 from moorage.core.scheduler import Diagnosis, Placement
 from moorage.core.verdicts import REFUSALS, Code
-from moorage.engine.binding import Binder, Outcome
+from moorage.engine.binding import Binder
 from moorage.engine.errands import Errand, Errands
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.gangs import Gangs
 from moorage.engine.preempting import Eviction, Preemptor
 from moorage.engine.promises import Promises
+from moorage.engine.sending import Outcome
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import EdgeError, Protected
 from moorage.ports.surroundings import Event
