@@ -83,6 +83,7 @@ def show(rig: Rig, operators: list[Operator]) -> None:
 def instructions(rig: Rig, operators: list[Operator]) -> str:
     """What to type in another terminal."""
     pids = ", ".join(f"{operator.name} is process {operator.child.pid}" for operator in operators)
+    ports = ", ".join(f"http://127.0.0.1:{operator.port} of {operator.name}" for operator in operators)
     return f"""
 In another terminal:
 
@@ -92,8 +93,9 @@ In another terminal:
   kubectl get sprof -o wide                      # profiles; `kubectl get pcfg`: the configurations that they reference
   kubectl get sprof binpack -o yaml              # effective plugins, revisions, queue, leader, replicas
 
-  # Change a configuration: a moment later (0.2 s, in which edits are gathered) pods are placed by it, with no restart.
+  # Change a configuration: pods are placed by it with no restart, once edits have been gathered for 0.2 s.
   kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":"LeastAllocated"}}}}}}}}'
+  sleep 1
   kubectl -n {NAMESPACE} run more --image=none --overrides='{{"spec":{{"schedulerName":"binpack"}}}}'
   kubectl -n {NAMESPACE} get pods -o wide
 
@@ -105,6 +107,7 @@ In another terminal:
   kill -9 PID                                    # kill the leader: the other one takes over
 
 Logs: {rig.folder}/moorage-*.log
+/metrics and /debug: {ports}
 Ctrl-C ends all and leaves nothing."""
 
 
