@@ -59,7 +59,11 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "UnknownPlugin",
         "spec.weights[NodeAfinity]: 'NodeAfinity': no plugin has this name; did you mean \"NodeAffinity\"?",
     ),
-    "weight-of-no-scorer": ({"weights": {"NodeName": 1}}, "InvalidSpec", "spec.weights[NodeName]: 1: this plugin is not enabled at score"),
+    "weight-of-no-scorer": (
+        {"weights": {"NodeName": 1}},
+        "InvalidSpec",
+        "spec.weights[NodeName]: 1: this plugin is not enabled at score: enable it there, or leave its weight out",
+    ),
     "unknown-plugin": (
         enabled("filter", "NodePorts", "NodeNam"),
         "UnknownPlugin",

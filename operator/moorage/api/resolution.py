@@ -284,8 +284,7 @@ def _below(path: str, error: DecodeError, reason: Reason) -> Iterator[FieldError
 
 
 def _unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
-    error = FieldError(path, name, f"no plugin has this name{profiles.suggest(name, registry)}", Reason.UNKNOWN_PLUGIN)
-    return _to_come(error)
+    return _to_come(profiles.unknown_plugin(path, name, registry))
 
 
 def _to_come(error: FieldError) -> FieldError:

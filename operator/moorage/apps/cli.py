@@ -222,7 +222,9 @@ def version() -> None:
 def _read(path: Path, what: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        _fail(f"{what} {path}: {error.strerror}")
+    except UnicodeDecodeError as error:
         _fail(f"{what} {path}: {error}")
 
 

@@ -92,7 +92,11 @@ def _weights(point: str, refs: Sequence[PluginRef]) -> dict[str, int]:
 def _unknown(path: str, refs: Sequence[PluginRef]) -> Iterator[Violation]:
     for ref in refs:
         if ref.name not in KUBE_PLUGINS:
-            yield Violation(f"{path}.enabled", ref.name, f"kube-scheduler has no such plugin{suggest(ref.name, KUBE_PLUGINS)}")
+            yield Violation(
+                f"{path}.enabled",
+                ref.name,
+                f"kube-scheduler has no such plugin{suggest(ref.name, KUBE_PLUGINS)}; take out what is not in its tree",
+            )
 
 
 def _misplaced(path: str, point: str, here: profiles.PluginSet) -> Iterator[Violation]:

@@ -189,21 +189,23 @@ def _bad_names(spec: ProfileSpec, registry: Registry) -> Iterator[FieldError]:
     for place, plugin_set in spec.plugins.items():
         for i, ref in enumerate(plugin_set.enabled):
             if ref.name not in registry:
-                yield _unknown(f"plugins.{place}.enabled[{i}].name", ref.name, registry)
+                yield unknown_plugin(f"plugins.{place}.enabled[{i}].name", ref.name, registry)
             elif not 0 <= ref.weight <= MAX_WEIGHT:
                 yield FieldError(f"plugins.{place}.enabled[{i}].weight", ref.weight, f"must be between 0 and {MAX_WEIGHT}")
             elif any(ref.name == other.name for other in plugin_set.enabled[:i]):
                 yield FieldError(f"plugins.{place}.enabled[{i}].name", ref.name, "is enabled twice here")
         for i, name in enumerate(plugin_set.disabled):
             if name != "*" and name not in registry:
-                yield _unknown(f"plugins.{place}.disabled[{i}].name", name, registry)
+                yield unknown_plugin(f"plugins.{place}.disabled[{i}].name", name, registry)
     for name in [*spec.weights, *spec.args]:
         if name not in registry:
-            yield _unknown(f"{'weights' if name in spec.weights else 'pluginConfig'}[{name}]", name, registry)
+            yield unknown_plugin(f"{'weights' if name in spec.weights else 'pluginConfig'}[{name}]", name, registry)
 
 
-def _unknown(path: str, name: str, registry: Registry) -> FieldError:
-    return FieldError(path, name, f"no plugin has this name{suggest(name, registry)}", "UnknownPlugin")
+def unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
+    """What to say of a name that nothing is registered under."""
+    advice = suggest(name, registry) or "; if a package has it, name the package under the OperatorConfiguration's plugins.packages"
+    return FieldError(path, name, f"no plugin has this name{advice}", "UnknownPlugin")
 
 
 def _point_set(spec: ProfileSpec, preset: Preset, point: Point) -> PluginSet:
@@ -240,7 +242,9 @@ def _weight_faults(spec: ProfileSpec, points: Mapping[Point, tuple[str, ...]]) -
         if not 0 <= weight <= MAX_WEIGHT:
             faults.append(FieldError(f"weights[{name}]", weight, f"must be between 0 and {MAX_WEIGHT}"))
         elif weight and name not in points[Point.SCORE]:
-            faults.append(FieldError(f"weights[{name}]", weight, "this plugin is not enabled at score"))
+            faults.append(
+                FieldError(f"weights[{name}]", weight, "this plugin is not enabled at score: enable it there, or leave its weight out")
+            )
     return faults
 
 
