@@ -332,7 +332,8 @@ class Swapper:
                     if not self._lacks(record, resolution):
                         self.swap(record, resolution, last_good=True)
                     return
-                log.error("stored revision %s cannot be used: %s", stored.name, resolution.errors, extra={"profile": record.name})
+                faults = "; ".join(map(str, resolution.errors))
+                log.error("stored revision %s cannot be used: %s", stored.name, faults, extra={"profile": record.name})
             else:
                 log.error("stored revision %s is not as it was written, so it cannot be used", stored.name, extra={"profile": record.name})
 
