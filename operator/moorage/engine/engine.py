@@ -99,11 +99,10 @@ class Engine:
         self.strangers = Strangers(self.backlog, clock, events, config.foreign_schedulers, self.unserved.tell)
         self.reconciler = Reconciler(self.swapper, self.backlog, writes, clock)
         self.reconciler.situation.claimed_by = claims.ours
-        self.quarantine = Quarantine(registry, reads, claims.ours, resolver.quarantined)
+        self.quarantine = Quarantine(registry, reads, claims.ours, resolver.quarantined, self.swapper.quarantine)
         self.surveyor = Surveyor(around, self.quarantine.look)
         self.rejections = Rejections(clock, events, telemetry, self._profile, cache.nodes.resource_index.__contains__)
         self.inspector = Inspector(cache, self.backlog, reads, clock, telemetry)
-        self.quarantine.heed = self.swapper.quarantine
         self.swapper.changed, self.swapper.orphaned, self.swapper.lacking = self._settled, self.strangers.orphaned, self._lacking
 
         # 4. What the watches feed.

@@ -20,12 +20,14 @@ log = logging.getLogger(__name__)
 class Quarantine:
     """``plugins`` maps the plugins that are out to why, and is the resolver's own; ``heed`` is told of those that came or went."""
 
-    def __init__(self, registry: Registry, reads: Reads, lease: str, plugins: dict[str, str]) -> None:
-        self.heed: Callable[[Collection[str]], None] = lambda plugins: None
+    def __init__(
+        self, registry: Registry, reads: Reads, lease: str, plugins: dict[str, str], heed: Callable[[Collection[str]], None]
+    ) -> None:
         self._versions = {name: spec.guard.version for name, spec in registry.items() if spec.guard is not None}
         self._reads = reads
         self._lease = lease
         self._plugins = plugins
+        self._heed = heed
 
     async def look(self) -> None:
         """Read the record. Without plugins from outside the tree there is nothing to look for."""
@@ -45,7 +47,7 @@ class Quarantine:
             log.warning("plugin %s is quarantined" if name in now else "plugin %s is quarantined no longer", name)
         self._plugins.clear()
         self._plugins.update(now)
-        self.heed(changed)
+        self._heed(changed)
 
     def _why(self, version: str) -> str:
         return (
