@@ -69,6 +69,12 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "UnknownPlugin",
         "spec.plugins.filter.enabled[1].name: 'NodeNam': no plugin has this name; did you mean \"NodeName\"?",
     ),
+    "plugin-of-a-package": (
+        enabled("filter", "Quiet"),
+        "UnknownPlugin",
+        "spec.plugins.filter.enabled[0].name: 'Quiet': no plugin has this name; "
+        "if a package has it, name the package under the OperatorConfiguration's plugins.packages",
+    ),
     "wrong-point": (
         enabled("score", "NodeName"),
         "InvalidSpec",
