@@ -150,7 +150,8 @@ def _prefilter(blueprint: Blueprint) -> dict[str, Any]:
 def _crowded(blueprint: Blueprint, snapshot: Snapshot) -> dict[int, Refusal | None]:
     """What becomes of the nodes that pods are nominated to, whether preFilter left them in or not."""
     with blueprint.what_if(snapshot) as what_if:
-        rows = list(what_if.guests)
+        nodes = snapshot.nodes
+        rows = [row for row in map(nodes.row_of.get, snapshot.nominations.nodes) if row is not None and what_if.guests(row)]
         return dict.fromkeys(rows) | what_if.ask(np.array(rows, np.intp))
 
 

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.changes import Aspect, Reader
+from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.nominations import Nominations
 from moorage.core.columns.requests import pod_requests
 from moorage.core.objects import Pod
@@ -25,11 +27,27 @@ def names_on(nominations: Nominations, node: str) -> list[str]:
 
 
 @pytest.fixture
-def nominations() -> Nominations:
+def nodes() -> NodeTable:
+    """n1 and n2."""
+    nodes = NodeTable()
+    nodes.put(make_node("n1"))
+    nodes.put(make_node("n2"))
+    return nodes
+
+
+@pytest.fixture
+def nominations(nodes: NodeTable) -> Nominations:
     """With a pod nominated to n1."""
-    nominations = Nominations()
+    nominations = Nominations(nodes)
     nominations.put(POD, "n1", pod_requests(POD))
     return nominations
+
+
+def rows(reader: Reader) -> list[int]:
+    """The rows that changed since the last call."""
+    changed = reader.catch_up(100)
+    assert changed is not None
+    return [int(row) for row in changed]
 
 
 def test_a_pod_is_nominated_to_one_node(nominations: Nominations) -> None:
@@ -42,21 +60,26 @@ def test_a_pod_is_nominated_to_one_node(nominations: Nominations) -> None:
 def test_it_goes(nominations: Nominations) -> None:
     """Nothing is left of it; what is unknown is ignored."""
     nominations.remove("uid-a")
-    version = nominations.version
     nominations.remove("uid-a")
-    assert ("uid-a" in nominations, list(nominations.nodes), nominations.version) == (False, [], version)
+    assert ("uid-a" in nominations, list(nominations.nodes)) == (False, [])
 
 
-def test_the_version_moves_with_what_is_promised(nominations: Nominations) -> None:
-    """A new state of the pod that asks for the same changes nothing, one that asks for more does."""
-    version = nominations.version
+def test_rows_change_with_what_is_promised_there(nominations: Nominations, nodes: NodeTable) -> None:
+    """Both rows of a pod that is promised another one; a new state of it that asks for the same changes nothing."""
+    reader = nodes.reader(frozenset({Aspect.NOMINATIONS}))
+    assert reader.catch_up(100) is None  # the first time it is everything
     newer = msgspec.structs.replace(POD, metadata=msgspec.structs.replace(POD.metadata, resource_version="9"))
     nominations.put(newer, "n1", pod_requests(newer))
-    assert nominations.version == version
+    assert rows(reader) == []
     assert [record.pod for record in nominations.on("n1")] == [newer]
     larger = make_pod("a", cpu="2")
     nominations.put(larger, "n1", pod_requests(larger))
-    assert nominations.version > version
+    assert rows(reader) == [nodes.row_of["n1"]]
+    nominations.put(larger, "n2", pod_requests(larger))
+    assert rows(reader) == [nodes.row_of["n1"], nodes.row_of["n2"]]
+    nominations.remove("uid-a")
+    assert rows(reader) == [nodes.row_of["n2"]]
+    nominations.put(larger, "elsewhere", pod_requests(larger))
 
 
 @pytest.mark.parametrize("come", ["assumed", "observed"])
@@ -87,14 +110,14 @@ def read(nominations: Nominations, node: str) -> bool:
 
 def test_a_status_counts_where_nothing_was_decided() -> None:
     """Set by somebody else, moved, cleared; whether it changed is told."""
-    them = Nominations()
+    them = Nominations(NodeTable())
     assert [read(them, node) for node in ("", "n1", "n1", "n2", "")] == [False, True, False, True, True]
     assert len(them) == 0
 
 
 def test_a_decision_stands_until_the_status_says_it() -> None:
     """Older statuses, our own writes among them, come late and change nothing; once it was shown, others may change it."""
-    them = Nominations()
+    them = Nominations(NodeTable())
     them.decide(showing(""), "n1")
     them.decide(showing(""), "n2")
     assert [(read(them, node), them.node("uid-a")) for node in ("", "n1", "n2", "n3")] == [
@@ -107,7 +130,7 @@ def test_a_decision_stands_until_the_status_says_it() -> None:
 
 def test_none_is_a_decision_too() -> None:
     """A promise that was broken does not come back with an older status."""
-    them = Nominations()
+    them = Nominations(NodeTable())
     read(them, "n1")
     them.decide(showing("n1"), "")
     assert not read(them, "n1")
@@ -118,7 +141,7 @@ def test_none_is_a_decision_too() -> None:
 
 def test_what_was_decided_of_a_pod_is_forgotten_with_it() -> None:
     """It was placed, and that came to nothing: its status counts again."""
-    them = Nominations()
+    them = Nominations(NodeTable())
     them.decide(showing(""), "n1")
     them.remove("uid-a", placed="n1")
     assert read(them, "n2")
@@ -126,7 +149,7 @@ def test_what_was_decided_of_a_pod_is_forgotten_with_it() -> None:
 
 def test_who_waits_for_the_room_is_told_when_it_is_free() -> None:
     """It moved, it was broken, the pod is gone or placed elsewhere; not when the pod has its place there."""
-    them, freed = Nominations(), list[str]()
+    them, freed = Nominations(NodeTable()), list[str]()
     them.freed = lambda pod, node: freed.append(f"{pod.metadata.name} {node}")
     for node in ("n1", "n2", ""):
         them.decide(POD, node)
@@ -144,7 +167,7 @@ def test_who_waits_for_the_room_is_told_when_it_is_free() -> None:
 )
 def test_in_the_end_both_say_the_same(steps: list[tuple[str, str]], lag: int) -> None:
     """Whatever is decided, written and set by others, in whatever order, with a watch that is behind."""
-    them, status, shown = Nominations(), [""], 0
+    them, status, shown = Nominations(NodeTable()), [""], 0
     for step, node in steps:
         if step == "decide":
             them.decide(showing(status[shown]), node)

@@ -47,7 +47,7 @@ class Cache:
         self.matches = Matches(self._pods_in, self.store.objects(Namespace))
         self.volumes = VolumeTable(self.store, self.nodes)
         self.priorities = PriorityTable()
-        self.nominations = Nominations()
+        self.nominations = Nominations(self.nodes)
         self.placed: Callable[[AnyPod, int], None] = lambda pod, sign: None
         """Told of each pod that occupies a node from now on (1), or does not any more (-1)."""
         self._records: dict[str, Record] = {}

@@ -37,6 +37,8 @@ class Aspect(enum.IntEnum):
     """The devices that can be reached from the node, or who has them."""
     OBJECT = 11
     """Anything of the node's own object that a plugin can see, annotations and conditions included."""
+    NOMINATIONS = 12
+    """Which waiting pods are promised room there. The framework heeds it; plugins need not read it."""
 
 
 class Versioned(Protocol):

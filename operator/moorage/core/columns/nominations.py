@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
+from moorage.core.columns.changes import Aspect
+from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.records import Record, State
 from moorage.core.columns.requests import Requests, pod_requests
 from moorage.core.objects import Pod
@@ -17,10 +19,10 @@ _NOBODY: dict[str, Record] = {}
 
 
 class Nominations:
-    """See the module's docstring. ``version`` moves when what is promised changes."""
+    """See the module's docstring. The rows of the node table where what is promised changes are in its log of NOMINATIONS."""
 
-    def __init__(self) -> None:
-        self.version = 0
+    def __init__(self, nodes: NodeTable) -> None:
+        self._nodes = nodes
         self.freed: Callable[[Pod, str], None] = lambda _pod, _node: None
         """Told of a pod, and of the node where it was promised room that it neither has nor is promised any more."""
         self._on: dict[str, dict[str, Record]] = {}
@@ -91,7 +93,7 @@ class Nominations:
         self._take_out(pod.metadata.uid)
         record = self._records[pod.metadata.uid] = Record(pod, node, requests, State.ASSUMED)
         self._on.setdefault(node, {})[pod.metadata.uid] = record
-        self.version += 1
+        self._changed(node)
         if old is not None and old.node != node:
             self._tell(old)
 
@@ -117,8 +119,13 @@ class Nominations:
             del there[uid]
             if not there:
                 del self._on[record.node]
-            self.version += 1
+            self._changed(record.node)
         return record
+
+    def _changed(self, node: str) -> None:
+        row = self._nodes.row_of.get(node)
+        if row is not None:
+            self._nodes.logs[Aspect.NOMINATIONS].add(row)
 
     def _tell(self, old: Record) -> None:
         if isinstance(old.pod, Pod):

@@ -60,6 +60,10 @@ class ScoreColumn:
         return Ranking(raw, plugin.normalize(state, raw) if is_a(plugin, NormalizePlugin) else raw)
 
 
+_HEEDED = frozenset({Aspect.MEMBERSHIP, Aspect.NOMINATIONS})
+NOBODY = ("", -1)
+
+
 class Follower:
     """Tells which rows changed for any of several columns, and whether one of them was compiled anew."""
 
@@ -85,7 +89,8 @@ class Follower:
 class Blueprint:
     """See the module's docstring. ``verdict`` is what preFilter said of all nodes at once, with the plugin's name.
 
-    ``pod`` stands for all pods of the template; one that is nominated has a template of its own.
+    ``pod`` stands for all pods of the template. They differ on one row alone: where a pod is nominated itself, it need not leave room
+    for itself (``_own``).
     """
 
     def __init__(self, pod: Pod, preparing: dict[str, Column], filters: dict[str, Column], scores: dict[str, ScoreColumn]) -> None:
@@ -104,12 +109,12 @@ class Blueprint:
         """Rows refused where pods are nominated, with them or without: what counts there instead of the columns."""
         self.totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._names: frozenset[str] | None = None
-        self._nominations = [0, 0]
-        """The nominations' version that ``blame`` has heeded, and that ``totals`` has."""
+        self._own = self._scored_for = NOBODY
+        """The pod (UID) and the row where it is nominated that ``blame`` was last corrected for, and ``totals``."""
         self._failing = [(i, column) for i, column in enumerate(filters.values()) if is_a(column.plugin, FailingPlugin)]
-        self._filter_follower = Follower({**preparing, **filters}.values())
+        self._filter_follower = Follower({**preparing, **filters}.values(), _HEEDED)
         score_columns = [part.column for part in scores.values()]
-        self._score_follower = Follower([*self._filter_follower.columns, *score_columns])
+        self._score_follower = Follower([*self._filter_follower.columns, *score_columns], _HEEDED)
         self._normal_follower = Follower([part.column for part in scores.values() if part.normalizes])
 
     # ---- catching up -------------------------------------------------------------------------------------------------------
@@ -127,9 +132,8 @@ class Blueprint:
         active = [(i, column) for i, column in enumerate(self.filters.values()) if column.takes_part]
         for _, column in active:
             column.refresh(snapshot)
-        changed = self._filter_follower.catch_up(snapshot)
-        version = snapshot.nominations.version
-        if changed is None or self.blame.size < nodes.live.size or self._nominations[0] != version:
+        changed = self._with_own(self._filter_follower.catch_up(snapshot), snapshot)
+        if changed is None or self.blame.size < nodes.live.size:
             self.blame = np.full(nodes.live.size, OUT_OF_SCOPE, np.int16)
             self.passing = 0
             rows: Rows = nodes.all_rows
@@ -139,7 +143,6 @@ class Blueprint:
             return
         before = np.count_nonzero(self.blame[rows] == PASSES)
         self.blame[rows] = self._blame(snapshot, rows, active)
-        self._nominations[0] = version
         if self.crowded or len(snapshot.nominations):
             self._heed_nominations(snapshot, rows)
         self.passing += int(np.count_nonzero(self.blame[rows] == PASSES) - before)
@@ -160,7 +163,7 @@ class Blueprint:
                 return failed(f'running Score plugin "{name}": {why}')
         changed = self._score_follower.catch_up(snapshot)
         renormalize = self._normal_follower.catch_up(snapshot)
-        heeded, self._nominations[1] = self._nominations[1] == self._nominations[0], self._nominations[0]
+        heeded, self._scored_for = self._scored_for == self._own, self._own
         if heeded and changed is not None and totals.size >= nodes.live.size and renormalize is not None and not renormalize.size:
             now, before = self.blame[changed] == PASSES, totals[changed] != INFEASIBLE
             if np.array_equal(now, before):
@@ -245,6 +248,16 @@ class Blueprint:
             blame[~inside[rows]] = OUT_OF_SCOPE
         return blame
 
+    def _with_own(self, changed: Changed, snapshot: Snapshot) -> Changed:
+        """These rows, and those that are not the same for this pod as for the last one of its template."""
+        uid = self.pod.metadata.uid
+        row = snapshot.nodes.row_of.get(snapshot.nominations.node(uid)) if len(snapshot.nominations) else None
+        before, self._own = self._own, NOBODY if row is None else (uid, row)
+        if changed is None or before == self._own:
+            return changed
+        own = [row for _, row in (before, self._own) if 0 <= row < snapshot.nodes.rows]
+        return np.union1d(changed, np.array(own, np.intp))
+
     def _heed_nominations(self, snapshot: Snapshot, rows: Rows) -> None:
         """Correct ``blame`` of those of these rows that pods are nominated to."""
         nodes, nominations = snapshot.nodes, snapshot.nominations
@@ -259,7 +272,7 @@ class Blueprint:
         if not near:
             return
         with self.what_if(snapshot) as what_if:
-            for row, refusal in what_if.ask(np.array([row for row in near if row in what_if.guests], np.intp)).items():
+            for row, refusal in what_if.ask(np.array([row for row in near if what_if.guests(row)], np.intp)).items():
                 self.crowded[row] = refusal
                 self.blame[row] = refusal.place
 

@@ -137,9 +137,7 @@ class Runner:
     def _key(self, pod: Pod, revision: Revision) -> Key:
         """The pod's template key, with what each plugin that tells pods apart says of it, under the plugin's name."""
         said = tuple((plugin.name, plugin.distinguish(pod, self.snapshot)) for plugin in revision.distinguishing)
-        uid = pod.metadata.uid
-        nominated = ("", uid.encode() if uid in self.snapshot.nominations else b"")  # it need not heed its own nomination
-        return template_key(pod), tuple(pair for pair in (nominated, *said) if pair[1])
+        return template_key(pod), tuple(pair for pair in said if pair[1])
 
     def _clear(self, template: Template) -> None:
         """Drop what only retired revisions used."""

@@ -19,7 +19,7 @@ from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot, Trial
 from moorage.core.framework.columns import Column
 from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin, Refusal, is_a
-from moorage.core.objects import Pod, priority
+from moorage.core.objects import PartialObject, Pod, priority
 
 IntRows = npt.NDArray[np.intp]
 States = dict[int, Any]
@@ -29,7 +29,7 @@ States = dict[int, Any]
 class WhatIf:
     """See the module's docstring. ``filters`` are a blueprint's filter columns, prepared; ``pod`` is the one to be placed.
 
-    ``guests`` has, by row, the pods nominated there that this pod must leave room for: other ones, of its priority or a higher one.
+    The pods nominated to a row that this pod must leave room for (other ones, of its priority or a higher one) are its guests.
     """
 
     def __init__(self, pod: Pod, filters: Mapping[str, Column], snapshot: Snapshot) -> None:
@@ -44,7 +44,8 @@ class WhatIf:
         """Pods (UIDs) that are of no concern to an adjusting plugin."""
         self._stack = contextlib.ExitStack()
         self._trial: Trial
-        self.guests = _guests(pod, snapshot)
+        self._pod = pod
+        self._guests: dict[int, list[Record]] = {}
 
     def __enter__(self) -> Self:
         self._trial = self._stack.enter_context(self._snapshot.trial())
@@ -70,17 +71,29 @@ class WhatIf:
 
         Rows with guests must pass with them and without them.
         """
-        crowded = [row for row in rows.tolist() if row in self.guests] if self.guests else []
+        crowded = [row for row in rows.tolist() if self.guests(row)] if len(self._snapshot.nominations) else []
         if not crowded:
             return self._ask(rows)
-        guests = Herd([record for row in crowded for record in self.guests[row]], self._snapshot.nodes)
+        guests = Herd([record for row in crowded for record in self.guests(row)], self._snapshot.nodes)
         everyone = np.arange(len(guests.records))
         self.put_back(guests, everyone)
         refused = self._ask(np.array(crowded, np.intp))
         self.remove(guests, everyone)
         return self._ask(rows) | refused  # what was said first counts
 
+    def guests(self, row: int) -> list[Record]:
+        """The pods nominated to this row that are to be left room."""
+        found = self._guests.get(row)
+        if found is None:
+            there = self._snapshot.nominations.on(self._snapshot.nodes.names[row])
+            found = self._guests[row] = [record for record in there if self._yields_to(record.pod)] if there else []
+        return found
+
     # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _yields_to(self, other: Pod | PartialObject) -> bool:
+        mine = self._pod
+        return isinstance(other, Pod) and priority(other) >= priority(mine) and other.metadata.uid != mine.metadata.uid
 
     def _ask(self, rows: IntRows) -> dict[int, Refusal]:
         refused: dict[int, Refusal] = {}
@@ -119,15 +132,3 @@ class WhatIf:
                     states[row] = plugin.adjust(before, pod, row, sign, self._snapshot)
                     if states[row] is before:
                         strangers.add(pod.metadata.uid)
-
-
-def _guests(pod: Pod, snapshot: Snapshot) -> dict[int, list[Record]]:
-    nominations, mine, uid = snapshot.nominations, priority(pod), pod.metadata.uid
-    found = {}
-    for node in nominations.nodes:
-        row = snapshot.nodes.row_of.get(node)
-        if row is not None:
-            guests = [r for r in nominations.on(node) if isinstance(r.pod, Pod) and priority(r.pod) >= mine and r.pod.metadata.uid != uid]
-            if guests:
-                found[row] = guests
-    return found

@@ -202,12 +202,12 @@ class DefaultPreemption:
         return harmless + violating[:enough], refused
 
     def _outcomes(self, pod: Pod, attempt: Attempt, rows: IntRows, memory: dict[int, Outcome]) -> list[Outcome]:
-        """What came of each of these rows, now or in an earlier attempt. Where pods are nominated, it is asked each time."""
-        row_of = attempt.snapshot.nodes.row_of
-        nominated = {row_of[node] for node in attempt.snapshot.nominations.nodes if node in row_of}
-        unknown = [row for row in rows.tolist() if row not in memory or row in nominated]
+        """What came of each of these rows, now or in an earlier attempt. Where the pod itself is nominated, it is asked each time."""
+        snapshot = attempt.snapshot
+        own = snapshot.nodes.row_of.get(snapshot.nominations.node(pod.metadata.uid), -1)
+        unknown = [row for row in rows.tolist() if row not in memory or row == own]
         found = dry_run(pod, attempt, np.array(unknown, np.intp), self.respectful) if unknown else {}
-        memory.update({row: outcome for row, outcome in found.items() if row not in nominated})
+        memory.update({row: outcome for row, outcome in found.items() if row != own})
         return [found[row] if row in found else memory[row] for row in rows.tolist()]
 
     def _taken(self, candidates: Sequence[Candidate], attempt: Attempt) -> PostFilterResult:
