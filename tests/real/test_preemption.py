@@ -199,9 +199,9 @@ def test_the_api_server_has_the_last_word(world: World) -> None:
     world.running(*(a_pod(f"{zone}-low", zone, "low", labels={"app": "both"}) for zone in ("left", "right")))
     world.budget("both", 1)
     create(world.rig, *(a_pod(f"{zone}-high", zone, "high", CAREFUL) for zone in ("left", "right")))
-    until(lambda: world.nominated("left-high") or world.nominated("right-high"), "a nomination", 15)
-    first, other = ("left", "right") if world.nominated("left-high") else ("right", "left")
-    until(lambda: world.going(f"{first}-low"), "a victim", 15)
+    until(lambda: world.going("left-low") or world.going("right-low"), "a victim", 15)  # nominated may be both, until then
+    first, other = ("left", "right") if world.going("left-low") else ("right", "left")
+    until(lambda: world.nominated(f"{first}-high"), "a nomination", 5)
     until(lambda: "disruption budget" in world.condition(f"{other}-high", "PodScheduled")[2], "a reason", 15)
     assert (world.going(f"{other}-low"), world.nominated(f"{other}-high")) == (False, "")
     assert world.condition(f"{other}-low", "DisruptionTarget") == ("", "", "")

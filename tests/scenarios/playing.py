@@ -26,6 +26,8 @@ WITHIN: Final = 15.0
 STAYS: Final = 1.0
 """Seconds for which what ``stays`` says must go on being true."""
 POLL: Final = 0.1
+STRICTLY: Final = "?fieldValidation=Strict"
+"""A misspelt field is an error, not a scenario about something else."""
 SETTLE: Final = 0.1
 """Seconds for the operator to hear of what it does not show: claims, classes, budgets, namespaces."""
 
@@ -149,7 +151,7 @@ class Play:
         where = path(f"{kind}/{name}", namespace)
         if kind == "PriorityClass" and where in self.made:
             return
-        self.stage.client.post(path(kind, namespace), body)
+        self.stage.client.post(path(kind, namespace) + STRICTLY, body)
         if kind != "Pod":
             self.made.append(where)
         elif namespace == self._namespace and name not in self.pods:
@@ -159,7 +161,7 @@ class Play:
         """Strategic merge patches, as kubectl's are; custom resources know merge patches only."""
         for what, body in bodies.items():
             how = "merge" if what.startswith(("SchedulerProfile/", "PluginConfig/")) else "strategic-merge"
-            self.stage.client.request("PATCH", path(what, self._namespace), body, f"application/{how}-patch+json")
+            self.stage.client.request("PATCH", path(what, self._namespace) + STRICTLY, body, f"application/{how}-patch+json")
 
     def _delete(self, what: str) -> None:
         """With the grace that the object has: there is no kubelet, so a pod with a grace stays terminating."""
