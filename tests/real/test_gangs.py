@@ -100,7 +100,7 @@ def world(rig: Rig) -> Iterator[World]:
         rig.establish(f"podgroups.{GROUP}")
         stack.callback(rig.kubectl, "delete", "--wait=false", f"crd/podgroups.{GROUP}", f"sprof/{PLACE}", f"ns/{PLACE}")
         stack.callback(rig.kubectl, "delete", "--wait=false", "--ignore-not-found", *(f"node/gang-{i}" for i in range(3)))
-        stack.enter_context(Operator(rig, kubeconfig, PLACE)).wait_logged("health and metrics are served")
+        stack.enter_context(Operator(rig, kubeconfig, PLACE)).wait_logged("leading")
         yield world
 
 
