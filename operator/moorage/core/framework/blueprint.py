@@ -293,8 +293,11 @@ class Blueprint:
         if self.crowded:
             blame = blame.copy()
             blame[list(self.crowded)] = PASSES
+            alike: dict[tuple[int, int, int], tuple[Refusal, list[int]]] = {}
             for row, refusal in self.crowded.items():
-                yield refusal.why, np.array([row])
+                alike.setdefault((refusal.place, refusal.code, id(refusal.state)), (refusal, []))[1].append(row)
+            for refusal, among in alike.values():
+                yield refusal.why, np.array(among)
         for i, column in enumerate(self.filters.values()):
             rows = np.flatnonzero(blame == i)
             codes, which = np.unique(column.values[rows], return_inverse=True)
