@@ -29,6 +29,8 @@ SERIES_SECONDS = 360.0
 BURST = 25
 REFILL_SECONDS = 300.0
 QUEUE_LIMIT = 10_000
+WORKERS = 4
+"""Events that are sent at a time: few, so that what decides and evicts has the API server first when there is much to tell."""
 TABLE_LIMIT = 4096
 """Entries of the tables of series and of objects, as many as client-go keeps."""
 NOTE_LIMIT = 1024
@@ -68,7 +70,7 @@ class _Bucket:
 class EventSender:
     """``ports.surroundings.EventSink``. ``run`` sends until cancelled; ``flush`` before that, at the end."""
 
-    def __init__(self, session: Session, clock: Clock, telemetry: Telemetry, host: str, workers: int = 16) -> None:
+    def __init__(self, session: Session, clock: Clock, telemetry: Telemetry, host: str, workers: int = WORKERS) -> None:
         self._session = session
         self._clock = clock
         self._telemetry = telemetry
