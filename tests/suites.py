@@ -41,7 +41,7 @@ class Suite:
 UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "engine", "adapters", "handlers", "apps", "architecture"))
 CORE: Final = ("tests/core",)
 
-# `make test`. Together under 8 minutes.
+# `make test`. Together about 10 minutes.
 SUITES: Final = (
     Suite("lint", 30, commands=(("ruff", "check"), ("ruff", "format", "--check"), ("lint-imports", "--no-logo"))),
     Suite("types", 60, commands=(("mypy",),)),
