@@ -38,17 +38,19 @@ class Suite:
     commands: tuple[tuple[str, ...], ...] = ()
 
 
-UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "engine", "adapters", "handlers", "apps", "architecture"))
+UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture"))
+ENGINE: Final = ("tests/engine",)
 CORE: Final = ("tests/core",)
 
-# `make test`. Together about 10 minutes.
+# `make test`. Together about 12 minutes.
 SUITES: Final = (
     Suite("lint", 30, commands=(("ruff", "check"), ("ruff", "format", "--check"), ("lint-imports", "--no-logo"))),
     Suite("types", 60, commands=(("mypy",),)),
-    Suite("unit", 90, tests=UNIT),
+    Suite("unit", 60, tests=UNIT),
+    Suite("engine", 120, tests=ENGINE),
     Suite("core", 90, tests=CORE),
     Suite("vectors", 60, tests=("tests/vectors",)),
-    Suite("real", 180, tests=("tests/real",)),
+    Suite("real", 330, tests=("tests/real",)),
     Suite("scenarios", 120, tests=("tests/scenarios",)),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),
@@ -57,7 +59,7 @@ SUITES: Final = (
 # What `make test-all` runs too.
 LONGER: Final = (
     Suite("memory", 240, tests=("tests/load/test_memory.py",)),
-    Suite("thorough", 1800, tests=CORE + UNIT, options=("--hypothesis-profile=thorough",)),
+    Suite("thorough", 1800, tests=CORE + UNIT + ENGINE, options=("--hypothesis-profile=thorough",)),
 )
 
 
