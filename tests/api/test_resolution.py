@@ -72,8 +72,10 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "plugin-of-a-package": (
         enabled("filter", "Quiet"),
         "UnknownPlugin",
-        "spec.plugins.filter.enabled[0].name: 'Quiet': no plugin has this name; "
-        "if a package has it, name the package under the OperatorConfiguration's plugins.packages",
+        (
+            "spec.plugins.filter.enabled[0].name: 'Quiet': no plugin has this name; "
+            "if a package has it, name the package under the OperatorConfiguration's plugins.packages"
+        ),
     ),
     "wrong-point": (
         enabled("score", "NodeName"),
