@@ -220,6 +220,11 @@ FAULTS: dict[str, tuple[Answer, str]] = {
     "redirect": (answers({}, 307, {"Location": "http://169.254.169.254/"}), "failed VERB with extender at URL URL/ext/VERB, code 307"),
     "empty": (answers(b""), "the answer of VERB by extender at URL URL/ext/VERB cannot be read: Input data was truncated"),
     "no JSON": (answers(b"<html>"), "the answer of VERB by extender at URL URL/ext/VERB cannot be read: JSON is malformed"),
+    "no UTF-8": (answers(b'{"Error": "\xff"}'), "the answer of VERB by extender at URL URL/ext/VERB cannot be read: 'utf-8' codec"),
+    "too deep": (
+        answers(b'{"a": %s}' % (b"[" * 100_000)),
+        "the answer of VERB by extender at URL URL/ext/VERB cannot be read: maximum recursion",
+    ),
     "other JSON": (answers(b'"x"'), "the answer of VERB by extender at URL URL/ext/VERB cannot be read: Expected `"),
     "slow": (_slowly, 'Post "URL/ext/VERB": no answer within 0.2 s'),
     "dripping": (_dripping, 'Post "URL/ext/VERB": no answer within 0.2 s'),

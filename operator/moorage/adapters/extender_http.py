@@ -29,6 +29,8 @@ CERTIFICATES_SECONDS = 60.0
 SMALL = 2**24
 """An answer of so many bytes is never too long; a longer one must not be longer than twice the question."""
 _LONGEST_TEXT = 1000
+_UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: for what is no such JSON, for text that is not UTF-8, for what is nested too deeply."""
 _Fields: TypeAlias = dict[str, msgspec.Raw]
 """An object by lower-case key, without nulls; values are not decoded yet."""
 T = TypeVar("T")
@@ -102,7 +104,7 @@ class HttpExtenders:
             raise _fault(f'Post "{url}": {str(error) or type(error).__name__}', sent=sent) from error
         try:
             return read(text)
-        except msgspec.MsgspecError as error:
+        except _UNDECODABLE as error:
             raise _fault(f"the answer of {verb} by extender at URL {url} cannot be read: {error}") from error
 
     async def _send(self, extender: Extender, verb: str, url: str, question: bytes, *, again: bool) -> bytes:
