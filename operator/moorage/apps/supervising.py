@@ -214,10 +214,9 @@ class Supervisor:
     async def _start_leading(self, synced: asyncio.Task[None]) -> None:
         await self._restored.wait()
         await synced
-        await asyncio.gather(self._catch_up_optional(), *(feed.catch_up() for feed in self._required))
+        await asyncio.gather(self._parts.warm(), self._catch_up_optional(), *(feed.catch_up() for feed in self._required))
         # The leader before us may have stored newer ones since our start.
         await self._restore()
-        await self._parts.warm()
 
     async def _first_sync(self) -> None:
         while not all(feed.synced for feed in self._required):
