@@ -350,7 +350,7 @@ def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: boo
                 else:
                     feed.caught_up.set()
         await settle()
-        assert parts.told == ["serves", "restored", "engine runs", "prepared", "acquired", "restored", "warm", "leads", "led"]
+        assert parts.told == ["serves", "restored", "engine runs", "prepared", "acquired", "warm", "restored", "leads", "led"]
         await signalled(signal.SIGTERM)
 
     assert run(scenario)[0] == 0
@@ -396,7 +396,7 @@ def test_stored_revisions_are_read_until_it_succeeds() -> None:
         parts.told.clear()
         parts.restores = [Retryable("away"), Retryable("away")]
         await leading(parts)
-        assert parts.told == ["acquired", "restored", "warm", "leads", "led"]
+        assert parts.told == ["acquired", "warm", "restored", "leads", "led"]
         await signalled(signal.SIGTERM)
 
     assert run(scenario)[0] == 0
