@@ -11,7 +11,7 @@ import pytest
 from moorage.core.backlog.entries import Place
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Status, failed
-from moorage.engine.sending import RETRIES
+from moorage.engine.sending import REFUSED_FOR, RETRIES
 from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, Retryable
 from tests.builders import make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
@@ -269,20 +269,23 @@ def test_an_api_server_that_is_busy_is_asked_again_before_the_pod_is_told(times:
     asyncio.run(scenario())
 
 
-def test_an_outcome_that_may_not_be_read_is_left_to_the_watch() -> None:
-    """Without the right to get pods, the pod is tried again; that finds it bound."""
+@pytest.mark.parametrize("seconds", [0.5, REFUSED_FOR + 10], ids=["for a moment", "for good"])
+def test_an_outcome_that_may_not_be_read(seconds: float) -> None:
+    """An API server that has just started refuses for a moment: the room is kept. Without the right, the watch has the last word."""
 
     async def scenario() -> None:
         async with Running().leading() as world:
             world.kube.silent = True
             world.kube.fail("bind", ERRORS["no answer"](), done=True)
-            world.kube.fail("pod_node", ERRORS["forbidden"]())
+            world.kube.fail("pod_node", ERRORS["forbidden"](), times=2 if seconds < REFUSED_FOR else 100)
             world.engine.pods.put(world.kube.put(make_pod("a")))
-            await settle()
-            assert world.assumed == 0
+            await world.clock.advance(seconds)
+            assert world.assumed == 1  # kept, or tried again
+            assert bool(world.notes("FailedScheduling")) is (seconds > REFUSED_FOR)
+            await world.clock.advance(TRIED_AGAIN)
             world.kube.silent = False
             world.kube.relist()
-            await world.clock.advance(TRIED_AGAIN)
+            await world.clock.advance(REFUSED_FOR + 10)
             assert world.assumed == 0
             assert len(world.engine.scheduler.cache) == 1
             assert world.kube.bindings.keys() == {"a"}

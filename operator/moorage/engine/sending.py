@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 ASK_AGAIN = (0.2, 3.0)
 """Seconds until a read that failed is tried again, doubled up to the second one."""
+REFUSED_FOR = 30.0
+"""Seconds of refused reads until that is believed: an API server that has just started refuses what it allows a moment later."""
 RETRIES = 5
 """How often a binding is asked for again when the API server has too much to do, before the pod goes back to the queue."""
 
@@ -115,14 +117,14 @@ class Sender:
             return GONE
         if isinstance(error, EdgeError) and not (isinstance(error, Conflict) or (isinstance(error, Retryable) and error.outcome_unknown)):
             return failure
-        delay, longest = ASK_AGAIN
+        (delay, longest), began = ASK_AGAIN, self._clock.boottime()
         while True:
             try:
                 node = await self._around.reads.pod_node(pod_ref(placement.pod))
-            except Refused as refusal:
-                log.error("the outcome of a binding cannot be read: %s", refusal, extra={"pod": key(placement.pod)})
-                return failure
-            except EdgeError:
+            except EdgeError as unread:
+                if isinstance(unread, Refused) and self._clock.boottime() - began >= REFUSED_FOR:
+                    log.error("the outcome of a binding cannot be read: %s", unread, extra={"pod": key(placement.pod)})
+                    return failure
                 await self._clock.sleep(delay)
                 delay = min(2 * delay, longest)
                 continue
