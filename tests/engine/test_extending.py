@@ -176,6 +176,23 @@ def test_victims_are_those_that_an_extender_leaves() -> None:
 # ---- refused -------------------------------------------------------------------------------------------------------------------
 
 
+def test_what_an_extender_repeats_is_told_once() -> None:
+    """Thousands of pods that it refuses are asked about again and again: their events would be a storm."""
+
+    async def scenario(world: Running) -> None:
+        world.extenders.says["filter"] = only()
+        world.kube.put(make_pod("a"))
+        await world.clock.advance(4 * AGAIN)
+        assert len(world.extenders.verbs("a")) >= 4
+        assert len(world.notes("FailedScheduling")) == 1
+        world.kube.put(make_node("n3"))
+        await world.clock.advance(AGAIN)
+        assert [note[:3] for note in world.notes("FailedScheduling")] == ["0/2", "0/3"]
+        assert (condition(world, "a")[1])[:3] == "0/3"
+
+    run(scenario, a_profile({"filterVerb": "f"}))
+
+
 def test_refused_pods_are_tried_again_at_any_event_and_without_one_after_a_while() -> None:
     """Nobody knows what an extender decides by."""
 

@@ -69,10 +69,10 @@ class Failures:
         self._writing: dict[str, _Writing] = {}
         self._wanted = asyncio.Event()
 
-    def report(self, verdict: Verdict) -> None:
-        """Emit the event and have the condition written."""
-        pod = verdict.pod
-        if not self.note(verdict):
+    def report(self, verdict: Verdict, repeated: bool = True) -> None:
+        """Have the condition written and emit the event; unless ``repeated``, no event where the pod was told exactly this before."""
+        pod, told = verdict.pod, not repeated and self._told(verdict)
+        if not self.note(verdict) or told:
             return
         self._events.emit(
             Event(
@@ -101,8 +101,7 @@ class Failures:
 
     def report_once(self, verdict: Verdict) -> None:
         """The same, unless the pod was told exactly this before and has heard nothing else since."""
-        last = self._last(verdict.pod.metadata.uid)
-        if _news(verdict.pod, verdict) and (last is None or last.message != verdict.message):
+        if not self._told(verdict):
             self.report(verdict)
 
     async def settle(self, uid: str) -> None:
@@ -132,6 +131,11 @@ class Failures:
         finally:
             del self._writing[uid]
             writing.over.set()
+
+    def _told(self, verdict: Verdict) -> bool:
+        """Whether the pod's condition says this already, or soon will."""
+        last = self._last(verdict.pod.metadata.uid)
+        return not _news(verdict.pod, verdict) or (last is not None and last.message == verdict.message)
 
     def _last(self, uid: str) -> Verdict | None:
         """The newest of a pod that is not written for sure."""

@@ -16,6 +16,7 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
+from moorage.core.framework.extenders import EXTENDER
 from moorage.core.objects import key, on_node
 from moorage.core.scheduler import Diagnosis, Placement
 from moorage.core.verdicts import REFUSALS, Code
@@ -151,4 +152,6 @@ class Handover:
         if node is not None:
             self.promises.decide(pod, node)
         self.around.telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
-        self.failures.report(Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message))
+        # Extenders are asked again and again without any event: what they repeat is no news.
+        verdict = Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message)
+        self.failures.report(verdict, repeated=EXTENDER not in diagnosis.rejectors)
