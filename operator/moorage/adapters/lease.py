@@ -18,6 +18,7 @@ import logging
 import math
 import random
 
+from moorage.api.conditions import timestamp
 from moorage.ports.errors import EdgeError, NotFound, Refused
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import Leadership
@@ -211,4 +212,4 @@ class NoElection:
 
 def _text(time: datetime.datetime | None) -> str:
     """As Kubernetes writes times, to the second; "" for none."""
-    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if time is not None else ""
+    return timestamp(time) if time is not None else ""

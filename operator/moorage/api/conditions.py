@@ -141,10 +141,15 @@ def _condition(verdict: Verdict, old: Mapping[str, Any] | None, generation: int,
         "type": str(verdict.type),
         "status": status,
         "observedGeneration": generation,
-        "lastTransitionTime": since or now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": since or timestamp(now),
         "reason": str(verdict.reason),
         "message": bounded(verdict.message),
     }
+
+
+def timestamp(moment: datetime.datetime) -> str:
+    """As Kubernetes writes times: RFC 3339, whole seconds, UTC."""
+    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def bounded(text: str) -> str:

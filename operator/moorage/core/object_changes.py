@@ -43,6 +43,11 @@ def node_changes(old: Node, new: Node) -> list[ClusterEvent]:
     return [ClusterEvent(Resource.NODE, action, old, new) for action, differs in changed if differs]
 
 
+def room_freed(pod: Pod) -> ClusterEvent:
+    """The event of what a pod takes on its spec.nodeName being free again: it is gone, or is to go there no more."""
+    return ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pod)
+
+
 def _asks_for_less(old: Pod, new: Pod) -> bool:
     """Whether the pod asks for less of something than before, or not at all; what its kubelet has given counts."""
     after = pod_amounts(new, OCCUPIED)

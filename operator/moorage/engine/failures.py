@@ -14,8 +14,9 @@ import asyncio
 import dataclasses
 import datetime
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from moorage.api.conditions import timestamp
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key
 from moorage.core.scheduler import Diagnosis
@@ -179,13 +180,21 @@ def pod_object(pod: Pod) -> ObjectRef:
     return ObjectRef("Pod", pod.metadata.name, pod.metadata.uid, pod.metadata.namespace)
 
 
+def pod_condition(pod: Pod, said: Mapping[str, str], now: datetime.datetime) -> dict[str, str | int]:
+    """The condition to merge into the pod's status, with the generation that it is about and the time.
+
+    ``said`` has type, status, reason and message.
+    """
+    observed = {"observedGeneration": pod.metadata.generation} if pod.metadata.generation is not None else {}
+    return {**said, **observed, "lastTransitionTime": timestamp(now)}
+
+
 def _condition(pod: Pod, verdict: Verdict, now: datetime.datetime) -> dict[str, str | int]:
-    """The condition to merge in; its transition time only where the status changes, else the one that stands there stays."""
-    condition: dict[str, str | int] = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
-    if pod.metadata.generation is not None:
-        condition["observedGeneration"] = pod.metadata.generation
-    if not any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions or ()):
-        condition["lastTransitionTime"] = now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Its transition time only where the status changes, else the one that stands there stays."""
+    said = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
+    condition = pod_condition(pod, said, now)
+    if any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions or ()):
+        del condition["lastTransitionTime"]
     return condition
 
 

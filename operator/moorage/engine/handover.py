@@ -14,9 +14,9 @@ from collections.abc import Callable
 from moorage.core import cycle
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.framework.extenders import EXTENDER
+from moorage.core.object_changes import room_freed
 from moorage.core.objects import key, on_node
 from moorage.core.scheduler import Diagnosis, Placement
 from moorage.core.verdicts import REFUSALS, Code
@@ -95,7 +95,7 @@ class Handover:
         cycle.undo(placement, self.cache)
         if outcome.overtaken:
             telemetry.overtaken(profile)
-        self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, placement.node)), now)
+        self.backlog.wake(room_freed(on_node(pod, placement.node)), now)
         if outcome.status is None:
             self.backlog.done(entry.uid)
             return

@@ -138,7 +138,7 @@ class Pods(Sink[Pod]):
         if record is not None:
             self._cache.remove(uid)
             pod = record.pod if isinstance(record.pod, Pod) else Pod(pod_meta(record.pod), PodSpec(node_name=record.node))
-            self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pod), self._now())
+            self._backlog.wake(object_changes.room_freed(pod), self._now())
 
     def on_unreadable(self, obj: Unreadable) -> None:
         """It takes its place on its node; a waiting one cannot be placed, and what is assumed of it its binding will tell."""

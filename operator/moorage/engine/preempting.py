@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import datetime
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -29,7 +28,7 @@ from moorage.core.scheduler import Diagnosis
 from moorage.engine.actors.contract import pod_ref
 from moorage.engine.background import Background
 from moorage.engine.binding import Binder
-from moorage.engine.failures import Failures, pod_object
+from moorage.engine.failures import Failures, pod_condition, pod_object
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Protected, Retryable
 from moorage.ports.surroundings import Event
@@ -120,7 +119,7 @@ class Preemptor:
         return done
 
     async def _say_why(self, victim: Pod, eviction: Eviction) -> bool:
-        condition = _condition(victim, eviction.diagnosis.pod.spec.scheduler_name, self._clock.now())
+        condition = pod_condition(victim, _sentenced(eviction.diagnosis.pod.spec.scheduler_name), self._clock.now())
         return await self._insist(lambda: self._writes.pod_condition(pod_ref(victim), condition), victim)
 
     async def _insist(self, write: Callable[[], Awaitable[None]], pod: Pod) -> bool:
@@ -151,13 +150,6 @@ def _is_going(record: Record) -> bool:
     return record.leaving or record.pod.metadata.deletion_timestamp is not None
 
 
-def _condition(victim: Pod, scheduler_name: str, now: datetime.datetime) -> dict[str, str | int]:
-    observed = {"observedGeneration": victim.metadata.generation} if victim.metadata.generation is not None else {}
-    return {
-        **observed,
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": BY_PREEMPTION,
-        "message": f"{scheduler_name}: preempting to accommodate a higher priority pod",
-        "lastTransitionTime": now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
+def _sentenced(scheduler_name: str) -> dict[str, str]:
+    text = f"{scheduler_name}: preempting to accommodate a higher priority pod"
+    return {"type": "DisruptionTarget", "status": "True", "reason": BY_PREEMPTION, "message": text}

@@ -16,10 +16,10 @@ from collections.abc import Callable
 
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Place
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.herds import beside
 from moorage.core.columns.records import Record
+from moorage.core.object_changes import room_freed
 from moorage.core.objects import Pod, key, on_node, priority
 from moorage.engine.failures import Failures
 from moorage.ports.surroundings import Clock
@@ -131,7 +131,7 @@ class Promises:
 
     def _freed(self, pod: Pod, node: str) -> None:
         """Whoever was kept out for this pod may fit now."""
-        self.backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=on_node(pod, node)), self.clock.boottime())
+        self.backlog.wake(room_freed(on_node(pod, node)), self.clock.boottime())
 
     def _promised(self, uid: str) -> str | None:
         """A pod that has its place, as far as we know, keeps the status that it has."""

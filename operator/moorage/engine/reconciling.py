@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from moorage.api import bodies, conditions
 from moorage.api.bodies import Body
+from moorage.api.conditions import timestamp
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.framework.extenders import SECRETS
 from moorage.core.framework.interfaces import Point
@@ -288,11 +289,6 @@ def leader_status(leadership: Leadership | None) -> Status | None:
         "transitions": leadership.transitions,
         "renewTime": leadership.renewed,
     }
-
-
-def timestamp(moment: datetime.datetime) -> str:
-    """RFC 3339 with whole seconds, UTC."""
-    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def profile_conditions(record: ProfileRecord, situation: Situation, old: Sequence[object], now: datetime.datetime) -> list[Status]:

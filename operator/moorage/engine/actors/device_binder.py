@@ -16,6 +16,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from moorage.api.conditions import timestamp
 from moorage.core.claim_objects import Allocation, ResourceClaim
 from moorage.core.columns.devices import DeviceLedger
 from moorage.core.devices.extended_resources import TO_BE_CREATED
@@ -94,7 +95,7 @@ class DeviceBinder:
             if claim.metadata.name == TO_BE_CREATED:
                 one = Held(await self._writes.create_claim(claim, f"{pod.metadata.name}-extended-resources-"), True, True)
             held.append(one)
-            now = self._clock.now().astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            now = timestamp(self._clock.now())
             await self._reserve(one, pod, made_at(allocation, now) if allocation is not None else None)
             if one.created:
                 await self._writes.pod_claim(pod_ref(pod), one.claim.metadata.name, reserved.mappings)
