@@ -31,7 +31,7 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
     blueprint = look(pod, revision, scheduler)
     if isinstance(blueprint, Diagnosis):
         return blueprint
-    snapshot, observer = scheduler.snapshot, scheduler.observer
+    snapshot = scheduler.snapshot
 
     # 2. Nobody fits: postFilter may make room; the diagnosis says why.
     if not blueprint.fits:
@@ -49,9 +49,7 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
         return Placement(pod, snapshot.nodes.names[row], revision, 1)
 
     # 4. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
-    observer.begin(Point.SCORE)
-    status = blueprint.refresh_scores(snapshot)
-    observer.end(Point.SCORE, status.code.value, revision.scheduler_name)
+    status = weigh(blueprint, revision, scheduler)
     if status.code is not Code.SUCCESS:
         return Diagnosis(pod, revision, Code.ERROR, status.message)
     totals = blueprint.totals if sample is None else blueprint.totals_among(sample)
@@ -75,6 +73,14 @@ def look(pod: Pod, revision: Revision, scheduler: Scheduler) -> Blueprint | Diag
     if verdict.code is Code.ERROR or blueprint.fault:
         return Diagnosis(pod, revision, Code.ERROR, blueprint.fault or verdict.message)
     return blueprint
+
+
+def weigh(blueprint: Blueprint, revision: Revision, scheduler: Scheduler) -> Status:
+    """Have plugins score the nodes that filters let through, after ``look``; ERROR when one failed."""
+    scheduler.observer.begin(Point.SCORE)
+    status = blueprint.refresh_scores(scheduler.snapshot)
+    scheduler.observer.end(Point.SCORE, status.code.value, revision.scheduler_name)
+    return status
 
 
 def commit(placement: Placement, scheduler: Scheduler) -> Placement | Diagnosis:

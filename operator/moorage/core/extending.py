@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.cycle import look
+from moorage.core.cycle import look, weigh
 from moorage.core.framework.blueprint import PASSES, Blueprint
 from moorage.core.framework.extenders import (
     EXTENDER,
@@ -172,10 +172,7 @@ class _Cycle:
 
     def _totals(self, blueprint: Blueprint, rows: npt.NDArray[np.intp]) -> dict[str, int] | Diagnosis:
         """What plugins give these rows, as if no others were feasible."""
-        snapshot, observer = self.scheduler.snapshot, self.scheduler.observer
-        observer.begin(Point.SCORE)
-        status = blueprint.refresh_scores(snapshot)
-        observer.end(Point.SCORE, status.code.value, self.revision.scheduler_name)
+        status = weigh(blueprint, self.revision, self.scheduler)
         if status.code is not Code.SUCCESS:
             return Diagnosis(self.pod, self.revision, Code.ERROR, status.message)
         return dict(zip(self._names(rows), blueprint.totals_among(rows)[rows].tolist(), strict=True))
