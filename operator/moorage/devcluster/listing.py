@@ -1,0 +1,82 @@
+"""Lists in pages.
+
+The store's lists are snapshots, so a client that reads page after page sees one revision: what is left for it is kept for a while
+under its continue token.
+"""
+
+from __future__ import annotations
+
+import collections
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from moorage.devcluster import selectors
+from moorage.devcluster.problems import Problem, bad_request, expired
+from moorage.devcluster.requests import Listing, ListOptions, Target
+from moorage.devcluster.store import Store, Stored
+
+KEPT_PAGES = 100
+KEPT_FOR = timedelta(minutes=5)
+_GONE = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
+    "parameter."
+)
+
+
+class Pages:
+    """Lists, and what is left of those that were read in part."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._clock = clock
+        self._left: collections.OrderedDict[str, tuple[datetime, int, Sequence[Stored]]] = collections.OrderedDict()
+
+    def list(self, target: Target, options: ListOptions) -> Listing:
+        """A page. Raises Problem 400 and 410."""
+        if options.continue_:
+            revision, found = self._resume(options.continue_)
+        else:
+            revision, found = self._store.revision, self._chosen(target, options)
+            _check_version(options, revision)
+        if not options.limit or len(found) <= options.limit:
+            return Listing(found, revision)
+        rest = found[options.limit :]
+        remaining = None if options.label_selector or options.field_selector else len(rest)
+        return Listing(found[: options.limit], revision, self._keep(revision, rest), remaining)
+
+    def _chosen(self, target: Target, options: ListOptions) -> Sequence[Stored]:
+        wanted = selectors.chooser(target.resource, options.label_selector, options.field_selector)
+        found = self._store.list(target.resource.key, target.namespace)
+        if target.name:  # a watch or a list of one object
+            found = [stored for stored in found if stored.key[1] == target.name]
+        return found if wanted is None else [stored for stored in found if wanted(stored.body)]
+
+    def _keep(self, revision: int, rest: Sequence[Stored]) -> str:
+        token = secrets.token_urlsafe(12)
+        self._left[token] = (self._clock(), revision, rest)
+        if len(self._left) > KEPT_PAGES:
+            self._left.popitem(last=False)
+        return token
+
+    def _resume(self, token: str) -> tuple[int, Sequence[Stored]]:
+        """A page may be asked for again, so its token stays."""
+        when, revision, rest = self._left.get(token, (None, 0, ()))
+        if when is None or self._clock() - when > KEPT_FOR:
+            raise expired(_GONE)
+        return revision, rest
+
+
+def _check_version(options: ListOptions, revision: int) -> None:
+    """Whether the version that is asked for can be served: there is only the newest."""
+    version, match = options.resource_version, options.resource_version_match
+    if match and not version:
+        raise bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
+    if not version:
+        return
+    if not version.isdecimal():
+        raise bad_request(f'resourceVersion: Invalid value: "{version}": must be an unsigned integer')
+    if int(version) > revision:
+        raise Problem(504, "Timeout", f"Too large resource version: {version}, current: {revision}", {"retryAfterSeconds": 1})
+    if match == "Exact" and int(version) != revision:
+        raise expired(f"The resourceVersion for the provided list is too old: {version}, current: {revision}")

@@ -1,0 +1,120 @@
+"""What every object has: its metadata, which only the server may write in parts, and its body's way in.
+
+``decoded`` is the door: whatever passes it has the right apiVersion and kind, no field that its schema does not know, and all defaults.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import datetime
+from typing import Any
+
+from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict
+from moorage.devcluster.requests import Target, WriteOptions
+from moorage.devcluster.schemas import values
+
+_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+"""Metadata that a writer cannot change; what it says there is not looked at."""
+_GENERATED = "bcdfghjklmnpqrstvwxz2456789"
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN_LIMIT = 253
+_SUBDOMAIN_TEXT = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+
+
+def timestamp(now: datetime) -> str:
+    """As metav1.Time is written."""
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
+    """Check and complete a body in place. Raises Problem for what cannot be an object of this resource."""
+    if not isinstance(body, dict):
+        raise bad_request(f"an object of kind {resource.kind} is expected, not {type(body).__name__}")
+    body.setdefault("apiVersion", resource.api_version)
+    body.setdefault("kind", resource.kind)
+    said = (body["apiVersion"], body["kind"])
+    if said != (resource.api_version, resource.kind):
+        raise bad_request(
+            f"the API version in the data ({said[0]}) does not match the expected API version ({resource.api_version})"
+            if said[0] != resource.api_version
+            else f"the kind in the data ({said[1]}) does not match the expected kind ({resource.kind})"
+        )
+    if not isinstance(body.setdefault("metadata", {}), dict):
+        raise bad_request(f"{resource.kind}: metadata must be an object")
+    unknown = values.prune(body, resource.schema)
+    if unknown and options.field_validation == "Strict":
+        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+        raise bad_request(_cannot(resource, f"strict decoding error: {listed}"))
+    if unknown and options.field_validation == "Warn":
+        options.warnings += [f'unknown field "{path}"' for path in unknown]
+    if not resource.custom and (text := values.mistyped(body, resource.schema)):
+        raise bad_request(_cannot(resource, text))
+    values.default(body, resource.schema)
+    resource.strategy.default(body)
+    return body
+
+
+def _cannot(resource: Resource, why: str) -> str:
+    return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
+
+
+def begin(target: Target, body: Body, now: datetime, uid: str) -> None:
+    """Give a new object its metadata."""
+    metadata = body["metadata"]
+    for field in _OWN:
+        metadata.pop(field, None)
+    if metadata.pop("resourceVersion", ""):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    _same_namespace(target, metadata)
+    if not metadata.get("name") and (prefix := metadata.get("generateName")):
+        metadata["name"] = prefix + "".join(secrets.choice(_GENERATED) for _ in range(5))
+    metadata |= {"uid": uid, "creationTimestamp": timestamp(now)}
+    if target.resource.generation:
+        metadata["generation"] = 1
+
+
+def carry(target: Target, new: Body, old: Body) -> None:
+    """Give a changed object what the old one had and nobody may change. Raises Problem where the writer meant another object."""
+    metadata, before, resource = new["metadata"], old["metadata"], target.resource
+    _same_namespace(target, metadata)
+    name = metadata.setdefault("name", before["name"])
+    if name != before["name"]:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({before['name']})")
+    if (uid := metadata.get("uid")) and uid != before["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['uid']}"
+        raise conflict(resource.plural, resource.group, name, why)
+    if (version := metadata.get("resourceVersion")) and version != before["resourceVersion"]:
+        raise conflict(resource.plural, resource.group, name, STALE)
+    for field in _OWN:
+        metadata.pop(field, None)
+        if field in before:
+            metadata[field] = before[field]
+
+
+def _same_namespace(target: Target, metadata: dict[str, Any]) -> None:
+    if not target.resource.namespaced:
+        metadata.pop("namespace", None)
+        return
+    if metadata.setdefault("namespace", target.namespace) != target.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def metadata_causes(body: Body) -> list[Cause]:
+    """Rules of metadata for all kinds."""
+    name = body["metadata"].get("name")
+    if not name:
+        return [Cause.required("metadata.name", "name or generateName is required")]
+    if not isinstance(name, str) or len(name) > _SUBDOMAIN_LIMIT or not _SUBDOMAIN.fullmatch(name):
+        return [Cause.invalid("metadata.name", name, _SUBDOMAIN_TEXT)]
+    return []
+
+
+def told(problem: Problem) -> str:
+    """A refusal as one line."""
+    return f"{problem.reason}: {problem.message}"

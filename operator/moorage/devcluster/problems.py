@@ -1,0 +1,173 @@
+"""Refusals: what an API server answers with a metav1.Status instead of an object.
+
+Code that decides raises a ``Problem``; the web layer writes it. The constructors below name each kind that Kubernetes' clients tell apart
+(k8s.io/apimachinery, api/errors): its HTTP code, its reason, and a message with the words that administrators search for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Self
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cause:
+    """One wrong field: ``reason`` is a metav1.CauseType such as FieldValueInvalid; ``text`` what stands behind the field's path."""
+
+    reason: str
+    field: str
+    text: str
+
+    @classmethod
+    def required(cls, field: str, detail: str = "") -> Self:
+        """A field is missing or empty."""
+        return cls("FieldValueRequired", field, f"Required value: {detail}" if detail else "Required value")
+
+    @classmethod
+    def invalid(cls, field: str, value: object, detail: str) -> Self:
+        """A value is of the right type and wrong."""
+        return cls("FieldValueInvalid", field, f"Invalid value: {quoted(value)}: {detail}")
+
+    @classmethod
+    def unsupported(cls, field: str, value: object, supported: Sequence[str]) -> Self:
+        """A value is none of an enumeration."""
+        choices = ", ".join(quoted(choice) for choice in sorted(supported))
+        return cls("FieldValueNotSupported", field, f"Unsupported value: {quoted(value)}: supported values: {choices}")
+
+    @classmethod
+    def duplicate(cls, field: str, value: object) -> Self:
+        """Two items of a list have one key."""
+        return cls("FieldValueDuplicate", field, f"Duplicate value: {quoted(value)}")
+
+    @classmethod
+    def forbidden(cls, field: str, detail: str) -> Self:
+        """A field may not be set, or may not change."""
+        return cls("FieldValueForbidden", field, f"Forbidden: {detail}")
+
+    @classmethod
+    def wrong_type(cls, field: str, shown: str, detail: str) -> Self:
+        """A value of another type than the schema's; ``shown`` stands for the value, as the API server prints it."""
+        return cls("FieldValueTypeInvalid", field, f"Invalid value: {shown}: {detail}")
+
+
+def quoted(value: object) -> str:
+    """A value in a message, as Go's %q and %v print it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return "null" if value is None else str(value)
+
+
+class Problem(Exception):
+    """A refusal; ``details`` is the Status' field of that name."""
+
+    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+
+    def status(self) -> dict[str, Any]:
+        """The body."""
+        return {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            **({"reason": self.reason} if self.reason else {}),
+            **({"details": self.details} if self.details else {}),
+            "code": self.code,
+        }
+
+
+def qualified(plural: str, group: str) -> str:
+    """``pods`` or ``deployments.apps``: how messages name a resource (and, with a kind, how they name one of those)."""
+    return f"{plural}.{group}" if group else plural
+
+
+def _about(name: str, group: str, kind: str, **more: object) -> dict[str, Any]:
+    return {key: value for key, value in {"name": name, "group": group, "kind": kind, **more}.items() if value}
+
+
+def not_found(plural: str, group: str, name: str) -> Problem:
+    """There is no such object."""
+    return Problem(404, "NotFound", f'{qualified(plural, group)} "{name}" not found', _about(name, group, plural))
+
+
+def no_such_path() -> Problem:
+    """Nothing is served at this path."""
+    return Problem(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def already_exists(plural: str, group: str, name: str) -> Problem:
+    """The name is taken."""
+    return Problem(409, "AlreadyExists", f'{qualified(plural, group)} "{name}" already exists', _about(name, group, plural))
+
+
+def conflict(plural: str, group: str, name: str, why: str) -> Problem:
+    """The object is another one than the writer thinks, or somebody else owns the fields."""
+    text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
+    return Problem(409, "Conflict", text, _about(name, group, plural))
+
+
+STALE = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Problem:
+    """The object breaks rules: one or more causes."""
+    texts = [f"{cause.field}: {cause.text}" for cause in causes]
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    listed = [{"reason": cause.reason, "message": cause.text, "field": cause.field} for cause in causes]
+    return Problem(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {joined}', _about(name, group, kind, causes=listed))
+
+
+def bad_request(message: str) -> Problem:
+    """The request cannot be understood."""
+    return Problem(400, "BadRequest", message)
+
+
+def forbidden(plural: str, group: str, name: str, why: str) -> Problem:
+    """Admission refuses."""
+    return Problem(403, "Forbidden", f'{qualified(plural, group)} "{name}" is forbidden: {why}', _about(name, group, plural))
+
+
+def unauthorized() -> Problem:
+    """Nobody we know."""
+    return Problem(401, "Unauthorized", "Unauthorized")
+
+
+def method_not_allowed() -> Problem:
+    """The resource is served, and not with this verb."""
+    return Problem(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def not_acceptable(served: Sequence[str]) -> Problem:
+    """No media type that the client accepts is served."""
+    text = f"only the following media types are accepted: {', '.join(served)}"
+    return Problem(406, "NotAcceptable", text)
+
+
+def unsupported_media_type(given: str, served: Sequence[str]) -> Problem:
+    """The body's media type is not served."""
+    known = ", ".join(served)
+    text = f"the body of the request was in an unknown format - accepted media types include: {known}"
+    return Problem(415, "UnsupportedMediaType", text if given else f"media type is required; accepted media types include: {known}")
+
+
+def too_large(limit: int) -> Problem:
+    """The body is larger than we read."""
+    return Problem(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def expired(message: str) -> Problem:
+    """The version, or the place in a list, is too old."""
+    return Problem(410, "Expired", message)
+
+
+def too_many_requests(message: str, after: int) -> Problem:
+    """Come again later (also: a disruption budget refuses an eviction)."""
+    return Problem(429, "TooManyRequests", message, {"retryAfterSeconds": after} if after else {})

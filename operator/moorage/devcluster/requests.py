@@ -1,0 +1,114 @@
+"""Requests and answers: HTTP without HTTP.
+
+The web layer makes a ``Request`` of what came over the wire and writes the ``Answer``; everything in between is synchronous and pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.store import Stored
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """What came: ``path`` decoded, ``query`` with each parameter's last value, ``content_type`` and ``accept`` as sent."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    body: bytes = b""
+    content_type: str = ""
+    accept: str = ""
+    user_agent: str = ""
+    user: str = "admin"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Target:
+    """What a request is about: a resource's collection where ``name`` is empty, an object, or a subresource of one."""
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+@dataclasses.dataclass(slots=True)
+class WriteOptions:
+    """Of create, update and patch. ``warnings`` gathers what the answer's Warning headers will say."""
+
+    manager: str = "unknown"
+    dry_run: bool = False
+    field_validation: str = "Warn"
+    """Strict, Warn or Ignore; the API server's default is Warn."""
+    force: bool = False
+    """Of server-side apply: take fields from their owners."""
+    warnings: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """Of delete."""
+
+    grace_seconds: int | None = None
+    uid: str = ""
+    resource_version: str = ""
+    propagation: str = ""
+    """Background, Foreground, Orphan, or "" for the kind's own way."""
+    dry_run: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Of list, watch and deletecollection, as the query has them."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    limit: int = 0
+    continue_: str = ""
+    resource_version: str = ""
+    resource_version_match: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of a list: ``items`` are as stored, in order."""
+
+    items: Iterable[Stored]
+    revision: int
+    continue_: str = ""
+    remaining: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """Of a watch: ``since`` None starts with what is there now, as synthetic ADDED events."""
+
+    target: Target
+    label_selector: str = ""
+    field_selector: str = ""
+    since: int | None = None
+    bookmarks: bool = False
+    initial_events: bool = False
+    """sendInitialEvents: what is there, then a bookmark that says so."""
+    timeout_seconds: float | None = None
+    as_table: bool = False
+    metadata_only: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """``body`` is an object, or JSON as text already, or a watch to be streamed."""
+
+    code: int
+    body: Body | bytes | WatchOptions
+    warnings: tuple[str, ...] = ()
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+Json: TypeAlias = Any

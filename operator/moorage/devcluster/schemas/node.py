@@ -1,0 +1,74 @@
+"""Node: one place of a schema, read-only and compiled.
+
+Built-in kinds bring theirs in ``data/``, CustomResourceDefinitions in their own text; from here on nobody asks which.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Merge(enum.Enum):
+    """How server-side apply sees a list or a map (x-kubernetes-list-type, x-kubernetes-map-type)."""
+
+    ATOMIC = "atomic"
+    SET = "set"
+    MAP = "map"
+    """A list whose items are told apart by ``keys``."""
+    GRANULAR = "granular"
+    """A map, or an object, whose fields have owners each."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """One of x-kubernetes-validations, as it was written."""
+
+    rule: str
+    message: str = ""
+    message_expression: str = ""
+    reason: str = "FieldValueInvalid"
+    field_path: str = ""
+    optional_old_self: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """What may stand here.
+
+    ``type``: object, array, string, integer, number, boolean, or "" for anything. ``merge`` is of arrays and objects; ``keys`` of arrays
+    that merge as maps. ``patch_key`` and ``patch_strategies`` are those of strategic merge patches (built-in kinds alone have them).
+    ``limits`` holds what a JSON schema says of values: enum, pattern, minimum, maxLength, format and so on, by their names there.
+    """
+
+    type: str = ""
+    properties: Mapping[str, Node] = MappingProxyType({})
+    additional: Node | None = None
+    """Of a map's values; None when only ``properties`` may stand here."""
+    items: Node | None = None
+    required: tuple[str, ...] = ()
+    default: Any = None
+    has_default: bool = False
+    nullable: bool = False
+    int_or_string: bool = False
+    preserve_unknown: bool = False
+    embedded: bool = False
+    """An object with apiVersion, kind and metadata of its own."""
+    merge: Merge = Merge.ATOMIC
+    keys: tuple[str, ...] = ()
+    patch_key: str = ""
+    patch_strategies: tuple[str, ...] = ()
+    limits: Mapping[str, Any] = NOTHING
+    rules: tuple[Rule, ...] = ()
+
+    def child(self, name: str) -> Node | None:
+        """What may stand at a field of an object; None for an unknown one."""
+        return self.properties.get(name) or self.additional
+
+
+ANYTHING = Node(type="", preserve_unknown=True)

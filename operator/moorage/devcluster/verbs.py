@@ -1,0 +1,223 @@
+"""The verbs: get, list, create, update, patch, delete. What HTTP and the controllers both call.
+
+Each is one synchronous call, so between reading and writing nobody else comes in. A write goes these steps:
+
+1. the body is decoded (``objects.decoded``) and gets the metadata that only the server writes;
+2. what the verb may not touch is put back: status by the main resource, all but status by the status subresource;
+3. admission (on creation) and the kind's strategy have their say;
+4. it is validated: metadata, schema, rules, strategy;
+5. field owners are tracked; a change that changes nothing ends here;
+6. it is stored, or removed when it was only waiting to be finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from moorage.devcluster import managed_fields, objects
+from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.listing import Pages
+from moorage.devcluster.problems import Cause, already_exists, conflict, forbidden, invalid, not_found
+from moorage.devcluster.requests import DeleteOptions, Listing, ListOptions, Target, WriteOptions
+from moorage.devcluster.schemas import rules, values
+from moorage.devcluster.store import Store, Stored
+
+_NAMESPACES = "namespaces"
+
+
+class Verbs:
+    """``clock`` gives the time, aware of its zone; ``uids`` new UIDs."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], uids: Callable[[], str]) -> None:
+        self.store = store
+        self.clock = clock
+        self._uids = uids
+        self._pages = Pages(store, clock)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------------
+
+    def get(self, target: Target) -> Stored:
+        """The object. Raises Problem 404."""
+        stored = self.store.get(target.resource.key, target.namespace, target.name)
+        if stored is None:
+            raise not_found(target.resource.plural, target.resource.group, target.name)
+        return stored
+
+    def list(self, target: Target, options: ListOptions) -> Listing:
+        """A page of what the selectors choose."""
+        return self._pages.list(target, options)
+
+    def find(self, resource: str, namespace: str, name: str) -> Body | None:
+        """For strategies (``kinds.Reads``)."""
+        stored = self.store.get(resource, namespace, name)
+        return stored.body if stored else None
+
+    def every(self, resource: str, namespace: str = "") -> Sequence[Body]:
+        """For strategies (``kinds.Reads``)."""
+        return [stored.body for stored in self.store.list(resource, namespace)]
+
+    # ---- writing -----------------------------------------------------------------------------------------------------------
+
+    def create(self, target: Target, body: Body, options: WriteOptions) -> Body:
+        """Create; ``target.name`` is not looked at. Returns the object as stored."""
+        resource, strategy = target.resource, target.resource.strategy
+        body = objects.decoded(resource, body, options)
+        objects.begin(target, body, self.clock(), self._uids())
+        self._require_namespace(target)
+        strategy.admit(body, self)
+        if resource.has_status and not strategy.status_at_creation:
+            body.pop("status", None)
+        strategy.prepare_create(body)
+        self._refuse(resource, body, self._causes(resource, body, None))
+        name = body["metadata"]["name"]
+        if self.store.get(resource.key, target.namespace, name):
+            raise already_exists(resource.plural, resource.group, name)
+        managed_fields.track(body, None, resource, options.manager, "", self.clock())
+        if options.dry_run:
+            return body
+        return self.store.put(resource.key, target.namespace, body).body
+
+    def update(self, target: Target, body: Body, options: WriteOptions) -> Body:
+        """Replace the object, or with ``target.subresource`` "status" its status."""
+        old = self.get(target)
+        return self._change(target, old.body, objects.decoded(target.resource, body, options), options)
+
+    def patch(self, target: Target, change: Callable[[Body], Body], options: WriteOptions) -> Body:
+        """Replace the object by what ``change`` makes of a copy of it."""
+        old = self.get(target)
+        new = objects.decoded(target.resource, change(copied(old)), options)
+        return self._change(target, old.body, new, options)
+
+    def apply(self, target: Target, applied: Body, options: WriteOptions) -> tuple[Body, bool]:
+        """Server-side apply: create or merge. Returns the object and whether it was created. Raises Problem 409 with the owners' names."""
+        resource = target.resource
+        old = self.store.get(resource.key, target.namespace, target.name)
+        live = copied(old) if old else None
+        merged = managed_fields.apply(applied, live, resource, options.manager, target.subresource, self.clock(), force=options.force)
+        if old is None:
+            return self.create(target, merged, options), True
+        return self._change(target, old.body, objects.decoded(resource, merged, options), options, tracked=True), False
+
+    def _change(self, target: Target, old: Body, new: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
+        resource, strategy = target.resource, target.resource.strategy
+        objects.carry(target, new, old)
+        new = _parted(target, new, old)
+        if target.subresource != "status":
+            strategy.prepare_update(new, old)
+            if resource.generation and _content(new) != _content(old):
+                new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        self._refuse(resource, new, self._causes(resource, new, old, status=target.subresource == "status"))
+        if not tracked:
+            managed_fields.track(new, old, resource, options.manager, target.subresource, self.clock())
+        if managed_fields.same(new, old):
+            return old
+        if options.dry_run:
+            return new
+        if "deletionTimestamp" in new["metadata"] and not strategy.held(new) and not new["metadata"].get("deletionGracePeriodSeconds"):
+            return self._remove(target, new)
+        return self.store.put(resource.key, target.namespace, new).body
+
+    def _causes(self, resource: Resource, new: Body, old: Body | None, *, status: bool = False) -> list[Cause]:
+        causes = objects.metadata_causes(new)
+        if resource.custom:
+            causes += values.validate(new, resource.schema, "")
+            if not causes:  # a rule may count on what the schema promises
+                causes += rules.check(new, old, resource.schema)
+        if status:
+            return [*causes, *resource.strategy.validate_status(new, old or {})]
+        causes += resource.strategy.validate(new)
+        return causes if old is None else [*causes, *resource.strategy.validate_update(new, old)]
+
+    @staticmethod
+    def _refuse(resource: Resource, body: Body, causes: Sequence[Cause]) -> None:
+        if causes:
+            raise invalid(resource.kind, resource.group, str(body["metadata"].get("name", "")), causes)
+
+    def _require_namespace(self, target: Target) -> None:
+        """Nothing is made in a namespace that is not there, or is going."""
+        if not target.resource.namespaced:
+            return
+        namespace = self.find(_NAMESPACES, "", target.namespace)
+        if namespace is None:
+            raise not_found(_NAMESPACES, "", target.namespace)
+        if "deletionTimestamp" in namespace["metadata"]:
+            why = f"unable to create new content in namespace {target.namespace} because it is being terminated"
+            raise forbidden(target.resource.plural, target.resource.group, target.name, why)
+
+    # ---- deleting ----------------------------------------------------------------------------------------------------------
+
+    def delete(self, target: Target, options: DeleteOptions) -> Body:
+        """Remove it, or begin to: returns its last state, with a deletionTimestamp when somebody has to finish it."""
+        old = self.get(target)
+        _same(target, old.body, options)
+        new, strategy = copied(old), target.resource.strategy
+        metadata = new["metadata"]
+        finalizers = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
+        if wanted := finalizers.get(options.propagation):
+            metadata["finalizers"] = sorted({*metadata.get("finalizers", ()), wanted})
+        grace = strategy.grace(new, options.grace_seconds)
+        if options.dry_run:
+            return new
+        if not grace and not strategy.held(new):
+            return self._remove(target, new)
+        left = metadata.get("deletionGracePeriodSeconds")
+        if "deletionTimestamp" in metadata and left is not None and left <= grace:
+            return old.body
+        metadata["deletionTimestamp"] = objects.timestamp(self.clock() + timedelta(seconds=grace))
+        metadata["deletionGracePeriodSeconds"] = grace
+        if target.resource.generation:
+            metadata["generation"] = metadata.get("generation", 0) + 1
+        strategy.prepare_delete(new)
+        return self.store.put(target.resource.key, target.namespace, new).body
+
+    def delete_collection(self, target: Target, which: ListOptions, options: DeleteOptions) -> Sequence[Stored]:
+        """Delete each of what the selectors choose; returns what they were."""
+        chosen = tuple(self.list(target, which).items)
+        for stored in chosen:
+            one = Target(target.resource, *stored.key)
+            if self.store.get(one.resource.key, one.namespace, one.name):
+                self.delete(one, options)
+        return chosen
+
+    def _remove(self, target: Target, last: Body) -> Body:
+        self.store.remove(target.resource.key, target.namespace, target.name)
+        return last
+
+
+def copied(stored: Stored) -> Body:
+    """A body that may be changed."""
+    body: Body = msgspec.json.decode(stored.text)
+    return body
+
+
+def _parted(target: Target, new: Body, old: Body) -> Body:
+    """What the writer may change of the two halves of an object that has a status subresource."""
+    if target.subresource == "status":
+        kept = old if target.resource.custom else {**old, "metadata": new["metadata"]}
+        parted = {**kept, "status": new.get("status")}
+        parted["metadata"] = {**kept["metadata"], "managedFields": new["metadata"].get("managedFields")}
+        return {key: value for key, value in parted.items() if value is not None}
+    if target.resource.has_status:
+        new.pop("status", None)
+        if "status" in old:
+            new["status"] = old["status"]
+    return new
+
+
+def _content(body: Body) -> Body:
+    return {key: value for key, value in body.items() if key not in ("metadata", "status")}
+
+
+def _same(target: Target, body: Body, options: DeleteOptions) -> None:
+    """Check the preconditions of a deletion."""
+    metadata, resource = body["metadata"], target.resource
+    for name, wanted, found in (
+        ("UID", options.uid, metadata["uid"]),
+        ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
+    ):
+        if wanted and wanted != found:
+            why = f"Precondition failed: {name} in precondition: {wanted}, {name} in object meta: {found}"
+            raise conflict(resource.plural, resource.group, target.name, why)
