@@ -7,7 +7,7 @@ defaults, fields that only the server sets, rules that look at more than one fie
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from moorage.devcluster.problems import Cause
@@ -97,6 +97,19 @@ class Scale:
     selector: str = ""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Form:
+    """Objects that are stored as another resource's and shown here in another form: events.k8s.io's of core's Events.
+
+    The layer that answers asks the verbs for ``stored`` and turns bodies: ``inward`` what came, ``outward`` what goes. Neither changes
+    the body that it is given.
+    """
+
+    stored: Resource
+    inward: Callable[[Body], Body]
+    outward: Callable[[Body], Body]
+
+
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -127,6 +140,7 @@ class Resource:
     selectable: tuple[str, ...] = ()
     """JSON paths that field selectors may name, of a custom resource."""
     custom: bool = False
+    form: Form | None = None
 
     @property
     def key(self) -> str:

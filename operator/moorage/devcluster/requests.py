@@ -42,6 +42,8 @@ class WriteOptions:
     """Of create, update and patch. ``warnings`` gathers what the answer's Warning headers will say."""
 
     manager: str = "unknown"
+    user: str = "admin"
+    """Who writes; reviews of oneself tell it."""
     dry_run: bool = False
     field_validation: str = "Warn"
     """Strict, Warn or Ignore; the API server's default is Warn."""
