@@ -47,7 +47,7 @@ class Node:
     """
 
     type: str = ""
-    properties: Mapping[str, Node] = MappingProxyType({})
+    properties: Mapping[str, Node] = dataclasses.field(default_factory=lambda: NOTHING)
     additional: Node | None = None
     """Of a map's values; None when only ``properties`` may stand here."""
     items: Node | None = None
@@ -63,7 +63,7 @@ class Node:
     keys: tuple[str, ...] = ()
     patch_key: str = ""
     patch_strategies: tuple[str, ...] = ()
-    limits: Mapping[str, Any] = NOTHING
+    limits: Mapping[str, Any] = dataclasses.field(default_factory=lambda: NOTHING)
     rules: tuple[Rule, ...] = ()
 
     def child(self, name: str) -> Node | None:
