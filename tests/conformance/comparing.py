@@ -1,0 +1,142 @@
+"""Comparing two servers' answers: what must differ is masked, the rest is told path by path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tests.conformance.conversations import Conversation
+from tests.conformance.playing import Record
+
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_UID: Final = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_TEXTS: Final = (
+    (re.compile(r"https://127\.0\.0\.1:\d+"), "<server>"),
+    (re.compile(r"\b127\.0\.0\.1:\d+"), "<server>"),
+    (re.compile(r"\b10\.\d+\.\d+\.\d+\b"), "<address>"),
+    (re.compile(r"(?i)(resource ?version[^0-9]{1,20}|current: |\()\d+"), r"\1<version>"),
+    (re.compile(r"\b\d+[smh](\d+[ms])? ago"), "<age> ago"),
+    (re.compile(r"(?<=\s)(\d+[smh]|<invalid>)(?=\s|$)"), "<age>"),
+    (re.compile(r"/\S*/(kubectl-edit-|LIVE-|MERGED-)\S*?(?=[/ ]|$)"), r"<temporary \1>"),
+    (re.compile(r"\.[0-9a-f]{16}\b"), ".<event>"),
+)
+_OPAQUE: Final = frozenset({"continue", "token", "nodePort", "healthCheckNodePort"})
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """Where two answers differ: `step` is conversation/step, `path` a place in the record."""
+
+    step: str
+    path: str
+    real: str
+    ours: str
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.step}: {self.path}: {self.real} there, {self.ours} here"
+
+
+def differences(conversation: Conversation, real: Mapping[str, Record], ours: Mapping[str, Record]) -> list[Difference]:
+    """All, step by step."""
+    there, here, found = _Masks(), _Masks(), []
+    for step in conversation.steps:
+        full = f"{conversation.name}/{step.name}"
+        one, other = dict(_flat(there.record(real[step.name]))), dict(_flat(here.record(ours[step.name])))
+        for path in sorted(one.keys() | other.keys()):
+            if step.compare == "code" and path != "code":
+                continue
+            left, right = one.get(path, "nothing"), other.get(path, "nothing")
+            if step.compare == "shape" and path.startswith("body") and "nothing" not in (left, right):
+                continue
+            if left != right:
+                found.append(Difference(full, path, left, right))
+    return found
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _flat(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and value:
+        for index, item in enumerate(value):
+            yield from _flat(item, f"{path}[{index}]")
+    else:
+        yield path, repr(value)
+
+
+class _Masks:
+    """One server's words for one conversation: generated names, and which UIDs and versions were seen before."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._uids: set[str] = set()
+        self._versions: set[tuple[str, str]] = set()
+        self._today: Final = datetime.now(UTC)
+
+    def record(self, record: Record) -> Any:
+        """What is compared."""
+        self._learn(record.body)
+        return self._masked(
+            {"code": record.code, "type": record.content_type, "warnings": list(record.warnings), "body": record.body}
+        )
+
+    def _learn(self, value: Any) -> None:
+        """Find generated names, before they are met elsewhere."""
+        if isinstance(value, list):
+            for item in value:
+                self._learn(item)
+        elif isinstance(value, dict):
+            name, prefix = value.get("name"), value.get("generateName")
+            if isinstance(name, str) and isinstance(prefix, str) and prefix and name.startswith(prefix):
+                self._names[name] = f"{prefix}<suffix>"
+            for item in value.values():
+                self._learn(item)
+
+    def _masked(self, value: Any, owner: str = "") -> Any:
+        match value:
+            case dict():
+                owner = str(value.get("uid") or owner)
+                return {self._text(key): self._field(key, item, owner) for key, item in value.items()}
+            case list():
+                return [self._masked(item, owner) for item in value]
+            case str():
+                return self._text(value)
+        return value
+
+    def _field(self, key: str, value: Any, owner: str) -> Any:
+        if key == "resourceVersion" and isinstance(value, str) and value:
+            return self._version(owner, value)
+        if key in _OPAQUE and value:
+            return f"<{key}>"
+        return self._masked(value, owner)
+
+    def _version(self, owner: str, value: str) -> str:
+        """Numbers differ; whether an object has a version that it had before does not. Of lists nothing can be said."""
+        if not owner:
+            return "<version>"
+        seen = (owner, value) in self._versions
+        self._versions.add((owner, value))
+        return "<version seen>" if seen else "<version new>"
+
+    def _text(self, text: str) -> str:
+        text = _UID.sub(self._uid, text)
+        text = _TIME.sub(self._time, text)
+        for name, mask in self._names.items():
+            text = text.replace(name, mask)
+        for pattern, mask in _TEXTS:
+            text = pattern.sub(mask, text)
+        return text
+
+    def _uid(self, found: re.Match[str]) -> str:
+        seen = found[0] in self._uids
+        self._uids.add(found[0])
+        return "<uid seen>" if seen else "<uid new>"
+
+    def _time(self, found: re.Match[str]) -> str:
+        """Only what was just now: a time that the client wrote stays."""
+        when = datetime.fromisoformat(found[0].replace("Z", "+00:00"))
+        return f"<time{' in parts' if found[1] else ''}>" if abs(when - self._today) < timedelta(days=2) else found[0]
