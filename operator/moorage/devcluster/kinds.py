@@ -34,6 +34,8 @@ class Strategy:
     """How long a deletion waits for somebody to finish it (30 for pods) where the object does not say otherwise."""
     status_at_creation: bool = False
     """Whether a creator may set the status."""
+    selectable: tuple[str, ...] = ()
+    """The names that ``fields`` gives values for: a selector of another field is refused, whether or not there are objects."""
 
     def default(self, body: Body) -> None:
         """Fill in what is not said and no schema says."""

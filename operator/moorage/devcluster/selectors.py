@@ -1,0 +1,286 @@
+"""Selectors: which objects a list, a watch or a deletion of a collection is about.
+
+Label selectors know equality, sets, existence and integers (``a=b``, ``a!=b``, ``a in (x, y)``, ``!a``, ``a > 1``), field selectors only
+``=``, ``==`` and ``!=``. What cannot be read is refused with the API server's words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Mapping
+from typing import Any, NamedTuple
+
+from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.problems import Problem, bad_request, quoted
+
+Labels = Mapping[str, str]
+_NO_LABELS: Labels = {}
+
+
+def chooser(resource: Resource, label_selector: str, field_selector: str) -> Callable[[Body], bool] | None:
+    """Whether an object is chosen, by both selectors; None where both are empty. Raises Problem 400."""
+    checks: list[Callable[[Body], bool]] = []
+    if label_selector.strip():
+        matches = labels(label_selector)
+        checks.append(lambda body: matches(body["metadata"].get("labels") or _NO_LABELS))
+    checks += [_check(resource, term) for term in fields(field_selector, _known(resource), _refusal(resource))]
+    if len(checks) <= 1:
+        return checks[0] if checks else None
+    return lambda body: all(check(body) for check in checks)
+
+
+# ---- fields ----------------------------------------------------------------------------------------------------------------
+
+
+class Term(NamedTuple):
+    """One term of a field selector."""
+
+    field: str
+    equal: bool
+    value: str
+
+
+_TERMS = re.compile(r"(?:[^,\\]|\\.|\\$)+", re.DOTALL)
+"""Between commas that no backslash precedes."""
+_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
+
+
+def _unsupported(field: str) -> str:
+    return f"field label not supported: {field}"
+
+
+def fields(text: str, known: Container[str], refusal: Callable[[str], str] = _unsupported) -> tuple[Term, ...]:
+    """The terms, all of which must hold. Raises Problem 400, for an unknown field with the text that ``refusal`` has for it."""
+    terms = []
+    for part in _TERMS.findall(text):
+        split = _TERM.fullmatch(part)
+        if not split:
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
+        terms.append(Term(split[1], split[2] != "!=", _unescaped(split[3])))
+    terms = [term for term in terms if term.field or term.value]
+    for term in terms:
+        if term.field not in known:
+            raise bad_request(refusal(term.field))
+    return tuple(terms)
+
+
+def _unescaped(value: str) -> str:
+    """A backslash stands before each comma, equals sign and backslash of a value."""
+    for found in re.finditer(r"\\(.?)|[,=]", value, re.DOTALL):
+        if found[1] is None:
+            raise bad_request(f"invalid field selector: unescaped character in value: {ord(found[0])}")
+        if found[1] not in ("\\", ",", "="):
+            raise bad_request(f"invalid field selector: invalid escape sequence: {found[0]}")
+    return re.sub(r"\\(.)", r"\1", value)
+
+
+def _known(resource: Resource) -> frozenset[str]:
+    """A cluster's kinds with fields of their own, and custom ones, do not take the namespace, which for others is just empty."""
+    own = {path.removeprefix(".") for path in resource.selectable}.union(resource.strategy.selectable)
+    without_namespace = not resource.namespaced and (resource.custom or own)
+    return frozenset(own | {"metadata.name"} | (set() if without_namespace else {"metadata.namespace"}))
+
+
+def _refusal(resource: Resource) -> Callable[[str], str]:
+    """How a kind refuses a field that it does not know: the texts differ for historical reasons."""
+    if resource.key == "jobs.batch":
+        return lambda field: f"field label {quoted(field)} not supported for Job"
+    if resource.key == "resourceslices.resource.k8s.io":
+        return lambda field: f"field label not supported for {resource.api_version}, Kind={resource.kind}: {field}"
+    if resource.custom or resource.strategy.selectable:
+        return _unsupported
+    return lambda field: f'{quoted(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+
+def _check(resource: Resource, term: Term) -> Callable[[Body], bool]:
+    field, equal, value = term
+    if field in ("metadata.name", "metadata.namespace"):
+        key = field.removeprefix("metadata.")
+        return lambda body: (body["metadata"].get(key, "") == value) is equal
+    if field in resource.strategy.selectable:
+        of = resource.strategy.fields
+        return lambda body: (of(body).get(field, "") == value) is equal
+    path = field.split(".")
+    return lambda body: (_text_at(body, path) == value) is equal
+
+
+def _text_at(body: Any, path: list[str]) -> str:
+    """The scalar at a path as text; "" where there is none."""
+    for step in path:
+        body = body.get(step) if isinstance(body, dict) else None
+    if isinstance(body, bool):
+        return "true" if body else "false"
+    return "" if body is None else str(body)
+
+
+# ---- labels ----------------------------------------------------------------------------------------------------------------
+
+_TOKENS = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
+_SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">", ""})
+_END = ""
+_OPERATORS = frozenset({"in", "notin", "=", "==", "!=", ">", "<"})
+
+
+def labels(text: str) -> Callable[[Labels], bool]:
+    """A predicate over labels. Raises Problem 400."""
+    requirements = _Parser(text).requirements()
+    if len(requirements) == 1:
+        return requirements[0]
+    return lambda given: all(requirement(given) for requirement in requirements)
+
+
+class _Parser:
+    """Reads tokens from left to right, one ahead; every text has one end token."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = [*_TOKENS.findall(text), _END]
+        self._at = 0
+
+    def _next(self) -> str:
+        token = self._tokens[self._at]
+        self._at = min(self._at + 1, len(self._tokens) - 1)
+        return token
+
+    @property
+    def _ahead(self) -> str:
+        return self._tokens[self._at]
+
+    def requirements(self) -> list[Callable[[Labels], bool]]:
+        found: list[Callable[[Labels], bool]] = []
+        if self._ahead == _END:
+            return found
+        expected = "!, identifier, or 'end of string'"
+        while True:
+            if self._ahead in _SYMBOLS - {"!"}:
+                raise bad_request(f"found '{self._ahead}', expected: {expected}")
+            found.append(self._requirement())
+            follows = self._next()
+            if follows == _END:
+                return found
+            if follows != ",":
+                raise bad_request(f"found '{follows}', expected: ',' or 'end of string'")
+            expected = "identifier after ','"
+
+    def _requirement(self) -> Callable[[Labels], bool]:
+        absent = self._ahead == "!"
+        if absent:
+            self._next()
+        key = self._identifier()
+        if wrong := _wrong_key(key):
+            raise _unparsed(f"<nil>: Invalid value: {quoted(key)}: {wrong}")
+        if absent:
+            return lambda given: key not in given
+        if self._ahead in (_END, ","):
+            return lambda given: key in given
+        operator = self._next()
+        if operator not in _OPERATORS:
+            raise _unparsed(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
+        values = self._set() if operator in ("in", "notin") else frozenset({self._value()})
+        _check_values(key, operator, sorted(values))
+        return _requirement(key, operator, values)
+
+    def _identifier(self) -> str:
+        token = self._next()
+        if token in _SYMBOLS:
+            raise _unparsed(f"found '{token}', expected: identifier")
+        return token
+
+    def _value(self) -> str:
+        return "" if self._ahead in (_END, ",") else self._identifier()
+
+    def _set(self) -> frozenset[str]:
+        """``(x, y)``; what is missing beside a comma, or between the brackets, is the empty value."""
+        opening = self._next()
+        if opening != "(":
+            raise _unparsed(f"found '{opening}' expected: '('")
+        values: set[str] = set()
+        if self._ahead in _SYMBOLS - {",", ")"}:
+            raise _unparsed(f"found '{self._ahead}', expected: ',', ')' or identifier")
+        while True:
+            if self._ahead in (",", ")"):
+                values.add("")
+            elif self._ahead in _SYMBOLS:
+                raise _unparsed(f"found '{self._ahead}', expected: ',', or identifier")
+            else:
+                values.add(self._next())
+                if self._ahead not in (",", ")"):
+                    raise _unparsed(f"found '{self._ahead}', expected: ',' or ')'")
+            if self._next() == ")":
+                return frozenset(values)
+
+
+def _requirement(key: str, operator: str, values: frozenset[str]) -> Callable[[Labels], bool]:
+    if operator in ("=", "==", "in"):
+        return lambda given: given.get(key) in values
+    if operator in ("!=", "notin"):
+        return lambda given: given.get(key) not in values
+    (limit,) = [int(value) for value in values]
+    sign = 1 if operator == ">" else -1
+
+    def beyond(given: Labels) -> bool:
+        value = given.get(key, "")
+        return _integer(value) and (int(value) - limit) * sign > 0
+
+    return beyond
+
+
+def _unparsed(why: str) -> Problem:
+    return bad_request(f"unable to parse requirement: {why}")
+
+
+# ---- what labels may be ----------------------------------------------------------------------------------------------------
+
+_MAX_NAME = 63
+_MAX_PREFIX = 253
+_MAX_INTEGER = 2**63
+_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_CHARACTERS = "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+_NAME_TEXT = f"must {_CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME}')"
+_VALUE_TEXT = (
+    f"a valid label must be an empty string or {_CHARACTERS} (e.g. 'MyValue',  or 'my_value',  or '12345', "
+    f"regex used for validation is '({_NAME})?')"
+)
+_PREFIX_TEXT = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+    f"alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_PARTS_TEXT = f"a valid label key {_NAME_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+
+
+def _check_values(key: str, operator: str, values: list[str]) -> None:
+    causes = []
+    if operator in ("<", ">") and not _integer(values[0]):
+        wrong = "for 'Gt', 'Lt' operators, the value must be an integer"
+        causes.append(f"values[0]: Invalid value: {quoted(values[0])}: {wrong}")
+    for index, value in enumerate(values):
+        if wrong := _wrong(value, f"({_NAME})?", _MAX_NAME, _VALUE_TEXT):
+            causes.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {wrong}")
+    if causes:
+        raise _unparsed(causes[0] if len(causes) == 1 else f"[{', '.join(causes)}]")
+
+
+def _integer(value: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]{1,30}", value) is not None and -_MAX_INTEGER <= int(value) < _MAX_INTEGER
+
+
+def _wrong_key(key: str) -> str:
+    prefix, slash, name = key.rpartition("/")
+    if "/" in prefix:
+        return _PARTS_TEXT
+    about_prefix = _wrong(prefix, _SUBDOMAIN, _MAX_PREFIX, _PREFIX_TEXT) if slash else ""
+    about_name = _wrong(name, _NAME, _MAX_NAME, _NAME_TEXT)
+    shown = [f"prefix part {about_prefix}"] if about_prefix else []
+    shown += [f"name part {wrong}" for wrong in about_name.split("; ") if wrong]
+    return "; ".join(shown)
+
+
+def _wrong(part: str, pattern: str, limit: int, text: str) -> str:
+    """What is wrong with a part of a key or with a value, or ""."""
+    matches = re.fullmatch(pattern, part) is not None
+    causes = [] if part or matches else ["must be non-empty"]
+    if len(part.encode(errors="surrogatepass")) > limit:
+        causes.append(f"must be no more than {limit} bytes")
+    if not matches and not (pattern == _SUBDOMAIN and not part):
+        causes.append(text)
+    return "; ".join(causes)
