@@ -8,6 +8,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from moorage.core.backlog.entries import Place
 from moorage.core.objects import Pod, PodStatus
 from moorage.ports.errors import EdgeError, Fenced, Forbidden, NotFound, Retryable
 from tests.builders import make_node, make_pod
@@ -102,6 +103,34 @@ def test_a_pod_is_not_tried_while_its_victims_are_being_told() -> None:
             gate.set()
             await world.clock.advance(0.5)
             assert world.engine.backlog.totals().unschedulable == 1
+
+    asyncio.run(story())
+
+
+def test_a_pod_is_not_tried_for_each_of_its_victims_that_goes() -> None:
+    """They are without grace, and the watch tells of one after another: the pod is tried again when all are gone."""
+
+    async def story() -> None:
+        world = Running()
+        victims = [make_pod(f"low-{number}", cpu="1", node="n1", priority=1) for number in range(3)]
+        async with world.leading(a_body("test"), nodes=1):
+            for victim in victims:
+                world.kube.put(victim)
+            world.kube.put(make_pod("high", cpu="4", priority=9))
+            world.kube.silent = True
+            await world.clock.advance(0.01)
+            for victim in victims:
+                entry = world.engine.backlog.get("uid-high")
+                assert entry is not None
+                assert (entry.place, entry.attempts) == (Place.IN_FLIGHT, 1)
+                world.kube.silent = False
+                world.kube.delete(victim)
+                world.kube.silent = True
+                await world.clock.advance(0.01)
+            world.kube.silent = False
+            await world.clock.advance(TRIED_AGAIN)
+            assert world.node("high") == "n1"
+            assert (entry.place, entry.attempts) == (None, 2)
 
     asyncio.run(story())
 

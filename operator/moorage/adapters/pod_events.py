@@ -29,7 +29,7 @@ SERIES_SECONDS = 360.0
 BURST = 25
 REFILL_SECONDS = 300.0
 QUEUE_LIMIT = 10_000
-WORKERS = 4
+WORKERS = 2
 """Events that are sent at a time: few, so that what decides and evicts has the API server first when there is much to tell."""
 TABLE_LIMIT = 4096
 """Entries of the tables of series and of objects, as many as client-go keeps."""

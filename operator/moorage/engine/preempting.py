@@ -9,6 +9,9 @@ How a victim goes: one that is only being prepared for its binding is sent back 
 says why and is deleted with its usual grace; or, where disruption budgets are to be respected, the API server is asked to evict it,
 and the condition follows once it did. What is written twice, after an answer that got lost or by a pod that is tried again, does no
 harm: a victim that is on its way is left alone, and when the pod that they go for needs no room any more nobody else is told to go.
+
+The pod stays in flight until the watch has told what became of them. Those without grace are gone by then, and it is tried again once,
+not for each of them.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from moorage.core.backlog.entries import Entry, Place
@@ -37,6 +40,9 @@ log = logging.getLogger(__name__)
 
 _AT_ONCE = 16
 _ATTEMPTS = 4
+_LOOKS = 6
+_FIRST_LOOK = 0.02
+"""Seconds after which we look what became of the victims; doubled each time, so about a second in all."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,6 +92,15 @@ class Preemptor:
             if failure is not None:
                 raise failure
         await self._evict(last, eviction)
+        await self._see_off(eviction.diagnosis.victims)
+
+    async def _see_off(self, victims: Sequence[Pod]) -> None:
+        """Wait a moment until each is seen to be gone, or going."""
+        for look in range(_LOOKS):
+            left = [record.pod for victim in victims if (record := self._cache.record(victim.metadata.uid)) is not None]
+            if all(pod.metadata.deletion_timestamp is not None for pod in left):
+                return
+            await self._clock.sleep(_FIRST_LOOK * 2**look)
 
     async def _evict(self, victim: Pod, eviction: Eviction) -> None:
         """Have a victim go, unless it goes anyway or nobody needs its room any more."""
