@@ -90,15 +90,18 @@ def by_query(lists: list[Answer], watches: list[Answer]) -> Answer:
 
 @contextlib.asynccontextmanager
 async def feeding(
-    lists: list[Answer], watches: list[Answer], optional: bool = False
+    lists: list[Answer], watches: list[Answer], optional: bool = False, early: list[asyncio.Task[None]] | None = None
 ) -> AsyncIterator[tuple[KubeFeed[Pod], Sink, ApiServer]]:
-    """A running feed of pods; a watch that hangs is added at the end."""
+    """A running feed of pods; a watch that hangs is added at the end. ``early`` gets a caller of catch_up from before it runs."""
     hanging = asyncio.Event()
     clock, sink = EagerClock(), Sink()
     async with api_server() as server:
         server.then("GET", PATH, by_query(lists, [*watches, streams(hanging)]))
         session = await KubeSession.open(KubeSource(master=server.url), "moorage/0", clock)
         feed = KubeFeed(session, clock, Watched("pods", PATH, Pod, "status.phase!=Failed", optional), sink)
+        if early is not None:
+            early.append(asyncio.create_task(feed.catch_up()))
+            await asyncio.sleep(0)
         task = asyncio.create_task(feed.run())
         try:
             yield feed, sink, server
@@ -365,6 +368,19 @@ def test_catch_up_returns_at_once_when_it_is_there() -> None:
             await sink.until("listed")
             await feed.catch_up()
             assert server.queries(PATH, limit="1")
+
+    run(scenario)
+
+
+def test_catch_up_before_the_first_list_waits_for_that_alone() -> None:
+    """It is newer than the call, whatever other writes have done to the version since."""
+
+    async def scenario() -> None:
+        early: list[asyncio.Task[None]] = []
+        async with feeding([pods(7), pods(50)], [], early=early) as (_, sink, server):
+            await asyncio.wait_for(early[0], 5)
+            assert sink.told[:2] == ["list", "listed"]
+            assert not server.queries(PATH, limit="1")
 
     run(scenario)
 

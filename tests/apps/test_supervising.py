@@ -356,6 +356,27 @@ def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: boo
     assert run(scenario)[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("free", "calls"), [pytest.param(True, ["catch up", "run"], id="free"), pytest.param(False, ["run", "catch up"], id="another's")]
+)
+def test_a_lease_that_is_free_is_had_before_the_first_lists(free: bool, calls: list[str]) -> None:
+    """Then they are newer than it, and no bookmark is waited for; a standby lists all the same."""
+
+    async def story() -> None:
+        parts = FakeParts()
+        if free:
+            parts.granted.set()
+        supervised = asyncio.create_task(parts.supervisor.run())
+        await settle()
+        parts.granted.set()
+        await settle()
+        assert [feed.calls for feed in parts.feeds] == [calls, calls]
+        await signalled(signal.SIGTERM)
+        assert await supervised == 0
+
+    asyncio.run(story())
+
+
 def test_a_feed_that_only_some_profiles_need_holds_nobody_else_back(caplog: pytest.LogCaptureFixture) -> None:
     """One that is not listed is not waited for, one that does not catch up only for a while."""
 

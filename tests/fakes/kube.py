@@ -550,13 +550,16 @@ class ScriptedFeed:
         self.age = 0.0
         self.failures = 0
         self.caught_up = asyncio.Event()
+        self.calls: list[str] = []
 
     async def run(self) -> None:
         """Until cancelled."""
+        self.calls.append("run")
         await asyncio.get_running_loop().create_future()
 
     async def catch_up(self) -> None:
         """Until the test sets ``caught_up``."""
+        self.calls.append("catch up")
         await self.caught_up.wait()
 
 

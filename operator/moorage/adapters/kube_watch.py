@@ -163,6 +163,8 @@ class KubeFeed(Generic[T]):
         self._catching_up = 0
         self._scope: asyncio.Timeout | None = None
         """Of a long stream that is open, for catch_up to cut."""
+        self._begun = False
+        """Whether a list was asked for."""
         self._synced = False
         self._failures = 0
         self.lost = 0
@@ -225,8 +227,11 @@ class KubeFeed(Generic[T]):
         await self._clock.sleep(UNKNOWN_SECONDS)
 
     async def catch_up(self) -> None:
-        """Return once the sink has all that the API server held when this was called."""
-        target = await self._current_version()
+        """Return once the sink has all that the API server held when this was called.
+
+        Before the first list that is whatever it brings.
+        """
+        target = await self._current_version() if self._begun else ""
         if target is None:
             return
         if self._synced and _reached(self._version, target):
@@ -264,6 +269,7 @@ class KubeFeed(Generic[T]):
     async def _list(self) -> None:
         """Give the sink everything, from one consistent list."""
         covered = list(self._waiters)
+        self._begun = True
         pace = _Pace()
         self._sink.list_started()
         token: str | None = ""

@@ -2,8 +2,8 @@
 
 1. Kopf starts; then our signal handlers are set, over Kopf's; then HTTP, feeds, events and the engine.
 2. A standby does all of this and waits for the lease, with warm caches.
-3. With the lease: wait for the first lists, wait until the watches have reached what the API server holds *now*, read the stored
-   revisions anew, decide. Nothing is bound before.
+3. With the lease: wait for the first lists, wait until the watches have reached what the API server held *then*, read the stored
+   revisions anew, decide. Nothing is bound before. Who starts where nobody leads has the lease before it lists, and nothing to wait for.
 
 The end, by what caused it:
 
@@ -42,6 +42,8 @@ POLL = 0.05
 CATCH_UP_SECONDS = 5.0
 """For feeds that only some profiles need."""
 RETRY_SECONDS = 1.0
+ASK_SECONDS = 1.0
+"""How long the first lists wait for the first word on the lease."""
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -152,6 +154,7 @@ class Supervisor:
         self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._stop = asyncio.Event()
         self._restored = asyncio.Event()
+        self._may_list = asyncio.Event()
 
     def dead(self) -> list[str]:
         """Names of tasks that have ended although they should not."""
@@ -174,7 +177,7 @@ class Supervisor:
 
     def _spawn(self) -> None:
         parts = self._parts
-        runs: dict[str, Coroutine[Any, Any, None]] = {f"feed of {feed.resource}": feed.run() for feed in parts.feeds}
+        runs: dict[str, Coroutine[Any, Any, None]] = {f"feed of {feed.resource}": self._feed(feed) for feed in parts.feeds}
         runs |= {"events": parts.events.run(), "engine": self._engine(), "leadership": self._lead()}
         runs |= {name: run() for name, run in parts.background.items()}
         self._tasks = {f"Kopf's {task.get_name()}": task for task in parts.kopf.tasks}
@@ -185,9 +188,19 @@ class Supervisor:
         self._restored.set()
         await self._parts.engine.run()
 
+    async def _feed(self, feed: Feed) -> None:
+        await self._may_list.wait()
+        await feed.run()
+
+    async def _list_anyway(self) -> None:
+        """The lease is another's, or nobody says whose: lists are wanted all the same."""
+        await self._parts.clock.sleep(ASK_SECONDS)
+        self._may_list.set()
+
     async def _lead(self) -> None:
         """Wait for the lease, decide, and raise when the lease is lost."""
         parts, elector = self._parts, self._parts.elector
+        anyway = asyncio.create_task(self._list_anyway(), name="list anyway")
         synced = asyncio.create_task(self._first_sync(), name="first sync")
         await parts.prepare()
         self.phase = Phase.STANDBY
@@ -195,7 +208,10 @@ class Supervisor:
         self.phase = Phase.CATCHING_UP
         log.info("the lease is held", extra={"leader": elector.identity})
         hold = asyncio.create_task(elector.hold(), name="hold the lease")
-        start = asyncio.create_task(self._start_leading(synced), name="start leading")
+        catching_up = {feed: asyncio.create_task(feed.catch_up(), name=f"catch up with {feed.resource}") for feed in parts.feeds}
+        await asyncio.sleep(0)  # all have asked: lists that begin now are what they wait for
+        self._may_list.set()
+        start = asyncio.create_task(self._start_leading(synced, catching_up), name="start leading")
         try:
             # The lease is renewed from the beginning: first lists of a large cluster may take longer than it lasts.
             done, _ = await asyncio.wait({hold, start}, return_when=asyncio.FIRST_COMPLETED)
@@ -207,14 +223,15 @@ class Supervisor:
                 log.info("leading", extra={"leader": elector.identity})
             await hold
         finally:
-            for task in (hold, start, synced):
+            for task in (hold, start, synced, anyway, *catching_up.values()):
                 task.cancel()
         raise LeaseLost("the lease is lost")
 
-    async def _start_leading(self, synced: asyncio.Task[None]) -> None:
+    async def _start_leading(self, synced: asyncio.Task[None], catching_up: Mapping[Feed, asyncio.Task[None]]) -> None:
         await self._restored.wait()
         await synced
-        await asyncio.gather(self._parts.warm(), self._catch_up_optional(), *(feed.catch_up() for feed in self._required))
+        required = [catching_up[feed] for feed in self._required]
+        await asyncio.gather(self._parts.warm(), self._not_long(catching_up), *required)
         # The leader before us may have stored newer ones since our start.
         await self._restore()
 
@@ -228,9 +245,9 @@ class Supervisor:
         """The feeds without which nothing can be decided."""
         return [feed for feed in self._parts.feeds if not feed.optional]
 
-    async def _catch_up_optional(self) -> None:
+    async def _not_long(self, catching_up: Mapping[Feed, asyncio.Task[None]]) -> None:
         """Let the other feeds catch up too, but not wait long for one that fails: it holds back its profiles, not the rest."""
-        tasks = {asyncio.create_task(feed.catch_up()): feed for feed in self._parts.feeds if feed.optional and feed.synced}
+        tasks = {task: feed for feed, task in catching_up.items() if feed.optional and feed.synced}
         if not tasks:
             return
         enough = asyncio.create_task(self._parts.clock.sleep(CATCH_UP_SECONDS))
