@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from moorage.devcluster import names
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.schemas.node import ANYTHING, Node
 
@@ -36,6 +37,10 @@ class Strategy:
     """Whether a creator may set the status."""
     selectable: tuple[str, ...] = ()
     """The names that ``fields`` gives values for: a selector of another field is refused, whether or not there are objects."""
+
+    def name(self, name: str) -> Sequence[str]:
+        """What is wrong with an object's name."""
+        return names.subdomain(name)
 
     def default(self, body: Body) -> None:
         """Fill in what is not said and no schema says."""

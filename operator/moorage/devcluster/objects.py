@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from datetime import datetime
 from typing import Any
 
-from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster import names
+from moorage.devcluster.kinds import Body, Resource, Strategy
 from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict
 from moorage.devcluster.requests import Target, WriteOptions
 from moorage.devcluster.schemas import values
@@ -18,13 +18,6 @@ from moorage.devcluster.schemas import values
 _OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 """Metadata that a writer cannot change; what it says there is not looked at."""
 _GENERATED = "bcdfghjklmnpqrstvwxz2456789"
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_SUBDOMAIN_LIMIT = 253
-_SUBDOMAIN_TEXT = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
-    "alphanumeric character (e.g. 'example.com', regex used for validation is "
-    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
 
 
 def timestamp(now: datetime) -> str:
@@ -105,14 +98,18 @@ def _same_namespace(target: Target, metadata: dict[str, Any]) -> None:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
-def metadata_causes(body: Body) -> list[Cause]:
+def metadata_causes(body: Body, strategy: Strategy) -> list[Cause]:
     """Rules of metadata for all kinds."""
-    name = body["metadata"].get("name")
-    if not name:
-        return [Cause.required("metadata.name", "name or generateName is required")]
-    if not isinstance(name, str) or len(name) > _SUBDOMAIN_LIMIT or not _SUBDOMAIN.fullmatch(name):
-        return [Cause.invalid("metadata.name", name, _SUBDOMAIN_TEXT)]
-    return []
+    metadata = body["metadata"]
+    if name := metadata.get("name"):
+        causes = [Cause.invalid("metadata.name", name, text) for text in strategy.name(name)]
+    else:
+        causes = [Cause.required("metadata.name", "name or generateName is required")]
+    causes += names.label_causes(metadata.get("labels") or {}, "metadata.labels")
+    causes += names.annotation_causes(metadata.get("annotations") or {}, "metadata.annotations")
+    causes += names.finalizer_causes(metadata.get("finalizers") or ())
+    causes += names.owner_causes(metadata.get("ownerReferences") or ())
+    return causes
 
 
 def told(problem: Problem) -> str:

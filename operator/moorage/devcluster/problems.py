@@ -7,6 +7,7 @@ Code that decides raises a ``Problem``; the web layer writes it. The constructor
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -32,7 +33,7 @@ class Cause:
     @classmethod
     def unsupported(cls, field: str, value: object, supported: Sequence[str]) -> Self:
         """A value is none of an enumeration."""
-        choices = ", ".join(quoted(choice) for choice in sorted(supported))
+        choices = ", ".join(quoted(choice) for choice in supported)
         return cls("FieldValueNotSupported", field, f"Unsupported value: {quoted(value)}: supported values: {choices}")
 
     @classmethod
@@ -57,7 +58,7 @@ def quoted(value: object) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-    return "null" if value is None else str(value)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)  # "null", numbers, and objects as compact JSON
 
 
 class Problem(Exception):

@@ -121,7 +121,7 @@ class Verbs:
         return self.store.put(resource.key, target.namespace, new).body
 
     def _causes(self, resource: Resource, new: Body, old: Body | None, *, status: bool = False) -> list[Cause]:
-        causes = objects.metadata_causes(new)
+        causes = objects.metadata_causes(new, resource.strategy)
         if resource.custom:
             causes += values.validate(new, resource.schema, "")
             if not causes:  # a rule may count on what the schema promises
