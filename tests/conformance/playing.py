@@ -144,7 +144,8 @@ def _record(response: http.client.HTTPResponse, data: bytes) -> Record:
     kind = response.headers["Content-Type"] or ""
     body: Any = data.decode(errors="replace")
     if kind.startswith("application/json"):
-        body = json.loads(data)
+        with contextlib.suppress(json.JSONDecodeError):
+            body = json.loads(data)
     elif "yaml" in kind:
         body = yaml.safe_load(body)
     elif "protobuf" in kind:
