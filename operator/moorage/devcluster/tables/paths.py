@@ -1,0 +1,115 @@
+"""JSON paths of custom resources' columns: fields, indexes, ``[*]`` and filters, each of which yields any number of values."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+Step: TypeAlias = Callable[[Any], Iterator[Any]]
+
+_STEP = re.compile(
+    r"""\.(?P<field>(?:[^.\[\]\\\s]|\\.)+)
+      | \[\s*'(?P<quoted>(?:[^'\\]|\\.)*)'\s*\]
+      | \[\s*"(?P<double>(?:[^"\\]|\\.)*)"\s*\]
+      | \[\s*(?P<index>-?\d+)\s*\]
+      | \.?(?P<all>\[\s*\*\s*\]|\*)
+      | \[\s*\?\(\s*@(?P<left>[^=!<>\s]+?)\s*(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>[^)]+?)\s*)?\)\s*\]""",
+    re.VERBOSE,
+)
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_WORDS = {"true": True, "false": False}
+
+
+def parse(path: str) -> Callable[[Any], Any]:
+    """The first value at a path, and None where there is none; a path that we cannot read has none."""
+    steps = _steps(path)
+
+    def first(value: Any) -> Any:
+        return None if steps is None else next(_walk(value, steps), None)
+
+    return first
+
+
+def _steps(path: str) -> Sequence[Step] | None:
+    steps, at = [], 0
+    while at < len(path):
+        found = _STEP.match(path, at)
+        step = _step(found) if found else None
+        if found is None or step is None:
+            return None
+        steps.append(step)
+        at = found.end()
+    return steps
+
+
+def _step(found: re.Match[str]) -> Step | None:
+    name = next((found[group] for group in ("field", "quoted", "double") if found[group] is not None), None)
+    if found["all"]:
+        return _all
+    if name is not None:
+        return _field(re.sub(r"\\(.)", r"\1", name))
+    if found["index"]:
+        return _index(int(found["index"]))
+    return _filter(found["left"], found["operator"], found["right"])
+
+
+def _walk(value: Any, steps: Sequence[Step]) -> Iterator[Any]:
+    if not steps:
+        yield value
+        return
+    for item in steps[0](value):
+        yield from _walk(item, steps[1:])
+
+
+def _field(name: str) -> Step:
+    return lambda value: iter((value[name],) if isinstance(value, dict) and name in value else ())
+
+
+def _index(index: int) -> Step:
+    return lambda value: iter((value[index],) if isinstance(value, list) and -len(value) <= index < len(value) else ())
+
+
+def _all(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        return iter(value.values())
+    return iter(value if isinstance(value, list) else ())
+
+
+def _filter(left: str, name: str | None, right: str | None) -> Step | None:
+    inner = _steps(left)
+    if inner is None:
+        return None
+    if name is None or right is None:
+        return lambda value: (item for item in _items(value) if next(_walk(item, inner), None) is not None)
+    wanted, compare = _literal(right), _OPERATORS[name]
+    return lambda value: (item for item in _items(value) if any(_holds(compare, found, wanted) for found in _walk(item, inner)))
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _holds(compare: Callable[[Any, Any], bool], found: Any, wanted: Any) -> bool:
+    """Values of two types, such as a string and a number, are not compared."""
+    numbers = isinstance(found, int | float) and isinstance(wanted, int | float)
+    return (numbers or type(found) is type(wanted)) and compare(found, wanted)
+
+
+def _literal(text: str) -> Any:
+    if text[0] in "'\"":
+        return text[1:-1]
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        return text
