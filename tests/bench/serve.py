@@ -1,62 +1,19 @@
 """Run the operator for a measurement: ``python tests/bench/serve.py KUBECONFIG NAME [run's flags]``.
 
-Makes what the operator needs of a fresh cluster (its CRDs and one SchedulerProfile called NAME, preset Default) over the plain API,
-then becomes ``moorage run`` with leader election on. The command for a referee that starts schedulers by a template.
+Becomes ``moorage run`` with leader election on. Beside it ``prepare.py`` makes CRDs and a profile: an administrator has done that long
+before, so the operator does not wait for it here either. The command for a referee that starts schedulers by a template.
 """
 
-from __future__ import annotations
-
-import asyncio
-import json
 import os
+import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-import yaml
-
-from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.wall_clock import SystemClock
-from moorage.ports.errors import Conflict, EdgeError
-from moorage.ports.wire import Call
-
-ROOT = Path(__file__).parents[2]
-NAMESPACE = "moorage-system"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-PROFILES = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
-
-
-async def prepare(kubeconfig: str, name: str) -> None:
-    """Make namespace, CRDs and profile; each may be there already."""
-    session = await KubeSession.open(KubeSource(kubeconfig), "moorage-bench", SystemClock())
-
-    async def make(path: str, body: Any) -> None:
-        try:
-            await session.call(Call("POST", path, json.dumps(body).encode()))
-        except Conflict:
-            return
-
-    await make("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    for file in sorted((ROOT / "crds").glob("*.yaml")):
-        body = yaml.safe_load(file.read_text())
-        if body["kind"] == "CustomResourceDefinition":
-            await make(CRDS, body)
-    profile = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": name}, "spec": {}}
-    for attempt in range(100):
-        try:
-            await make(PROFILES, profile)
-            break
-        except EdgeError:
-            if attempt == 99:
-                raise
-            await asyncio.sleep(0.1)
-    await session.close()
 
 
 def main() -> None:
-    """Prepare, then become the operator."""
+    """Have the cluster prepared, and become the operator."""
     kubeconfig, name, *flags = sys.argv[1:]
-    asyncio.run(prepare(kubeconfig, name))
+    subprocess.Popen([sys.executable, str(Path(__file__).with_name("prepare.py")), kubeconfig, name])
     os.execv(sys.executable, [sys.executable, "-I", "-m", "moorage", "run", "--kubeconfig", kubeconfig, "--secure-port=0", *flags])
 
 

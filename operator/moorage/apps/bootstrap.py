@@ -36,7 +36,7 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps import health, plugin_packages, quarantining, watchdog
 from moorage.apps.plugin_packages import PackageErrors
-from moorage.apps.supervising import POLL, Parts, Phase, Supervisor
+from moorage.apps.supervising import RETRY_SECONDS, Parts, Phase, Supervisor
 from moorage.apps.watchdog import Marks
 from moorage.core.framework.guarding import PluginFault
 from moorage.core.framework.presets import Preset
@@ -49,7 +49,7 @@ from moorage.engine.engine import Engine
 from moorage.engine.rejections import FailedPod
 from moorage.engine.surroundings import Surroundings
 from moorage.handlers.registration import Connection, EmbeddedKopf
-from moorage.ports.errors import Conflict, EdgeError
+from moorage.ports.errors import Conflict, EdgeError, Retryable
 from moorage.ports.fencing import Fence
 from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import FAILED_PODS, LIVE_PODS, Elector, Feed, Reads, Writes
@@ -189,7 +189,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, session: KubeSessio
             server=HttpServer(endpoints, config.serving.bind_address, config.serving.secure_port),
             kopf=kopf,
             background={"watchdog": watchdog.run},
-            prepare=lambda: _home(session, clock, engine, home[0]),
+            prepare=lambda: _home(session, clock, home[0]),
             warm=lambda: _warm(session),
             led=lambda: telemetry.leading(home[1], leader=True),
             close=lambda: _close(session, extenders),
@@ -241,18 +241,25 @@ def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Feed, ...], fence:
     telemetry.pull("moorage_fenced_writes", "Writes that were not sent since the lease may have run out.", "", lambda: {"": fence.refused})
 
 
-async def _home(session: KubeSession, clock: Clock, engine: Engine, namespace: str) -> None:
+async def _home(session: KubeSession, clock: Clock, namespace: str) -> None:
     """Make the namespace of Lease and revisions where it is missing: the manifests bring it, CRDs alone do not."""
-    while not engine.others[NAMESPACES].synced:
-        await clock.sleep(POLL)
-    if any(known.metadata.name == namespace for known in engine.others[NAMESPACES].objects.values()):
-        return
-    try:
-        await session.call(Call("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}).encode()))
-    except Conflict:
-        return  # another replica was faster
-    except EdgeError as error:
-        log.error("namespace %s is missing, and without it there is no Lease: kubectl create namespace %s: %s", namespace, namespace, error)
+    query = urllib.parse.urlencode({"fieldSelector": f"metadata.name={namespace}"})  # whoever may list may ask this
+    while True:
+        try:
+            if not json.loads(await session.call(Call("GET", f"/api/v1/namespaces?{query}")))["items"]:
+                await session.call(Call("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}).encode()))
+        except Conflict:
+            return  # another replica was faster
+        except Retryable as error:
+            log.warning("whether namespace %s is there could not be asked, next attempt in %.0f s: %s", namespace, RETRY_SECONDS, error)
+            await clock.sleep(RETRY_SECONDS)
+        except EdgeError as error:
+            log.error(
+                "namespace %s is missing, and without it there is no Lease: kubectl create namespace %s: %s", namespace, namespace, error
+            )
+            return
+        else:
+            return
 
 
 async def _close(session: KubeSession, extenders: HttpExtenders) -> None:

@@ -38,7 +38,8 @@ from moorage.ports.surroundings import Event
 
 log = logging.getLogger(__name__)
 
-_AT_ONCE = 16
+_AT_ONCE = 8
+"""Pods that have their victims told at a time: who was decided first has its room first."""
 _ATTEMPTS = 4
 _LOOKS = 6
 _FIRST_LOOK = 0.02
@@ -77,7 +78,9 @@ class Preemptor:
     async def _run(self, eviction: Eviction, finish: Finish) -> None:
         outcome: EdgeError | None = EdgeError("the eviction was interrupted")
         try:
-            await self._carry_out(eviction)
+            async with self._free:
+                await self._carry_out(eviction)
+            await self._see_off(eviction.diagnosis.victims)
             outcome = None
         except EdgeError as error:
             outcome = error
@@ -92,13 +95,12 @@ class Preemptor:
             if failure is not None:
                 raise failure
         await self._evict(last, eviction)
-        await self._see_off(eviction.diagnosis.victims)
 
     async def _see_off(self, victims: Sequence[Pod]) -> None:
-        """Wait a moment until each is seen to be gone, or going."""
+        """Wait a moment until each is seen to be gone, or going with a grace."""
         for look in range(_LOOKS):
-            left = [record.pod for victim in victims if (record := self._cache.record(victim.metadata.uid)) is not None]
-            if all(pod.metadata.deletion_timestamp is not None for pod in left):
+            left = [record.pod.metadata for victim in victims if (record := self._cache.record(victim.metadata.uid)) is not None]
+            if all(metadata.deletion_timestamp is not None and metadata.deletion_grace_period_seconds != 0 for metadata in left):
                 return
             await self._clock.sleep(_FIRST_LOOK * 2**look)
 
@@ -142,8 +144,7 @@ class Preemptor:
         perhaps = False
         for attempt in range(_ATTEMPTS):
             try:
-                async with self._free:
-                    await write()
+                await write()
             except (NotFound, Conflict):
                 return perhaps  # gone by what was sent before, or by itself
             except Retryable as error:
