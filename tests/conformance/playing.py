@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from tests.conformance.conversations import Conversation, Step, filled
+from tests.conformance.conversations import HERE, Conversation, Step, filled
 
 _PATIENCE: Final = 10.0
 """Seconds for what a server does a little later, and for events."""
@@ -62,6 +62,7 @@ class Player:
             "ns": namespace,
             "core": f"/api/v1/namespaces/{namespace}",
             "apps": f"/apis/apps/v1/namespaces/{namespace}",
+            "crds": str(HERE.parents[1] / "crds"),
         }
         self._http("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}).encode(), {"Content-Type": "application/json"})
         records = {}
