@@ -11,7 +11,8 @@ from typing import Any
 
 from moorage.devcluster.kinds import Body, Column, Resource
 from moorage.devcluster.problems import bad_request, quoted
-from moorage.devcluster.tables.ages import Age, ages
+from moorage.devcluster.tables import ages
+from moorage.devcluster.tables.ages import Age
 from moorage.devcluster.tables.basics import BASICS
 from moorage.devcluster.tables.others import OTHER, OTHERS, custom
 from moorage.devcluster.tables.pods import PODS, row_conditions
@@ -39,7 +40,7 @@ class Printer:
 
     def table(self, bodies: Iterable[Body], now: datetime, list_meta: Mapping[str, Any], *, headers: bool = True) -> Body:
         """``list_meta`` is the list's metadata, or an object's resourceVersion. A watch has ``headers`` with its first event alone."""
-        age = ages(now)
+        age = ages.at(now)
         rows = [self._row(body, age) for body in bodies]
         return {
             "kind": "Table",

@@ -45,7 +45,7 @@ def moment(text: str) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def ages(now: datetime) -> Age:
+def at(now: datetime) -> Age:
     """Ages at a time. Many objects are of one age, so each timestamp is read once."""
     known: dict[str, str] = {}
 

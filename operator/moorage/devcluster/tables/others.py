@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from moorage.devcluster.kinds import Body, Column
@@ -97,6 +98,7 @@ OTHERS = {
 
 # ---- custom resources ------------------------------------------------------------------------------------------------------
 
+_SMALLEST, _LARGEST = -4, 6
 _AGE = Column("Age", "date", description="Age", json_path=".metadata.creationTimestamp")
 
 
@@ -106,18 +108,28 @@ def custom(given: Sequence[Column]) -> Printing:
     readers = [(paths.parse(column.json_path), _CONVERSIONS[column.type]) for column in shown]
 
     def cells(body: Body, age: Age) -> Cells:
-        found = ((read(body), convert) for read, convert in readers)
-        return [name(body), *(None if value is None else convert(value, age) for value, convert in found)]
+        return [name(body), *(next((convert(value, age) for value in read(body)), None) for read, convert in readers)]
 
     return Printing((*columns("Name"), *shown), cells)
 
 
 def _text(value: Any, _: Age) -> str:
+    """As Go prints values; of null it says so."""
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping | list | bool):
-        return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
-    return str(value)
+    if value is None:
+        return "<no value>"
+    if isinstance(value, float):
+        return _float(value)
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _float(value: float) -> str:
+    """Go writes an exponent for what has more than six digits before the point."""
+    exact = Decimal(repr(value)).normalize()
+    mantissa, _, exponent = f"{exact:e}".partition("e")
+    return f"{exact:f}" if _SMALLEST <= int(exponent) < _LARGEST else f"{mantissa}e{int(exponent):+03d}"
 
 
 def _integer(value: Any, _: Age) -> int | None:

@@ -14,7 +14,7 @@ _STEP = re.compile(
       | \[\s*'(?P<quoted>(?:[^'\\]|\\.)*)'\s*\]
       | \[\s*"(?P<double>(?:[^"\\]|\\.)*)"\s*\]
       | \[\s*(?P<index>-?\d+)\s*\]
-      | \.?(?P<all>\[\s*\*\s*\]|\*)
+      | (?P<all>\[\s*\*\s*\])
       | \[\s*\?\(\s*@(?P<left>[^=!<>\s]+?)\s*(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>[^)]+?)\s*)?\)\s*\]""",
     re.VERBOSE,
 )
@@ -29,14 +29,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 _WORDS = {"true": True, "false": False}
 
 
-def parse(path: str) -> Callable[[Any], Any]:
-    """The first value at a path, and None where there is none; a path that we cannot read has none."""
+def parse(path: str) -> Step:
+    """The values at a path; one that we cannot read leads nowhere."""
     steps = _steps(path)
-
-    def first(value: Any) -> Any:
-        return None if steps is None else next(_walk(value, steps), None)
-
-    return first
+    return lambda value: iter(()) if steps is None else _walk(value, steps)
 
 
 def _steps(path: str) -> Sequence[Step] | None:
@@ -79,9 +75,7 @@ def _index(index: int) -> Step:
 
 
 def _all(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        return iter(value.values())
-    return iter(value if isinstance(value, list) else ())
+    return iter(_items(value))
 
 
 def _filter(left: str, name: str | None, right: str | None) -> Step | None:

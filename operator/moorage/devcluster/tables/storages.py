@@ -106,10 +106,6 @@ def _csi_driver(body: Body, age: Age) -> Cells:
     ]
 
 
-def _csi_capacity(body: Body, _: Age) -> Cells:
-    return [name(body), body.get("storageClassName", ""), str(body.get("capacity", UNSET))]
-
-
 STORAGES = {
     "persistentvolumes": Printing(
         columns(
@@ -133,5 +129,4 @@ STORAGES = {
         ),
         _csi_driver,
     ),
-    "csistoragecapacities.storage.k8s.io": Printing(columns("Name, StorageClassName, Capacity"), _csi_capacity),
 }
