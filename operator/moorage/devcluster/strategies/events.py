@@ -1,0 +1,69 @@
+"""Events: one set of objects with two faces, core's and that of events.k8s.io."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from moorage.devcluster.kinds import Body, Strategy
+from moorage.devcluster.problems import Cause
+from moorage.devcluster.strategies.common import at, fill, selected
+
+_OBJECT_FIELDS: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_RENAMED: Final = {
+    "note": "message",
+    "regarding": "involvedObject",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedCount": "count",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+}
+_NEW: Final = {old: new for new, old in _RENAMED.items()}
+_OMITTED: Final = ("reportingController", "reportingInstance")
+GROUP_VERSION: Final = "events.k8s.io/v1"
+
+
+class Events(Strategy):
+    """As they are stored: core's."""
+
+    selectable = (
+        *(f"involvedObject.{field}" for field in _OBJECT_FIELDS),
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    )
+
+    def default(self, body: Body) -> None:
+        """What is always shown."""
+        for time in ("eventTime", "firstTimestamp", "lastTimestamp"):
+            body.setdefault(time, None)
+        fill(body, {"involvedObject": {}, "reportingComponent": "", "reportingInstance": "", "source": {}})
+
+    def validate(self, body: Body) -> Sequence[Cause]:
+        """An event is where its object is; one about what is in no namespace is in "default"."""
+        namespace, about = body["metadata"].get("namespace"), at(body, "involvedObject.namespace") or ""
+        if about != namespace and (about or namespace not in {"default", "kube-system"}):
+            return (Cause.invalid("involvedObject.namespace", about, "does not match event.namespace"),)
+        return ()
+
+    def fields(self, body: Body) -> Mapping[str, str]:
+        """The source is the component, in the older form or the newer one."""
+        paths = {path: selected(at(body, path)) for path in self.selectable}
+        return paths | {"source": at(body, "source.component") or body.get("reportingComponent") or ""}
+
+
+def inward(body: Body) -> Body:
+    """An event of events.k8s.io in core's form."""
+    named = {_RENAMED.get(key, key): value for key, value in body.items()}
+    return named | {"apiVersion": "v1"} if body.get("apiVersion") == GROUP_VERSION else named
+
+
+def outward(body: Body) -> Body:
+    """A stored event in the form of events.k8s.io."""
+    named = {_NEW.get(key, key): value for key, value in body.items()}
+    for key in _OMITTED:
+        if not named.get(key):
+            named.pop(key, None)
+    return named | {"apiVersion": GROUP_VERSION}

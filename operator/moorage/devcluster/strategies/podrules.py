@@ -1,0 +1,129 @@
+"""Rules of pods and of pod templates, as far as people meet them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from moorage.devcluster import names, quantities
+from moorage.devcluster.kinds import Body
+from moorage.devcluster.problems import Cause
+from moorage.devcluster.strategies import placement
+from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, invalid, one_of, port, unique
+
+_RESTARTS: Final = ("Always", "OnFailure", "Never")
+_DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_PULLS: Final = ("Always", "IfNotPresent", "Never")
+_MESSAGES: Final = ("File", "FallbackToLogsOnError")
+_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+_STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
+_OVERCOMMIT: Final = "Limit must be set for non overcommitable resources"
+
+
+def pod_spec_causes(spec: Body, path: str, *, restarts: Sequence[str] = _RESTARTS) -> Iterator[Cause]:
+    """All rules of one spec at ``path``."""
+    yield from _volume_causes(spec, path)
+    if not spec.get("containers"):
+        yield Cause.required(f"{path}.containers")
+    seen: set[str] = set()
+    for key in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(key) or ()):
+            yield from _container_causes(container, f"{path}.{key}[{index}]", spec, seen)
+    yield from one_of(spec.get("restartPolicy"), restarts, f"{path}.restartPolicy")
+    yield from one_of(spec.get("dnsPolicy"), _DNS, f"{path}.dnsPolicy")
+    yield from placement.causes(spec, path)
+    if node := spec.get("nodeName"):
+        yield from invalid(f"{path}.nodeName", node, names.subdomain(node))
+    yield from one_of(spec.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"), f"{path}.preemptionPolicy")
+
+
+def _volume_causes(spec: Body, path: str) -> Iterator[Cause]:
+    volumes = spec.get("volumes") or ()
+    yield from unique(volumes, lambda volume: volume.get("name"), lambda index: f"{path}.volumes[{index}].name")
+    for index, volume in enumerate(volumes):
+        where = f"{path}.volumes[{index}]"
+        if not volume.get("name"):
+            yield Cause.required(f"{where}.name")
+        else:
+            yield from invalid(f"{where}.name", volume["name"], names.label(volume["name"]))
+        if volume.get("persistentVolumeClaim") is not None and not at(volume, "persistentVolumeClaim.claimName"):
+            yield Cause.required(f"{where}.persistentVolumeClaim.claimName")
+
+
+def _container_causes(container: Body, path: str, spec: Body, seen: set[str]) -> Iterator[Cause]:
+    yield from _named(container.get("name") or "", path, seen)
+    if not container.get("image"):
+        yield Cause.required(f"{path}.image")
+    yield from one_of(container.get("terminationMessagePolicy"), _MESSAGES, f"{path}.terminationMessagePolicy")
+    for index, exposed in enumerate(container.get("ports") or ()):
+        yield from _port_causes(exposed, f"{path}.ports[{index}]")
+    volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        where = f"{path}.volumeMounts[{index}]"
+        if mount.get("name") not in volumes:
+            yield Cause("FieldValueNotFound", f"{where}.name", f'Not found: "{mount.get("name", "")}"')
+        if not mount.get("mountPath"):
+            yield Cause.required(f"{where}.mountPath")
+    yield from one_of(container.get("imagePullPolicy"), _PULLS, f"{path}.imagePullPolicy")
+    yield from _resource_causes(container.get("resources") or {}, f"{path}.resources", at(spec, "resourceClaims") or ())
+
+
+def _named(name: str, path: str, seen: set[str]) -> Iterator[Cause]:
+    if not name:
+        yield Cause.required(f"{path}.name")
+    elif name in seen:
+        yield Cause.duplicate(f"{path}.name", name)
+    else:
+        yield from invalid(f"{path}.name", name, names.label(name))
+    seen.add(name)
+
+
+def _port_causes(exposed: Body, path: str) -> Iterator[Cause]:
+    if not exposed.get("containerPort"):
+        yield Cause.required(f"{path}.containerPort")
+    else:
+        yield from port(exposed["containerPort"], f"{path}.containerPort")
+    if exposed.get("hostPort"):
+        yield from port(exposed["hostPort"], f"{path}.hostPort")
+    yield from one_of(exposed.get("protocol"), _PROTOCOLS, f"{path}.protocol")
+
+
+def _resource_causes(resources: Body, path: str, claims: Sequence[Any]) -> Iterator[Cause]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for part, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts.items():
+            yield from _amount_causes(name, amount, f"{path}.{part}[{name}]")
+        if part == "requests":
+            for name, amount in amounts.items():
+                yield from _against_limit(name, amount, limits.get(name), path)
+    declared = {claim.get("name") for claim in claims}
+    for index, claim in enumerate(resources.get("claims") or ()):
+        if claim.get("name") not in declared:
+            yield Cause("FieldValueNotFound", f"{path}.claims[{index}]", f'Not found: "{claim.get("name", "")}"')
+
+
+def _amount_causes(name: str, amount: str, field: str) -> Iterator[Cause]:
+    yield from invalid(field, name, names.qualified(name))
+    if "/" not in name and not _standard(name):
+        yield Cause.invalid(field, name, "must be a standard resource type or fully qualified")
+        yield Cause.invalid(field, name, "must be a standard resource for containers")
+    value = quantities.parse(amount)
+    if value < 0:
+        yield Cause.invalid(field, amount, AT_LEAST_ZERO)
+    if not _standard(name) and "/" in name and value.denominator != 1:
+        yield Cause.invalid(field, amount, "must be an integer")
+
+
+def _standard(name: str) -> bool:
+    return name in _STANDARD or name.startswith("hugepages-")
+
+
+def _against_limit(name: str, amount: str, limit: str | None, path: str) -> Iterator[Cause]:
+    shared = name in _STANDARD
+    if limit is None:
+        if not shared:
+            yield Cause.required(f"{path}.limits", _OVERCOMMIT)
+    elif not shared and quantities.parse(amount) != quantities.parse(limit):
+        yield Cause.invalid(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}")
+    elif quantities.parse(amount) > quantities.parse(limit):
+        yield Cause.invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limit}")

@@ -1,0 +1,61 @@
+"""Roles, bindings and webhook configurations: they are stored, and nobody acts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from moorage.devcluster import names
+from moorage.devcluster.kinds import Body, Strategy
+from moorage.devcluster.problems import Cause
+from moorage.devcluster.strategies.common import fill
+
+_GROUP: Final = "rbac.authorization.k8s.io"
+
+
+class Roles(Strategy):
+    """Roles and ClusterRoles."""
+
+    def name(self, name: str) -> Sequence[str]:
+        """Such as system:node."""
+        return names.path_segment(name)
+
+    def default(self, body: Body) -> None:
+        """No rules are rules."""
+        body["rules"] = body.get("rules") or None
+
+
+class Bindings(Strategy):
+    """RoleBindings and ClusterRoleBindings."""
+
+    def name(self, name: str) -> Sequence[str]:
+        """Such as system:node."""
+        return names.path_segment(name)
+
+    def default(self, body: Body) -> None:
+        """Roles and people are of the group; service accounts are not."""
+        fill(body.setdefault("roleRef", {}), {"apiGroup": _GROUP})
+        for subject in body.get("subjects") or ():
+            if subject.get("kind") in {"User", "Group"}:
+                fill(subject, {"apiGroup": _GROUP})
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+        """The role stays."""
+        if new["roleRef"] == old["roleRef"]:
+            return ()
+        shown = {name: new["roleRef"].get(key) for name, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))}
+        return (Cause.invalid("roleRef", shown, "cannot change roleRef"),)
+
+
+class Webhooks(Strategy):
+    """ValidatingWebhookConfigurations."""
+
+    def default(self, body: Body) -> None:
+        """All objects, ten seconds, and failing closed."""
+        for webhook in body.get("webhooks") or ():
+            fill(webhook, {"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10})
+            fill(webhook, {"namespaceSelector": {}, "objectSelector": {}})
+            if service := (webhook.get("clientConfig") or {}).get("service"):
+                fill(service, {"port": 443})
+            for rule in webhook.get("rules") or ():
+                fill(rule, {"scope": "*"})
