@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from typing import Final, TypeAlias
 
-from moorage.devcluster.kinds import Body
+from moorage.devcluster import bindings, evictions, reviews, scales
+from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.requests import Target, WriteOptions
+from moorage.devcluster.reviews import Tokens
+from moorage.devcluster.strategies.namespaces import FinalizedNamespaces
+from moorage.devcluster.strategies.pods import DebuggedPods, ResizedPods
 from moorage.devcluster.verbs import Verbs
 
 Get: TypeAlias = Callable[[Verbs, Target], Body]
@@ -19,15 +23,7 @@ Create: TypeAlias = Callable[[Verbs, Target, Body, WriteOptions], tuple[int, Bod
 Change: TypeAlias = Callable[[Verbs, Target, Callable[[Body], Body], WriteOptions], Body]
 """PUT and PATCH: handed is what makes the new body of the present one (for PUT, whatever the present one is)."""
 
-
-class Tokens(Protocol):
-    """Who has which token."""
-
-    def issue(self, user: str, seconds: int) -> str:
-        """A new token of a user such as ``system:serviceaccount:default:operator``."""
-
-    def user(self, token: str) -> str:
-        """Whose token this is; "" for a token that is not ours, or not any more."""
+__all__ = ["Change", "Create", "Get", "Subresource", "Subresources", "Tokens"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,13 +37,53 @@ class Subresource:
     change: Change | None = None
 
 
+def _get(verbs: Verbs, target: Target) -> Body:
+    return verbs.get(target).body
+
+
+def _under(strategy: Strategy) -> Change:
+    """A change of the object itself, under other rules than its own."""
+
+    def change(verbs: Verbs, target: Target, make: Callable[[Body], Body], options: WriteOptions) -> Body:
+        ruled = dataclasses.replace(target, resource=dataclasses.replace(target.resource, strategy=strategy))
+        return verbs.patch(ruled, make, options)
+
+    return change
+
+
+_SCALE: Final = Subresource(scales.API_VERSION, scales.KIND, get=scales.get, change=scales.change)
+_AUTHORIZATION: Final = "authorization.k8s.io"
+_AUTHENTICATION: Final = "authentication.k8s.io"
+
+
 class Subresources:
     """The table, with the tokens that the cluster gives out."""
 
     def __init__(self, tokens: Tokens) -> None:
-        self._tokens = tokens
-        self._table: Mapping[tuple[str, str], Subresource] = {}
+        tokens_of = reviews.TokenReviews(tokens)
+        self._table: Mapping[tuple[str, str], Subresource] = {
+            ("bindings", ""): Subresource("v1", "Binding", create=bindings.bind_by_name),
+            ("pods", "binding"): Subresource("v1", "Binding", create=bindings.bind),
+            ("pods", "eviction"): Subresource("policy/v1", "Eviction", create=evictions.evict),
+            ("pods", "resize"): Subresource("v1", "Pod", get=_get, change=_under(ResizedPods())),
+            ("pods", "ephemeralcontainers"): Subresource("v1", "Pod", get=_get, change=_under(DebuggedPods())),
+            ("namespaces", "finalize"): Subresource("v1", "Namespace", change=_under(FinalizedNamespaces())),
+            ("serviceaccounts", "token"): Subresource(f"{_AUTHENTICATION}/v1", "TokenRequest", create=tokens_of.issue),
+            **{
+                (f"{kind.lower()}s.{group}", ""): Subresource(f"{group}/v1", kind, create=create)
+                for group, kind, create in (
+                    (_AUTHORIZATION, "SelfSubjectAccessReview", reviews.access),
+                    (_AUTHORIZATION, "SubjectAccessReview", reviews.access),
+                    (_AUTHORIZATION, "LocalSubjectAccessReview", reviews.access),
+                    (_AUTHORIZATION, "SelfSubjectRulesReview", reviews.rules),
+                    (_AUTHENTICATION, "SelfSubjectReview", reviews.oneself),
+                    (_AUTHENTICATION, "TokenReview", tokens_of.review),
+                )
+            },
+        }
 
     def find(self, target: Target) -> Subresource | None:
         """What is behind the path: of (pods, binding), of (deployments.apps, scale), of (tokenreviews.authentication.k8s.io, "")."""
+        if target.subresource == "scale" and target.resource.scale:
+            return _SCALE
         return self._table.get((target.resource.key, target.subresource))

@@ -6,25 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from moorage.devcluster import quantities
-from moorage.devcluster.kinds import Body, Strategy
+from moorage.devcluster.kinds import Body
 from moorage.devcluster.problems import Cause, bad_request
 
 IMMUTABLE: Final = "field is immutable"
 AT_LEAST_ZERO: Final = "must be greater than or equal to 0"
 _PORTS: Final = range(1, 65536)
-
-
-class BuiltIn(Strategy):
-    """A strategy whose selectable fields are paths."""
-
-    def fields(self, body: Body) -> Mapping[str, str]:
-        """The values at the paths; what is not there is empty, or false."""
-        return {path: selected(at(body, path)) for path in self.selectable}
-
-
-def selected(value: object) -> str:
-    """A value as field selectors see it."""
-    return str(value).lower() if isinstance(value, bool) else str(value or "")
 
 
 def at(body: Any, path: str) -> Any:

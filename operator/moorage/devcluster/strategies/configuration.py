@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from moorage.devcluster import selectors
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause, bad_request
-from moorage.devcluster.strategies.common import BuiltIn, fill, unchanged
+from moorage.devcluster.strategies.common import fill, unchanged
 
 _KEY: Final = re.compile("[-._a-zA-Z0-9]+")
 _KEY_TEXT: Final = (
@@ -54,10 +55,10 @@ class ConfigMaps(Strategy):
         return tuple(_fixed_causes(new, old, "data", "binaryData"))
 
 
-class Secrets(BuiltIn):
+class Secrets(Strategy):
     """Secrets."""
 
-    selectable = ("type",)
+    selectable = selectors.at("type")
 
     def default(self, body: Body) -> None:
         """Text is written as bytes."""

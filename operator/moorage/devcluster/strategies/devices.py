@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from moorage.devcluster.kinds import Body
+from moorage.devcluster import selectors
+from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
-from moorage.devcluster.strategies.common import IMMUTABLE, BuiltIn, at, fill, read_quantities, unchanged
+from moorage.devcluster.strategies.common import IMMUTABLE, at, fill, read_quantities, unchanged
 
 _EXACTLY: Final = "ExactCount"
 
@@ -23,7 +24,7 @@ def _default_claim_spec(spec: Body) -> None:
                     fill(wanted, {"count": 1})
 
 
-class DeviceClasses(BuiltIn):
+class DeviceClasses(Strategy):
     """DeviceClasses."""
 
     def default(self, body: Body) -> None:
@@ -31,7 +32,7 @@ class DeviceClasses(BuiltIn):
         body.setdefault("spec", {})
 
 
-class ResourceClaims(BuiltIn):
+class ResourceClaims(Strategy):
     """ResourceClaims."""
 
     def default(self, body: Body) -> None:
@@ -51,7 +52,7 @@ class ResourceClaims(BuiltIn):
         return (Cause.invalid("spec", shown, IMMUTABLE),)
 
 
-class ResourceClaimTemplates(BuiltIn):
+class ResourceClaimTemplates(Strategy):
     """ResourceClaimTemplates."""
 
     def default(self, body: Body) -> None:
@@ -65,10 +66,10 @@ class ResourceClaimTemplates(BuiltIn):
         return tuple(unchanged(new, old, "spec"))
 
 
-class ResourceSlices(BuiltIn):
+class ResourceSlices(Strategy):
     """ResourceSlices."""
 
-    selectable = ("spec.driver", "spec.nodeName")
+    selectable = selectors.at("spec.driver", "spec.nodeName")
 
     def default(self, body: Body) -> None:
         """Amounts as they are stored."""
@@ -78,7 +79,7 @@ class ResourceSlices(BuiltIn):
             for capacity in (device.get("capacity") or {}).values():
                 amount = {"value": capacity.get("value") or "0"}
                 read_quantities("ResourceSlice", amount)
-                capacity |= amount
+                capacity["value"] = amount["value"]
 
     def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
         """Whose devices, and where, stays."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+from moorage.devcluster import selectors
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
-from moorage.devcluster.strategies.common import at, fill, selected
+from moorage.devcluster.strategies.common import at, fill
 
-_OBJECT_FIELDS: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_OBJECT: Final = selectors.at(
+    *(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"))
+)
 _RENAMED: Final = {
     "note": "message",
     "regarding": "involvedObject",
@@ -28,12 +31,13 @@ class Events(Strategy):
     """As they are stored: core's."""
 
     selectable = (
-        *(f"involvedObject.{field}" for field in _OBJECT_FIELDS),
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
+        _OBJECT
+        | selectors.at("reason", "type", "reportingComponent")
+        | {"source": lambda event: at(event, "source.component") or event.get("reportingComponent") or ""}
+        | {name.replace("involvedObject", "regarding"): read for name, read in _OBJECT.items()}
+        | {"reportingController": lambda event: event.get("reportingComponent") or ""}
     )
+    """Under the names of both faces."""
 
     def default(self, body: Body) -> None:
         """What is always shown."""
@@ -47,11 +51,6 @@ class Events(Strategy):
         if about != namespace and (about or namespace not in {"default", "kube-system"}):
             return (Cause.invalid("involvedObject.namespace", about, "does not match event.namespace"),)
         return ()
-
-    def fields(self, body: Body) -> Mapping[str, str]:
-        """The source is the component, in the older form or the newer one."""
-        paths = {path: selected(at(body, path)) for path in self.selectable}
-        return paths | {"source": at(body, "source.component") or body.get("reportingComponent") or ""}
 
 
 def inward(body: Body) -> Body:

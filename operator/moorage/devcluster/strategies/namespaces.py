@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from moorage.devcluster import names
-from moorage.devcluster.kinds import Body
+from moorage.devcluster import names, selectors
+from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import forbidden
-from moorage.devcluster.strategies.common import BuiltIn
 
 INITIAL: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _LASTING: Final = ("default", "kube-public", "kube-system")
@@ -16,10 +15,10 @@ _FINALIZER: Final = "kubernetes"
 _LABEL: Final = "kubernetes.io/metadata.name"
 
 
-class Namespaces(BuiltIn):
+class Namespaces(Strategy):
     """A namespace that is deleted waits until somebody has removed what is in it, and says so by spec.finalizers."""
 
-    selectable = ("status.phase",)
+    selectable = selectors.at("status.phase")
 
     def name(self, name: str) -> Sequence[str]:
         """A part of host names."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster import names, quantities
-from moorage.devcluster.kinds import Body
+from moorage.devcluster import names, quantities, selectors
+from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
-from moorage.devcluster.strategies.common import AT_LEAST_ZERO, BuiltIn, at, invalid, one_of, read_quantities
+from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, invalid, one_of, read_quantities
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _DETAILS: Final = (
@@ -26,11 +26,11 @@ _DETAILS: Final = (
 _AMOUNTS: Final = ("capacity", "allocatable")
 
 
-class Nodes(BuiltIn):
+class Nodes(Strategy):
     """A node brings its status along."""
 
     status_at_creation = True
-    selectable = ("spec.unschedulable",)
+    selectable = selectors.at("spec.unschedulable", unsaid="false")
 
     def default(self, body: Body) -> None:
         """Also what a kubelet would have said."""

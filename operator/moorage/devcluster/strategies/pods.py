@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from moorage.devcluster import quantities
-from moorage.devcluster.kinds import Body, Reads
+from moorage.devcluster import quantities, selectors
+from moorage.devcluster.kinds import Body, Reads, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies import priorities
-from moorage.devcluster.strategies.common import BuiltIn, at, fill
+from moorage.devcluster.strategies.common import at, fill
 from moorage.devcluster.strategies.podrules import pod_spec_causes
 from moorage.devcluster.strategies.podspecs import CONTAINERS, default_pod_spec, default_requests
 
@@ -24,19 +24,15 @@ _FIXED: Final = (
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
 
-class Pods(BuiltIn):
+class Pods(Strategy):
     """What the API server does for pods, with its admission plugins for priorities and for tolerations of lost nodes."""
 
     grace_seconds = 30
     selectable = (
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
-        "status.nominatedNodeName",
+        selectors.at("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName")
+        | selectors.at("spec.hostNetwork", unsaid="false")
+        | selectors.at("status.phase", "status.podIP", "status.nominatedNodeName")
+        | {"status.podIPs": lambda _: ""}  # may be named, and never has a value
     )
 
     def default(self, body: Body) -> None:
@@ -105,6 +101,23 @@ class ResizedPods(Pods):
         if qos(new["spec"]) == before:
             return ()
         return (Cause.invalid("spec", before, "Pod QOS Class may not change as a result of resizing"),)
+
+
+class DebuggedPods(Pods):
+    """Pods under the ephemeralcontainers subresource: containers are added."""
+
+    def prepare_update(self, new: Body, old: Body) -> None:
+        """Put back all else."""
+        kept = {key: value for key, value in old["spec"].items() if key != "ephemeralContainers"}
+        added = new["spec"].get("ephemeralContainers")
+        new["spec"] = {**kept, "ephemeralContainers": added} if added else kept
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+        """Those that are there stay."""
+        before, now = (body["spec"].get("ephemeralContainers") or () for body in (old, new))
+        if all(container in now for container in before):
+            return ()
+        return (Cause.forbidden("spec.ephemeralContainers", "existing ephemeral containers may not be changed or removed"),)
 
 
 def _resized(key: str, container: Body, wanted: dict[tuple[str, Any], Body]) -> Body:

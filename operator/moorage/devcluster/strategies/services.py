@@ -6,10 +6,10 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster import names
+from moorage.devcluster import names, selectors
 from moorage.devcluster.kinds import Body, Reads, Strategy
 from moorage.devcluster.problems import Cause
-from moorage.devcluster.strategies.common import BuiltIn, at, fill, invalid, one_of, port
+from moorage.devcluster.strategies.common import at, fill, invalid, one_of, port
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _ADDRESSES: Final = ipaddress.IPv4Network("10.96.0.0/16")
@@ -17,10 +17,10 @@ _FIRST_NODE_PORT: Final = 30000
 _HEADLESS: Final = "None"
 
 
-class Services(BuiltIn):
+class Services(Strategy):
     """Addresses are given out and nobody answers at them."""
 
-    selectable = ("spec.clusterIP", "spec.type")
+    selectable = selectors.at("spec.clusterIP", "spec.type")
 
     def name(self, name: str) -> Sequence[str]:
         """A part of host names."""

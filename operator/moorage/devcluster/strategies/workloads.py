@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
-from moorage.devcluster import names
+from moorage.devcluster import names, selectors
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
-from moorage.devcluster.strategies.common import AT_LEAST_ZERO, BuiltIn, at, at_least_zero, fill, one_of, unchanged
+from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, at_least_zero, fill, one_of, unchanged
 from moorage.devcluster.strategies.podrules import pod_spec_causes
 from moorage.devcluster.strategies.podspecs import default_template
 from moorage.devcluster.strategies.storage import default_claim_spec
@@ -18,7 +19,7 @@ _MISMATCH: Final = "`selector` does not match template `labels`"
 _TEMPLATE_LABELS: Final = "spec.template.metadata.labels"
 
 
-class Workload(BuiltIn):
+class Workload(Strategy):
     """What all have in common that make pods of a template for a selector."""
 
     zeros: tuple[str, ...] = ()
@@ -121,7 +122,6 @@ class ReplicaSets(Workload):
     """ReplicaSets."""
 
     zeros = ("replicas",)
-    selectable = ("status.replicas",)
 
     def default(self, body: Body) -> None:
         """One replica."""
@@ -133,6 +133,7 @@ class ReplicationControllers(ReplicaSets):
     """The older form: the selector is a map, and may be left out."""
 
     fixed = ()
+    selectable = selectors.at("status.replicas", unsaid="0")
 
     def default(self, body: Body) -> None:
         """Selector and labels are the template's."""
@@ -213,10 +214,10 @@ class DaemonSets(Workload):
         body["metadata"]["annotations"] = {"deprecated.daemonset.template.generation": "1", **annotations}
 
 
-class Jobs(BuiltIn):
+class Jobs(Strategy):
     """Jobs."""
 
-    selectable = ("status.successful",)
+    selectable = MappingProxyType({"status.successful": selectors.reader("status.succeeded", unsaid="0")})
 
     def default(self, body: Body) -> None:
         """Once, and six times again."""

@@ -1,0 +1,110 @@
+"""Eviction: a deletion that asks the disruption budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from moorage.devcluster import objects
+from moorage.devcluster.bindings import done, save, set_condition, stored_pod
+from moorage.devcluster.kinds import Body
+from moorage.devcluster.problems import Problem, bad_request, conflict
+from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
+from moorage.devcluster.strategies.common import at
+from moorage.devcluster.strategies.workloads import selects
+from moorage.devcluster.verbs import Verbs
+
+_BUDGETS: Final = "poddisruptionbudgets.policy"
+_VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_SEVERAL: Final = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+_RETRY_SECONDS: Final = 10
+
+
+def evict(verbs: Verbs, target: Target, eviction: Body, options: WriteOptions) -> tuple[int, Body]:
+    """POST to pods/NAME/eviction."""
+    if (eviction.get("metadata") or {}).get("name") != target.name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    pod = stored_pod(verbs, target.namespace, target.name)
+    deletion: dict[str, Any] = eviction.get("deleteOptions") or {}
+    dry = options.dry_run or "All" in (deletion.get("dryRun") or ())
+    quiet = WriteOptions(dry_run=dry)
+    if _counts(pod):
+        _ask_budget(verbs, pod, quiet)
+    wanted = deletion.get("preconditions") or {}
+    _check(pod, wanted)
+    if "deletionTimestamp" not in pod["metadata"] and pod["spec"].get("nodeName"):  # others are gone in a moment
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
+        set_condition(pod, condition, objects.timestamp(verbs.clock()))
+        save(verbs, pod, quiet)
+    verbs.delete(Target(target.resource, target.namespace, target.name), DeleteOptions(deletion.get("gracePeriodSeconds"), dry_run=dry))
+    return done()
+
+
+def _counts(pod: Body) -> bool:
+    """Whether anybody misses it: not when it does not run, or goes anyway."""
+    return "deletionTimestamp" not in pod["metadata"] and at(pod, "status.phase") not in {"Pending", "Succeeded", "Failed"}
+
+
+def _check(pod: Body, wanted: Body) -> None:
+    for words, key in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
+        if wanted.get(key) and wanted[key] != pod["metadata"][key]:
+            why = f"the {words} in the precondition ({wanted[key]}) does not match the {words} in record ({pod['metadata'][key]})."
+            raise conflict("Pod", "", pod["metadata"]["name"], f"{why} The object might have been deleted and then recreated")
+
+
+def _ask_budget(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
+    """Take the pod out of its budget. Raises Problem 429 when that is used up."""
+    budgets = _budgets(verbs.every(_BUDGETS, pod["metadata"]["namespace"]), pod)
+    if len(budgets) > 1:
+        raise Problem(500, "", _SEVERAL)
+    if not budgets or _needs_none(pod, budgets[0]):
+        return
+    budget = _taken(budgets[0], pod, objects.timestamp(verbs.clock()))
+    if not options.dry_run:
+        verbs.store.put(_BUDGETS, budget["metadata"]["namespace"], budget)
+
+
+def _budgets(budgets: Sequence[Body], pod: Body) -> list[Body]:
+    labels = pod["metadata"].get("labels") or {}
+
+    def meant(selector: Body | None) -> bool:
+        return selector is not None and (not any(selector.values()) or selects(selector, labels))
+
+    return [budget for budget in budgets if meant(at(budget, "spec.selector"))]
+
+
+def _needs_none(pod: Body, budget: Body) -> bool:
+    """A pod that is not ready is no loss, unless its budget lacks pods already."""
+    if any(one["type"] == "Ready" and one["status"] == "True" for one in at(pod, "status.conditions") or ()):
+        return False
+    if at(budget, "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    healthy, desired = at(budget, "status.currentHealthy") or 0, at(budget, "status.desiredHealthy") or 0
+    return bool(healthy >= desired > 0)
+
+
+def _taken(budget: Body, pod: Body, now: str) -> Body:
+    metadata, status = budget["metadata"], budget.get("status") or {}
+    name, generation = metadata["name"], metadata.get("generation", 0)
+    if (status.get("observedGeneration") or 0) < generation:
+        raise _refusal(f"The disruption budget {name} is still being processed by the server.", _RETRY_SECONDS)
+    allowed = status.get("disruptionsAllowed") or 0
+    if allowed <= 0:
+        needs, has = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
+        raise _refusal(f"The disruption budget {name} needs {needs} healthy pods and has {has} currently", 0)
+    disrupted = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: now}
+    taken = {**budget, "metadata": dict(metadata), "status": {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}}
+    if allowed == 1:
+        taken["status"]["conditions"] = _used_up(status, generation, now)
+    return taken
+
+
+def _used_up(status: Body, generation: int, now: str) -> list[Body]:
+    others = [one for one in status.get("conditions") or () if one["type"] != "DisruptionAllowed"]
+    condition = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
+    return [*others, condition | {"observedGeneration": generation, "lastTransitionTime": now}]
+
+
+def _refusal(why: str, after: int) -> Problem:
+    details: dict[str, Any] = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
+    return Problem(429, "TooManyRequests", _VIOLATED, details | ({"retryAfterSeconds": after} if after else {}))

@@ -1,0 +1,108 @@
+"""Reviews and tokens: who somebody is, and what he may do. Here everybody whom the cluster knows may do everything."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final, Protocol
+
+from moorage.devcluster import objects
+from moorage.devcluster.kinds import Body
+from moorage.devcluster.problems import Cause, bad_request, invalid
+from moorage.devcluster.requests import Target, WriteOptions
+from moorage.devcluster.strategies.common import at
+from moorage.devcluster.verbs import Verbs
+
+ISSUER: Final = "https://kubernetes.default.svc"
+_CREATED: Final = 201
+_HOUR: Final = 3600
+_SHORTEST: Final = 600
+_ACCOUNT: Final = "system:serviceaccount:"
+_EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+
+
+class Tokens(Protocol):
+    """Who has which token."""
+
+    def issue(self, user: str, seconds: int) -> str:
+        """A new token of a user such as ``system:serviceaccount:default:operator``."""
+
+    def user(self, token: str) -> str:
+        """Whose token this is; "" for a token that is not ours, or not any more."""
+
+
+def access(_: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
+    """SelfSubjectAccessReview, SubjectAccessReview, LocalSubjectAccessReview: yes."""
+    review = objects.decoded(target.resource, review, options)
+    spec: dict[str, Any] = review.get("spec") or {}
+    if (spec.get("resourceAttributes") is None) == (spec.get("nonResourceAttributes") is None):
+        causes = [Cause.invalid("spec.resourceAttributes", spec.get("resourceAttributes"), _EITHER)]
+        raise invalid("", target.resource.group, "", causes)
+    if target.namespace:
+        review["metadata"]["namespace"] = target.namespace
+    return _CREATED, {**review, "status": {"allowed": True}}
+
+
+def rules(_: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
+    """SelfSubjectRulesReview: everything."""
+    review = objects.decoded(target.resource, review, options)
+    everything = {
+        "incomplete": False,
+        "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+        "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+    }
+    return _CREATED, {**review, "spec": {}, "status": everything}
+
+
+def oneself(verbs: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
+    """SelfSubjectReview: ``kubectl auth whoami``."""
+    review = objects.decoded(target.resource, review, options)
+    review["metadata"] = {"creationTimestamp": objects.timestamp(verbs.clock())}
+    return _CREATED, {**review, "status": {"userInfo": _user(options.user)}}
+
+
+def _user(name: str) -> Body:
+    groups = ["system:masters"]
+    if name.startswith(_ACCOUNT):
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{name.removeprefix(_ACCOUNT).partition(':')[0]}"]
+    return {"username": name, "groups": [*groups, "system:authenticated"]}
+
+
+class TokenReviews:
+    """What asks for the tokens that the cluster has given out."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    def review(self, _: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
+        """TokenReview."""
+        review = objects.decoded(target.resource, review, options)
+        token = at(review, "spec.token")
+        if not token:
+            raise bad_request("token is required for TokenReview in authentication")
+        if user := self._tokens.user(token):
+            return _CREATED, {**review, "status": {"authenticated": True, "user": _user(user), "audiences": [ISSUER]}}
+        return _CREATED, {**review, "status": {"user": {}, "error": "invalid bearer token"}}
+
+    def issue(self, verbs: Verbs, target: Target, request: Body, options: WriteOptions) -> tuple[int, Body]:
+        """POST to serviceaccounts/NAME/token."""
+        metadata = verbs.get(target).body["metadata"]
+        spec: dict[str, Any] = request.get("spec") or {}
+        seconds = spec.get("expirationSeconds") or _HOUR
+        if seconds < _SHORTEST:
+            causes = [Cause.invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")]
+            raise invalid("TokenRequest", "authentication.k8s.io", "", causes)
+        now = verbs.clock()
+        given = {"audiences": spec.get("audiences") or [ISSUER], "expirationSeconds": seconds, "boundObjectRef": spec.get("boundObjectRef")}
+        token = self._tokens.issue(f"{_ACCOUNT}{target.namespace}:{target.name}", seconds)
+        return _CREATED, {
+            "kind": "TokenRequest",
+            "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {
+                "name": target.name,
+                "namespace": target.namespace,
+                "uid": metadata["uid"],
+                "creationTimestamp": objects.timestamp(now),
+            },
+            "spec": given,
+            "status": {"token": token, "expirationTimestamp": objects.timestamp(now + timedelta(seconds=seconds))},
+        }
