@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from moorage.devcluster import names
@@ -35,8 +36,8 @@ class Strategy:
     """How long a deletion waits for somebody to finish it (30 for pods) where the object does not say otherwise."""
     status_at_creation: bool = False
     """Whether a creator may set the status."""
-    selectable: tuple[str, ...] = ()
-    """The names that ``fields`` gives values for: a selector of another field is refused, whether or not there are objects."""
+    selectable: Mapping[str, Callable[[Body], str]] = MappingProxyType({})
+    """What a field selector may name besides metadata.name and metadata.namespace, and how to read it (``selectors.at``)."""
 
     def name(self, name: str) -> Sequence[str]:
         """What is wrong with an object's name."""
@@ -76,10 +77,6 @@ class Strategy:
 
     def prepare_delete(self, body: Body) -> None:
         """Mark an object whose deletion has begun (a phase)."""
-
-    def fields(self, body: Body) -> Mapping[str, str]:
-        """What a field selector may name besides metadata.name and metadata.namespace, with this object's values."""
-        return {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.problems import Problem, bad_request, quoted
 
-Labels = Mapping[str, str]
+Labels: TypeAlias = Mapping[str, str]
+Reader: TypeAlias = Callable[[Body], str]
 _NO_LABELS: Labels = {}
 
 
@@ -94,23 +95,30 @@ def _refusal(resource: Resource) -> Callable[[str], str]:
 
 def _check(resource: Resource, term: Term) -> Callable[[Body], bool]:
     field, equal, value = term
-    if field in ("metadata.name", "metadata.namespace"):
-        key = field.removeprefix("metadata.")
-        return lambda body: (body["metadata"].get(key, "") == value) is equal
-    if field in resource.strategy.selectable:
-        of = resource.strategy.fields
-        return lambda body: (of(body).get(field, "") == value) is equal
-    path = field.split(".")
-    return lambda body: (_text_at(body, path) == value) is equal
+    read = resource.strategy.selectable.get(field) or reader(field)
+    return lambda body: (read(body) == value) is equal
 
 
-def _text_at(body: Any, path: list[str]) -> str:
-    """The scalar at a path as text; "" where there is none."""
-    for step in path:
-        body = body.get(step) if isinstance(body, dict) else None
-    if isinstance(body, bool):
-        return "true" if body else "false"
-    return "" if body is None else str(body)
+def at(*paths: str, unsaid: str = "") -> dict[str, Reader]:
+    """How to read the scalars at paths, as text: ``unsaid`` where there is none."""
+    return {path: reader(path, unsaid) for path in paths}
+
+
+def reader(path: str, unsaid: str = "") -> Reader:
+    """How to read the scalar at a path, as text."""
+    *way, last = path.split(".")
+
+    def read(body: Any) -> str:
+        for step in way:
+            body = body.get(step)
+            if not isinstance(body, dict):
+                return unsaid
+        value = body.get(last)
+        if isinstance(value, str):
+            return value
+        return unsaid if value is None else str(value).lower()
+
+    return read
 
 
 # ---- labels ----------------------------------------------------------------------------------------------------------------
