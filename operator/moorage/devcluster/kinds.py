@@ -105,8 +105,8 @@ class Scale:
 class Form:
     """Objects that are stored as another resource's and shown here in another form: events.k8s.io's of core's Events.
 
-    The layer that answers asks the verbs for ``stored`` and turns bodies: ``inward`` what came, ``outward`` what goes. Neither changes
-    the body that it is given.
+    Reading asks for the resource itself, whose ``key`` is that of ``stored``; writing asks the verbs for ``stored``. The layer that
+    answers turns bodies: ``inward`` what came, ``outward`` what goes. Neither changes the body that it is given.
     """
 
     stored: Resource
@@ -148,7 +148,9 @@ class Resource:
 
     @property
     def key(self) -> str:
-        """The qualified plural name, under which the store has the objects."""
+        """The qualified plural name under which the store has the objects."""
+        if self.form:
+            return self.form.stored.key
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property

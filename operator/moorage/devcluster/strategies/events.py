@@ -25,6 +25,7 @@ _RENAMED: Final = {
 _NEW: Final = {old: new for new, old in _RENAMED.items()}
 _OMITTED: Final = ("reportingController", "reportingInstance")
 GROUP_VERSION: Final = "events.k8s.io/v1"
+NEWER: Final = "events.events.k8s.io"
 
 
 class Events(Strategy):
@@ -51,6 +52,16 @@ class Events(Strategy):
         if about != namespace and (about or namespace not in {"default", "kube-system"}):
             return (Cause.invalid("involvedObject.namespace", about, "does not match event.namespace"),)
         return ()
+
+
+class NewerEvents(Events):
+    """As events.k8s.io shows them: what selectors name is called otherwise. The bodies are the stored ones."""
+
+    selectable = (*(f"regarding.{field}" for field in _OBJECT_FIELDS), "reason", "reportingController", "type")
+
+    def fields(self, body: Body) -> Mapping[str, str]:
+        """Of a stored body."""
+        return {path: selected(at(outward(body), path)) for path in self.selectable}
 
 
 def inward(body: Body) -> Body:
