@@ -51,6 +51,7 @@ SUITES: Final = (
     Suite("core", 90, tests=CORE),
     Suite("vectors", 60, tests=("tests/vectors",)),
     Suite("real", 400, tests=("tests/real",)),
+    Suite("conformance", 120, tests=("tests/conformance",)),
     Suite("scenarios", 120, tests=("tests/scenarios",)),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),

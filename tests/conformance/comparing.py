@@ -13,6 +13,7 @@ from tests.conformance.conversations import Conversation
 from tests.conformance.playing import Record
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_DATE: Final = re.compile(r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d \+0000")
 _UID: Final = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _TEXTS: Final = (
     (re.compile(r"https://127\.0\.0\.1:\d+"), "<server>"),
@@ -23,6 +24,8 @@ _TEXTS: Final = (
     (re.compile(r"(?<!\S)(\d+[smh]|<invalid>)(?!\S)"), "<age>"),
     (re.compile(r"/\S*/(kubectl-edit-|LIVE-|MERGED-)\S*?(?=[/ ]|$)"), r"<temporary \1>"),
     (re.compile(r"\.[0-9a-f]{16}\b"), ".<event>"),
+    (re.compile(r"X509SHA256=[0-9a-f]{64}"), "X509SHA256=<hash>"),
+    (_DATE, "<date>"),
 )
 _OPAQUE: Final = frozenset({"continue", "token", "nodePort", "healthCheckNodePort"})
 
@@ -68,6 +71,17 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, repr(value)
 
 
+def _ordered(body: Any) -> Any:
+    """A Status with its causes in order: custom resources' come as Go's maps have them, and some come several times."""
+    causes = body.get("details", {}).get("causes") if isinstance(body, dict) and body.get("kind") == "Status" else None
+    if not causes:
+        return body
+    told, _, list_of_texts = body["message"].partition("is invalid: ")
+    texts = ", ".join(sorted(list_of_texts.strip("[]").split(", ")))
+    once = [dict(cause) for cause in sorted({tuple(sorted(cause.items())) for cause in causes})]
+    return body | {"message": f"{told}is invalid: {texts}", "details": body["details"] | {"causes": once}}
+
+
 class _Masks:
     """One server's words for one conversation: generated names, and which UIDs and versions were seen before."""
 
@@ -80,9 +94,7 @@ class _Masks:
     def record(self, record: Record) -> Any:
         """What is compared."""
         self._learn(record.body)
-        return self._masked(
-            {"code": record.code, "type": record.content_type, "warnings": list(record.warnings), "body": record.body}
-        )
+        return self._masked({"code": record.code, "type": record.content_type, "warnings": list(record.warnings), "body": _ordered(record.body)})
 
     def _learn(self, value: Any) -> None:
         """Find generated names, before they are met elsewhere."""

@@ -78,6 +78,10 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     named: str = "one"
     update: dict[str, Any] = msgspec.field(default_factory=lambda: {"metadata": {"labels": {"a": "b"}}})
     """A merge patch that every server accepts."""
+    settled: str = ""
+    """What to wait for before the first look, of a kind that a server completes after its creation."""
+    gone: str = ""
+    """What to wait for after the deletion."""
 
 
 def _of_kinds() -> Iterator[Conversation]:
@@ -92,13 +96,13 @@ def _of_kinds() -> Iterator[Conversation]:
             (
                 Step(name="create", ask=f"POST {kind.path}", body=named),
                 Step(name="create-again", ask=f"POST {kind.path}", body=named),
-                Step(name="get", ask=f"GET {one}"),
+                Step(name="get", ask=f"GET {one}", until=kind.settled),
                 Step(name="list", ask=f"GET {kind.path}?{mine}"),
                 Step(name="table", ask=f"GET {kind.path}?{mine}", headers=table),
                 Step(name="patch", ask=f"PATCH {one}", type="application/merge-patch+json", body=kind.update),
                 Step(name="bad-label", ask=f"PATCH {one}", type="application/merge-patch+json", body={"metadata": {"labels": {"-": "b"}}}),
                 Step(name="delete", ask=f"DELETE {one}?gracePeriodSeconds=0"),
-                Step(name="get-deleted", ask=f"GET {one}"),
+                Step(name="get-deleted", ask=f"GET {one}", until=kind.gone),
             ),
         )
 
