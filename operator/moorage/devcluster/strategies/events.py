@@ -35,10 +35,7 @@ class Events(Strategy):
         _OBJECT
         | selectors.at("reason", "type", "reportingComponent")
         | {"source": lambda event: at(event, "source.component") or event.get("reportingComponent") or ""}
-        | {name.replace("involvedObject", "regarding"): read for name, read in _OBJECT.items()}
-        | {"reportingController": lambda event: event.get("reportingComponent") or ""}
     )
-    """Under the names of both faces."""
 
     def default(self, body: Body) -> None:
         """What is always shown."""
@@ -57,11 +54,11 @@ class Events(Strategy):
 class NewerEvents(Events):
     """As events.k8s.io shows them: what selectors name is called otherwise. The bodies are the stored ones."""
 
-    selectable = (*(f"regarding.{field}" for field in _OBJECT_FIELDS), "reason", "reportingController", "type")
-
-    def fields(self, body: Body) -> Mapping[str, str]:
-        """Of a stored body."""
-        return {path: selected(at(outward(body), path)) for path in self.selectable}
+    selectable = (
+        {name.replace("involvedObject", "regarding"): read for name, read in _OBJECT.items()}
+        | selectors.at("reason", "type")
+        | {"reportingController": lambda event: event.get("reportingComponent") or ""}
+    )
 
 
 def inward(body: Body) -> Body:
