@@ -94,7 +94,9 @@ class _Masks:
     def record(self, record: Record) -> Any:
         """What is compared."""
         self._learn(record.body)
-        return self._masked({"code": record.code, "type": record.content_type, "warnings": list(record.warnings), "body": _ordered(record.body)})
+        return self._masked(
+            {"code": record.code, "type": record.content_type, "warnings": list(record.warnings), "body": _ordered(record.body)}
+        )
 
     def _learn(self, value: Any) -> None:
         """Find generated names, before they are met elsewhere."""
@@ -150,5 +152,5 @@ class _Masks:
 
     def _time(self, found: re.Match[str]) -> str:
         """Only what was just now: a time that the client wrote stays."""
-        when = datetime.fromisoformat(found[0].replace("Z", "+00:00"))
+        when = datetime.fromisoformat(found[0])
         return f"<time{' in parts' if found[1] else ''}>" if abs(when - self._today) < timedelta(days=2) else found[0]

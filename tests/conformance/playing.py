@@ -64,7 +64,9 @@ class Player:
             "apps": f"/apis/apps/v1/namespaces/{namespace}",
             "crds": str(HERE.parents[1] / "crds"),
         }
-        self._http("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}).encode(), {"Content-Type": "application/json"})
+        self._http(
+            "POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}).encode(), {"Content-Type": "application/json"}
+        )
         records = {}
         with contextlib.ExitStack() as open_watches:
             for step in conversation.steps:
@@ -121,7 +123,13 @@ class Player:
     def _kubectl(self, step: Step, namespace: str) -> Record:
         server = self._server
         words = shlex.split(step.kubectl) if isinstance(step.kubectl, str) else step.kubectl
-        command = [server.kubectl, f"--kubeconfig={server.kubeconfig}", f"--cache-dir={server.home / 'cache'}", f"--namespace={namespace}", *words]
+        command = [
+            server.kubectl,
+            f"--kubeconfig={server.kubeconfig}",
+            f"--cache-dir={server.home / 'cache'}",
+            f"--namespace={namespace}",
+            *words,
+        ]
         given = step.stdin if isinstance(step.stdin, str) else json.dumps(step.stdin)
         environment = {"HOME": str(server.home), "PATH": "/usr/bin:/bin", "KUBE_EDITOR": step.editor, "TMPDIR": str(server.home)}
         done = subprocess.run(command, check=False, input=given, capture_output=True, text=True, env=environment, timeout=60)

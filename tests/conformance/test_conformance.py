@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.conformance.comparing import Difference, differences
@@ -13,9 +11,9 @@ from tests.conformance.playing import Player
 
 
 @pytest.fixture(scope="module")
-def found() -> Iterator[dict[str, list[Difference]]]:
+def found() -> dict[str, list[Difference]]:
     """What differed, by conversation; filled as the tests go."""
-    yield {}
+    return {}
 
 
 @pytest.mark.parametrize("conversation", conversations(), ids=lambda one: one.name)
