@@ -35,7 +35,7 @@ _VALUE_TEXT: Final = (
 _LABEL_LIMIT: Final = 63
 _SUBDOMAIN_LIMIT: Final = 253
 _ANNOTATIONS_LIMIT: Final = 256 * 1024
-_STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+_STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"})
 
 
 def label(name: str) -> list[str]:
