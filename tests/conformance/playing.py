@@ -124,7 +124,7 @@ class Player:
         server = self._server
         words = shlex.split(step.kubectl) if isinstance(step.kubectl, str) else step.kubectl
         command = [
-            server.kubectl,
+            str(server.kubectl),
             f"--kubeconfig={server.kubeconfig}",
             f"--cache-dir={server.home / 'cache'}",
             f"--namespace={namespace}",
