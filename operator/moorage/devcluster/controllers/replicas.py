@@ -1,0 +1,152 @@
+"""ReplicaSets and ReplicationControllers: as many pods of a template as are wanted."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+
+from moorage.devcluster.controllers.controlling import Controller, Key
+from moorage.devcluster.controllers.selecting import Matches, claim, labels_of, matching, owner_reference, owners_name
+from moorage.devcluster.controllers.world import PODS, REPLICA_SETS, World, condition, holds, leaving, moment, seconds
+from moorage.devcluster.kinds import Body
+from moorage.devcluster.objects import timestamp
+from moorage.devcluster.problems import Problem
+from moorage.devcluster.store import Change
+
+BURST = 16
+"""Pods that are made or deleted at one look; then others have their turn."""
+_COST = "controller.kubernetes.io/pod-deletion-cost"
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+class Replicas(Controller):
+    """Keys: ("size" or "claim", namespace, name). Counting is cheap; which pods are whose is looked at when labels or owners change."""
+
+    slice = 1
+
+    def __init__(self, world: World, key: str = REPLICA_SETS) -> None:
+        """``key`` is REPLICA_SETS or REPLICATION_CONTROLLERS."""
+        super().__init__(world)
+        self._key = key
+        self._kind = "ReplicaSet" if key == REPLICA_SETS else "ReplicationController"
+
+    def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+        """Sets, and pods: whoever looks after them before or after, or might."""
+        if resource == self._key and change.type != "DELETED":
+            if change.before is None or change.before.body["spec"] != change.now.body["spec"]:
+                yield "claim", *change.now.key
+        elif resource == PODS:
+            yield from self._of_pod(change)
+
+    def _of_pod(self, change: Change) -> Iterable[Key]:
+        namespace, pod = change.now.key[0], change.now.body
+        bodies = [stored.body for stored in (change.before, change.now) if stored]
+        for name in {owners_name(body, self._kind) for body in bodies} - {""}:
+            moved = len({(str(body["metadata"].get("labels")), owners_name(body, self._kind)) for body in bodies}) > 1
+            yield "claim" if moved else "size", namespace, name
+        if change.type != "DELETED" and not pod["metadata"].get("ownerReferences") and not leaving(pod):
+            yield "free", namespace, change.now.key[1]
+
+    def reconcile(self, key: Key, now: datetime) -> None:
+        """Claim, add or delete pods, and say how many there are."""
+        what, namespace, name = key
+        if what == "free":
+            self._offer(namespace, name)
+            return
+        owner = self.world.verbs.find(self._key, namespace, name)
+        if owner is None:
+            return
+        if what == "claim":
+            claim(self.world, PODS, owner, self._matches(owner))
+        failure = None if leaving(owner) else self._size(owner)
+        self._report(owner, failure, now)
+        if failure:
+            raise failure
+
+    def _offer(self, namespace: str, name: str) -> None:
+        """A pod is nobody's: look whether it is wanted."""
+        pod = self.world.verbs.find(PODS, namespace, name)
+        for stored in self.world.verbs.store.list(self._key, namespace) if pod else ():
+            if pod and self._matches(stored.body)(labels_of(pod)):
+                self.queue.add(("claim", *stored.key))
+
+    def _matches(self, owner: Body) -> Matches:
+        selector = owner["spec"].get("selector")
+        return matching(selector if self._key == REPLICA_SETS else {"matchLabels": selector or {}} if selector else None)
+
+    # ---- how many ------------------------------------------------------------------------------------------------------------
+
+    def _size(self, owner: Body) -> Problem | None:
+        """Make some that lack, or delete some of the surplus; returns why no more could be made."""
+        uid, wanted = owner["metadata"]["uid"], owner["spec"].get("replicas", 1)
+        lacking = wanted - len(self.world.pods["active", uid])
+        try:
+            for _ in range(min(lacking, BURST)):
+                self.world.create(PODS, self._pod(owner))
+        except Problem as problem:
+            return problem
+        if lacking < 0:
+            for pod in surplus(self.world.pods["active", uid], min(-lacking, BURST)):
+                self.world.delete(PODS, pod)
+        if abs(lacking) > BURST:
+            self.queue.add(("size", owner["metadata"]["namespace"], owner["metadata"]["name"]))
+        return None
+
+    def _pod(self, owner: Body) -> Body:
+        template, metadata = owner["spec"]["template"], owner["metadata"]
+        said = {name: value for name, value in template.get("metadata", {}).items() if name in ("labels", "annotations", "finalizers")}
+        own = {"generateName": f"{metadata['name']}-", "namespace": metadata["namespace"], "ownerReferences": [owner_reference(owner)]}
+        return {"metadata": {**said, **own}, "spec": template["spec"]}
+
+    def _report(self, owner: Body, failure: Problem | None, now: datetime) -> None:
+        """Write the status, where it is another one than before."""
+        uid, ready_for = owner["metadata"]["uid"], owner["spec"].get("minReadySeconds", 0)
+        ready = self.world.pods["ready", uid]
+        waiting = [since for since in map(_ready_since, ready if ready_for else ()) if since + seconds(ready_for) > now]
+        if waiting:
+            when = min(waiting) + seconds(ready_for)
+            self.queue.add(("size", owner["metadata"]["namespace"], owner["metadata"]["name"]), when)
+        count = len(self.world.pods["active", uid])
+        status = {
+            "replicas": count,
+            "fullyLabeledReplicas": count or None,
+            "readyReplicas": len(ready) or None,
+            "availableReplicas": len(ready) - len(waiting) or None,
+            "observedGeneration": owner["metadata"].get("generation"),
+            "conditions": _failed(owner, failure, now),
+        }
+        self.world.status(self._key, owner, status)
+
+
+def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
+    """The pods to delete first: that have no node, run least, are not ready, cost least, share their node, are youngest."""
+    crowd = collections.Counter(pod["spec"].get("nodeName", "") for pod in pods)
+
+    def rank(pod: Body) -> tuple[object, ...]:
+        metadata, node = pod["metadata"], pod["spec"].get("nodeName", "")
+        cost = metadata.get("annotations", {}).get(_COST, "0")
+        return (
+            bool(node),
+            _PHASES.get(pod.get("status", {}).get("phase", "Pending"), 0),
+            holds(pod, "Ready"),
+            int(cost) if cost.lstrip("-").isdecimal() else 0,
+            -crowd[node],
+            -moment(metadata["creationTimestamp"]).timestamp(),
+        )
+
+    return sorted(pods, key=rank)[:number]
+
+
+def _ready_since(pod: Body) -> datetime:
+    return moment(condition(pod, "Ready")["lastTransitionTime"])
+
+
+def _failed(owner: Body, failure: Problem | None, now: datetime) -> list[Body] | None:
+    """The conditions: that pods cannot be made, and why, or none."""
+    if failure is None:
+        return None
+    before = condition(owner, "ReplicaFailure")
+    since = before.get("lastTransitionTime", timestamp(now))
+    told = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": since, "reason": "FailedCreate", "message": failure.message}
+    return [told]

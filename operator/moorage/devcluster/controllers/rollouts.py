@@ -1,0 +1,105 @@
+"""How large each ReplicaSet of a Deployment is to be next: arithmetic, without a cluster.
+
+One step at a time: what a step may take away depends on what is available by then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+Sizes = Mapping[str, int]
+"""Replicas by the name of the set; who is not in it stays as large as it is."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Set:
+    """A ReplicaSet: how many pods it is to have, and how many of those are available."""
+
+    name: str
+    wanted: int
+    available: int = 0
+    limit: int = 0
+    """What all sets could have together when this one was scaled last; 0 for unknown."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Goal:
+    """How many pods there shall be, how many may be there besides while it rolls, and how many of them may lack."""
+
+    replicas: int
+    surge: int
+    unavailable: int
+
+    @property
+    def most(self) -> int:
+        """Pods of all sets together."""
+        return self.replicas + self.surge if self.replicas else 0
+
+    @property
+    def least(self) -> int:
+        """Available ones."""
+        return self.replicas - self.unavailable
+
+
+def goal(replicas: int, max_surge: int | str, max_unavailable: int | str) -> Goal:
+    """Of a Deployment's fields. Where both come to nothing, one may be unavailable: else nothing could move."""
+    surge, unavailable = part(max_surge, replicas, up=True), part(max_unavailable, replicas, up=False)
+    if not surge and not unavailable:
+        unavailable = 1
+    return Goal(replicas, surge, min(unavailable, replicas))
+
+
+def part(value: int | str, whole: int, *, up: bool) -> int:
+    """A number, or a share such as "25%" of the whole."""
+    if isinstance(value, int):
+        return value
+    share = int(value.removesuffix("%")) * whole
+    return -(-share // 100) if up else share // 100
+
+
+def grow(new: Set, olds: Sequence[Set], to: Goal) -> int:
+    """The next size of the new set: as large as the surge allows beside what is left of the old ones."""
+    room = max(to.replicas + to.surge - new.wanted - sum(old.wanted for old in olds), 0)
+    return min(new.wanted + room, to.replicas)
+
+
+def shrink(new: Set, olds: Sequence[Set], to: Goal) -> Sizes:
+    """The next sizes of the old sets, which come oldest first: what is not available goes first, then what need not be."""
+    everything = [new, *olds]
+    room = sum(each.wanted for each in everything) - to.least - max(new.wanted - new.available, 0)
+    sizes = {old.name: old.wanted for old in olds}
+    for old in olds:
+        broken = min(max(old.wanted - old.available, 0), max(room, 0))
+        sizes[old.name] -= broken
+        room -= broken
+    spare = min(room, sum(min(each.available, each.wanted) for each in everything) - to.least)
+    for old in olds:
+        gone = min(sizes[old.name], max(spare, 0))
+        sizes[old.name] -= gone
+        spare -= gone
+    return {old.name: sizes[old.name] for old in olds if sizes[old.name] != old.wanted}
+
+
+def spread(sets: Sequence[Set], to: Goal) -> Sizes:
+    """Sizes after the Deployment was scaled while it rolled: each set grows or shrinks by its share. The newest set comes first."""
+    missing = to.most - sum(each.wanted for each in sets)
+    ordered = sorted(sets, key=lambda each: -each.wanted)  # stable: of equal ones the newer is first
+    sizes, left = {}, missing
+    for each in ordered:
+        share = _share(each, to, missing)
+        share = min(share, left) if missing > 0 else max(share, left)
+        sizes[each.name] = each.wanted + share
+        left -= share
+    if ordered:
+        sizes[ordered[0].name] = max(sizes[ordered[0].name] + left, 0)
+    return {each.name: sizes[each.name] for each in sets if sizes[each.name] != each.wanted}
+
+
+def _share(each: Set, to: Goal, missing: int) -> int:
+    if not to.replicas:
+        return -each.wanted
+    before = each.limit or to.most
+    share = math.floor(each.wanted * to.most / before + 0.5) - each.wanted
+    return max(share, 0) if missing > 0 else min(share, 0)

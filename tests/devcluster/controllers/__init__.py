@@ -1,0 +1,1 @@
+"""Controllers on virtual time."""

@@ -1,0 +1,159 @@
+"""A cluster of verbs and controllers on virtual time: nothing sleeps, an hour passes in no time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from moorage.devcluster import bindings
+from moorage.devcluster.catalogue import Catalogue
+from moorage.devcluster.controllers import Controllers, Settings
+from moorage.devcluster.controllers.namespaces import CLEANUP
+from moorage.devcluster.kinds import Body, Resource, Strategy
+from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
+from moorage.devcluster.store import Change, Store
+from moorage.devcluster.strategies import namespaces, nodes, pods, policy, storage, workloads
+from moorage.devcluster.verbs import Verbs
+
+NAMESPACE = "default"
+_STEPS = 100_000
+
+
+class _Definitions(Strategy):
+    """What the API server puts on every definition."""
+
+    def prepare_create(self, body: Body) -> None:
+        body["metadata"]["finalizers"] = [CLEANUP]
+
+
+def _resource(key: str, kind: str, strategy: Strategy | None = None, **more: Any) -> Resource:
+    plural, _, group = key.partition(".")
+    return Resource(group, "v1", plural, kind, has_status=True, generation=True, strategy=strategy or Strategy(), **more)
+
+
+RESOURCES = (
+    _resource("pods", "Pod", pods.Pods()),
+    _resource("nodes", "Node", nodes.Nodes(), namespaced=False),
+    _resource("namespaces", "Namespace", namespaces.Namespaces(), namespaced=False),
+    _resource("serviceaccounts", "ServiceAccount"),
+    _resource("configmaps", "ConfigMap"),
+    _resource("replicationcontrollers", "ReplicationController", workloads.ReplicationControllers()),
+    _resource("replicasets.apps", "ReplicaSet", workloads.ReplicaSets()),
+    _resource("deployments.apps", "Deployment", workloads.Deployments()),
+    _resource("poddisruptionbudgets.policy", "PodDisruptionBudget", policy.Budgets()),
+    _resource("persistentvolumes", "PersistentVolume", storage.Volumes(), namespaced=False),
+    _resource("persistentvolumeclaims", "PersistentVolumeClaim", storage.Claims()),
+    _resource("storageclasses.storage.k8s.io", "StorageClass", storage.StorageClasses(), namespaced=False),
+    _resource("customresourcedefinitions.apiextensions.k8s.io", "CustomResourceDefinition", _Definitions(), namespaced=False),
+    _resource("ships.example.com", "Ship", custom=True),
+)
+
+
+class Cluster:
+    """What a test acts on. ``binds``: whether a stand-in for a scheduler puts every pod on the node ``node-1``."""
+
+    def __init__(self, settings: Settings | None = None, *, binds: bool = True, resources: Sequence[Resource] = RESOURCES) -> None:
+        self.now = datetime(2030, 1, 1, tzinfo=UTC)
+        self.store = Store()
+        numbers = itertools.count(1)
+        self.verbs = Verbs(self.store, lambda: self.now, lambda: f"uid-{next(numbers)}")
+        self.catalogue = Catalogue(resources)
+        self.controllers = Controllers(self.verbs, self.catalogue, settings or Settings())
+        self.store.listen_to_all(self.controllers.told)
+        self._unbound: dict[str, None] = {}
+        if binds:
+            self.store.listen("pods", self._bind_later)
+        self.watchers: list[Callable[[], None]] = []
+        self.create("namespaces", "default")
+        self.settle()
+
+    # ---- time ----------------------------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Do all that is due now."""
+        for _ in range(_STEPS):
+            due = self.controllers.due()
+            if self._unbound:
+                self._bind()
+            elif due is None or due > self.now:
+                return
+            else:
+                self.controllers.work(self.now)
+            for watcher in self.watchers:
+                watcher()
+        raise AssertionError(f"the controllers never rest: {[vars(each.queue) for each in self.controllers._all if each.due()]}")
+
+    def run(self, seconds: float) -> None:
+        """Let time pass, and do all that becomes due meanwhile."""
+        end = self.now + timedelta(seconds=seconds)
+        self.settle()
+        while (due := self.controllers.due()) is not None and due <= end:
+            self.now = max(due, self.now)
+            self.settle()
+        self.now = end
+
+    # ---- what a test does ------------------------------------------------------------------------------------------------------
+
+    def target(self, key: str, name: str, namespace: str = NAMESPACE, subresource: str = "") -> Target:
+        """Where something is."""
+        resource = next(each for each in self.catalogue if each.key == key)
+        return Target(resource, namespace if resource.namespaced else "", name, subresource)
+
+    def create(self, key: str, name: str, namespace: str = NAMESPACE, **body: Any) -> Body:
+        """Create; ``body`` has spec, status and so on, and metadata besides the name."""
+        metadata = {"name": name, **body.pop("metadata", {})}
+        return self.verbs.create(self.target(key, name, namespace), {"metadata": metadata, **body}, WriteOptions("test"))
+
+    def change(self, key: str, name: str, change: Callable[[Body], object], subresource: str = "") -> Body:
+        """Change a copy in place."""
+
+        def changed(copy: Body) -> Body:
+            change(copy)
+            return copy
+
+        return self.verbs.patch(self.target(key, name, subresource=subresource), changed, WriteOptions("test"))
+
+    def delete(self, key: str, name: str, propagation: str = "Background", namespace: str = NAMESPACE) -> None:
+        """Delete."""
+        self.verbs.delete(self.target(key, name, namespace), DeleteOptions(propagation=propagation))
+
+    def get(self, key: str, name: str, namespace: str = NAMESPACE) -> Body:
+        """The object."""
+        return self.verbs.get(self.target(key, name, namespace)).body
+
+    def names(self, key: str, namespace: str = "") -> list[str]:
+        """Of all, or of one namespace's."""
+        return [stored.key[1] for stored in self.store.list(key, namespace)]
+
+    # ---- the scheduler ---------------------------------------------------------------------------------------------------------
+
+    def _bind_later(self, change: Change) -> None:
+        if change.type == "ADDED" and not change.now.body["spec"].get("nodeName"):
+            self._unbound["/".join(change.now.key)] = None
+
+    def _bind(self) -> None:
+        for key in tuple(self._unbound):
+            del self._unbound[key]
+            namespace, name = key.split("/")
+            if self.store.get("pods", namespace, name):
+                self.bind(name, namespace)
+
+    def bind(self, name: str, namespace: str = NAMESPACE) -> None:
+        """Put a pod on the node."""
+        binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": "node-1"}}
+        bindings.bind(self.verbs, self.target("pods", name, namespace), binding, WriteOptions("scheduler"))
+
+
+def template(image: str = "app:1", labels: Mapping[str, str] | None = None) -> Body:
+    """Of pods."""
+    return {"metadata": {"labels": dict(labels or {"app": "web"})}, "spec": {"containers": [{"name": "main", "image": image}]}}
+
+
+def deployment(replicas: int, image: str = "app:1", **more: Any) -> Body:
+    """A spec."""
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
+    selector = {"matchLabels": {"app": "web"}}
+    spec = {"replicas": replicas, "selector": selector, "template": template(image), "strategy": strategy, "progressDeadlineSeconds": 600}
+    return {**spec, **more}
