@@ -14,7 +14,7 @@ from moorage.devcluster import selectors
 from moorage.devcluster.kinds import Resource, Strategy
 from moorage.devcluster.problems import Problem
 from moorage.devcluster.strategies.devices import ResourceSlices
-from moorage.devcluster.strategies.events import Events
+from moorage.devcluster.strategies.events import Events, NewerEvents
 from moorage.devcluster.strategies.nodes import Nodes
 from moorage.devcluster.strategies.pods import Pods
 from moorage.devcluster.strategies.workloads import Jobs, ReplicationControllers
@@ -217,8 +217,8 @@ def test_fields_of_pods(selector: str, expected: bool) -> None:
         (ReplicationControllers(), "status.replicas", {"status": {"replicas": 0}}, "0"),
         (Events(), "source", {"source": {"component": "c"}, "reportingComponent": "r"}, "c"),
         (Events(), "source", {"source": {}, "reportingComponent": "r"}, "r"),
-        (Events(), "regarding.name", {"involvedObject": {"name": "p"}}, "p"),
-        (Events(), "reportingController", {"reportingComponent": "r"}, "r"),
+        (NewerEvents(), "regarding.name", {"involvedObject": {"name": "p"}}, "p"),
+        (NewerEvents(), "reportingController", {"reportingComponent": "r"}, "r"),
     ],
 )
 def test_fields_that_are_not_just_texts(strategy: Strategy, field: str, body: dict[str, Any], value: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -79,23 +80,29 @@ def _all(value: Any) -> Iterator[Any]:
 
 
 def _filter(left: str, name: str | None, right: str | None) -> Step | None:
+    """Items that have a value at ``left``, or one that compares; those of a list with a value of another type cannot be told."""
     inner = _steps(left)
     if inner is None:
         return None
+
+    def having(value: Any) -> Iterator[Any]:
+        return (item for item in _items(value) for _ in itertools.islice(_walk(item, inner), 1))
+
     if name is None or right is None:
-        return lambda value: (item for item in _items(value) if next(_walk(item, inner), None) is not None)
+        return having
     wanted, compare = _literal(right), _OPERATORS[name]
-    return lambda value: (item for item in _items(value) if any(_holds(compare, found, wanted) for found in _walk(item, inner)))
+
+    def comparing(value: Any) -> Iterator[Any]:
+        found = [(item, next(_walk(item, inner))) for item in having(value)]
+        if any(type(given) is not type(wanted) for _, given in found):
+            return iter(())
+        return (item for item, given in found if compare(given, wanted))
+
+    return comparing
 
 
 def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _holds(compare: Callable[[Any, Any], bool], found: Any, wanted: Any) -> bool:
-    """Values of two types, such as a string and a number, are not compared."""
-    numbers = isinstance(found, int | float) and isinstance(wanted, int | float)
-    return (numbers or type(found) is type(wanted)) and compare(found, wanted)
 
 
 def _literal(text: str) -> Any:
