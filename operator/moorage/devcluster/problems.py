@@ -71,6 +71,11 @@ class Problem(Exception):
         self.message = message
         self.details = details
 
+    def because(self, causes: Sequence[dict[str, str]]) -> Self:
+        """The same with causes in its details."""
+        self.details = {**(self.details or {}), "causes": list(causes)}
+        return self
+
     def status(self) -> dict[str, Any]:
         """The body."""
         return {

@@ -66,7 +66,7 @@ class Verbs:
         resource, strategy = target.resource, target.resource.strategy
         body = objects.decoded(resource, body, options)
         objects.begin(target, body, self.clock(), self._uids())
-        self._require_namespace(target)
+        self._require_namespace(target, body["metadata"].get("name", ""))
         strategy.admit(body, self)
         if resource.has_status and not strategy.status_at_creation:
             body.pop("status", None)
@@ -120,7 +120,7 @@ class Verbs:
             return self._remove(target, new)
         return self.store.put(resource.key, target.namespace, new).body
 
-    def _causes(self, resource: Resource, new: Body, old: Body | None, *, status: bool = False) -> list[Cause]:
+    def _causes(self, resource: Resource, new: Body, old: Body | None, *, status: bool = False) -> Sequence[Cause]:
         causes = objects.metadata_causes(new, resource.strategy)
         if resource.custom:
             causes += values.validate(new, resource.schema, "")
@@ -136,7 +136,7 @@ class Verbs:
         if causes:
             raise invalid(resource.kind, resource.group, str(body["metadata"].get("name", "")), causes)
 
-    def _require_namespace(self, target: Target) -> None:
+    def _require_namespace(self, target: Target, name: str) -> None:
         """Nothing is made in a namespace that is not there, or is going."""
         if not target.resource.namespaced:
             return
@@ -145,7 +145,9 @@ class Verbs:
             raise not_found(_NAMESPACES, "", target.namespace)
         if "deletionTimestamp" in namespace["metadata"]:
             why = f"unable to create new content in namespace {target.namespace} because it is being terminated"
-            raise forbidden(target.resource.plural, target.resource.group, target.name, why)
+            problem = forbidden(target.resource.plural, target.resource.group, name, why)
+            cause = {"reason": "NamespaceTerminating", "message": f"namespace {target.namespace} is being terminated"}
+            raise problem.because([cause | {"field": "metadata.namespace"}])
 
     # ---- deleting ----------------------------------------------------------------------------------------------------------
 
@@ -161,16 +163,18 @@ class Verbs:
         grace = strategy.grace(new, options.grace_seconds)
         if options.dry_run:
             return new
-        if not grace and not strategy.held(new):
+        at_once = not grace and not strategy.held(new)
+        if at_once and not strategy.grace_seconds:
             return self._remove(target, new)
-        left = metadata.get("deletionGracePeriodSeconds")
-        if "deletionTimestamp" in metadata and left is not None and left <= grace:
+        if not at_once and "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds", 0) <= grace:
             return old.body
         metadata["deletionTimestamp"] = objects.timestamp(self.clock() + timedelta(seconds=grace))
         metadata["deletionGracePeriodSeconds"] = grace
         if target.resource.generation:
             metadata["generation"] = metadata.get("generation", 0) + 1
         strategy.prepare_delete(new)
+        if at_once:  # a kind with a grace period shows that it was none
+            return self._remove(target, new)
         return self.store.put(target.resource.key, target.namespace, new).body
 
     def delete_collection(self, target: Target, which: ListOptions, options: DeleteOptions) -> Sequence[Stored]:
