@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.devcluster import selectors
+from moorage.devcluster import choosing
 from moorage.devcluster.kinds import Resource, Strategy
 from moorage.devcluster.problems import Problem
 from moorage.devcluster.strategies.devices import ResourceSlices
@@ -28,14 +28,14 @@ GLOBAL_THINGS = Resource("example.com", "v1", "things", "Thing", custom=True, na
 
 def chosen(resource: Resource, selector: str, body: Mapping[str, Any]) -> bool:
     """Whether a field selector chooses an object."""
-    choose = selectors.chooser(resource, "", selector)
+    choose = choosing.chooser(resource, "", selector)
     return choose is None or choose({"metadata": {}, **body})
 
 
 def refusal(resource: Resource, labels: str = "", fields: str = "") -> str:
     """What selectors are refused with."""
     with pytest.raises(Problem) as caught:
-        selectors.chooser(resource, labels, fields)
+        choosing.chooser(resource, labels, fields)
     assert (caught.value.code, caught.value.reason) == (400, "BadRequest")
     return caught.value.message
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_read_is_refused_with_the_words_of_kube_apiserver(selecto
 def test_each_operator(selector: str, matching: list[str]) -> None:
     """On objects without the label, with a text, nothing and a number."""
     objects: dict[str, dict[str, str]] = {"none": {}, "x": {"a": "x"}, "empty": {"a": ""}, "seven": {"a": "7"}}
-    assert [name for name, labels in objects.items() if selectors.labels(selector)(labels)] == matching
+    assert [name for name, labels in objects.items() if choosing.labels(selector)(labels)] == matching
 
 
 TERMS = st.tuples(
@@ -129,7 +129,7 @@ def test_a_selector_agrees_with_a_naive_evaluator(terms: list[tuple[str, str, se
         shown = f" {operator} ({f',{space}'.join(sorted(wanted))})" if several else f"{space}{operator}{space}{min(wanted)}"
         written.append(key + shown)
         expected &= (labels.get(key) in wanted) == (operator in ("in", "="))
-    assert selectors.labels(f"{space},{space}".join(written))(labels) == expected
+    assert choosing.labels(f"{space},{space}".join(written))(labels) == expected
 
 
 @given(st.text(st.sampled_from("ab!=()<>, /-.1\\\n") | st.characters(), max_size=20), st.sampled_from([PODS, CONFIG_MAPS, THINGS]))
@@ -137,7 +137,7 @@ def test_no_text_breaks_a_selector(text: str, resource: Resource) -> None:
     """It is read, or refused."""
     for labels, fields in ((text, ""), ("", text), ("", f"metadata.name={text}")):
         with contextlib.suppress(Problem):
-            choose = selectors.chooser(resource, labels, fields)
+            choose = choosing.chooser(resource, labels, fields)
             assert choose is None or choose({"metadata": {}}) in (True, False)
 
 
@@ -177,7 +177,7 @@ def test_fields_are_refused_with_the_words_of_kube_apiserver(resource: Resource,
 @pytest.mark.parametrize("selector", ["", ",", "=", "!=", ",,"])
 def test_a_selector_of_nothing_chooses_all(selector: str) -> None:
     """And costs nothing, where it is empty altogether."""
-    assert selectors.chooser(PODS, "", selector) is None
+    assert choosing.chooser(PODS, "", selector) is None
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_an_escaped_value_is_found(value: str) -> None:
 
 def test_labels_and_fields_hold_together() -> None:
     """A list may have both."""
-    choose = selectors.chooser(PODS, "a", "metadata.name=x")
+    choose = choosing.chooser(PODS, "a", "metadata.name=x")
     assert choose is not None
     bodies: list[dict[str, Any]] = [{"metadata": {"name": name, "labels": labels}} for name in "xy" for labels in ({"a": ""}, None)]
     assert [choose(body) for body in bodies] == [True, False, False, False]

@@ -37,7 +37,7 @@ class Strategy:
     status_at_creation: bool = False
     """Whether a creator may set the status."""
     selectable: Mapping[str, Callable[[Body], str]] = MappingProxyType({})
-    """What a field selector may name besides metadata.name and metadata.namespace, and how to read it (``selectors.at``)."""
+    """What a field selector may name besides metadata.name and metadata.namespace, and how to read it (``choosing.at``)."""
 
     def name(self, name: str) -> Sequence[str]:
         """What is wrong with an object's name."""

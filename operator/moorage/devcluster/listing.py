@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from moorage.devcluster import selectors
+from moorage.devcluster import choosing
 from moorage.devcluster.problems import Problem, bad_request, expired
 from moorage.devcluster.requests import Listing, ListOptions, Target
 from moorage.devcluster.store import Store, Stored
@@ -46,7 +46,7 @@ class Pages:
         return Listing(found[: options.limit], revision, self._keep(revision, rest), remaining)
 
     def _chosen(self, target: Target, options: ListOptions) -> Sequence[Stored]:
-        wanted = selectors.chooser(target.resource, options.label_selector, options.field_selector)
+        wanted = choosing.chooser(target.resource, options.label_selector, options.field_selector)
         found = self._store.list(target.resource.key, target.namespace)
         if target.name:  # a watch or a list of one object
             found = [stored for stored in found if stored.key[1] == target.name]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster import selectors
+from moorage.devcluster import choosing
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause, bad_request
 from moorage.devcluster.strategies.common import fill, unchanged
@@ -58,7 +58,7 @@ class ConfigMaps(Strategy):
 class Secrets(Strategy):
     """Secrets."""
 
-    selectable = selectors.at("type")
+    selectable = choosing.at("type")
 
     def default(self, body: Body) -> None:
         """Text is written as bytes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from moorage.devcluster import selectors
+from moorage.devcluster import choosing
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import IMMUTABLE, at, fill, read_quantities, unchanged
@@ -69,7 +69,7 @@ class ResourceClaimTemplates(Strategy):
 class ResourceSlices(Strategy):
     """ResourceSlices."""
 
-    selectable = selectors.at("spec.driver", "spec.nodeName")
+    selectable = choosing.at("spec.driver", "spec.nodeName")
 
     def default(self, body: Body) -> None:
         """Amounts as they are stored."""

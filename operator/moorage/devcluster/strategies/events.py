@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from moorage.devcluster import selectors
+from moorage.devcluster import choosing
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import at, fill
 
-_OBJECT: Final = selectors.at(
+_OBJECT: Final = choosing.at(
     *(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"))
 )
 _RENAMED: Final = {
@@ -33,7 +33,7 @@ class Events(Strategy):
 
     selectable = (
         _OBJECT
-        | selectors.at("reason", "type", "reportingComponent")
+        | choosing.at("reason", "type", "reportingComponent")
         | {"source": lambda event: at(event, "source.component") or event.get("reportingComponent") or ""}
     )
 
@@ -56,7 +56,7 @@ class NewerEvents(Events):
 
     selectable = (
         {name.replace("involvedObject", "regarding"): read for name, read in _OBJECT.items()}
-        | selectors.at("reason", "type")
+        | choosing.at("reason", "type")
         | {"reportingController": lambda event: event.get("reportingComponent") or ""}
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from moorage.devcluster import names, selectors
+from moorage.devcluster import choosing, names
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import forbidden
 
@@ -18,7 +18,7 @@ _LABEL: Final = "kubernetes.io/metadata.name"
 class Namespaces(Strategy):
     """A namespace that is deleted waits until somebody has removed what is in it, and says so by spec.finalizers."""
 
-    selectable = selectors.at("status.phase")
+    selectable = choosing.at("status.phase")
 
     def name(self, name: str) -> Sequence[str]:
         """A part of host names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster import names, quantities, selectors
+from moorage.devcluster import choosing, names, quantities
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, invalid, one_of, read_quantities
@@ -30,7 +30,7 @@ class Nodes(Strategy):
     """A node brings its status along."""
 
     status_at_creation = True
-    selectable = selectors.at("spec.unschedulable", unsaid="false")
+    selectable = choosing.at("spec.unschedulable", unsaid="false")
 
     def default(self, body: Body) -> None:
         """Also what a kubelet would have said."""
@@ -39,7 +39,7 @@ class Nodes(Strategy):
             del spec["unschedulable"]
         if not spec.get("taints"):
             spec.pop("taints", None)
-        if spec.get("podCIDR") and not spec.get("podCIDRs"):
+        if spec.get("podCIDR") and spec["podCIDR"] not in (spec.get("podCIDRs") or ())[:1]:
             spec["podCIDRs"] = [spec["podCIDR"]]
         read_quantities("Node", *(status.get(key) for key in _AMOUNTS))
         if status.get("allocatable") is None and status.get("capacity"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from moorage.devcluster import quantities, selectors
+from moorage.devcluster import choosing, quantities
 from moorage.devcluster.kinds import Body, Reads, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies import priorities
@@ -29,9 +29,9 @@ class Pods(Strategy):
 
     grace_seconds = 30
     selectable = (
-        selectors.at("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName")
-        | selectors.at("spec.hostNetwork", unsaid="false")
-        | selectors.at("status.phase", "status.podIP", "status.nominatedNodeName")
+        choosing.at("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName")
+        | choosing.at("spec.hostNetwork", unsaid="false")
+        | choosing.at("status.phase", "status.podIP", "status.nominatedNodeName")
         | {"status.podIPs": lambda _: ""}  # may be named, and never has a value
     )
 

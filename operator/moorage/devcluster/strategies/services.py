@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster import names, selectors
+from moorage.devcluster import choosing, names
 from moorage.devcluster.kinds import Body, Reads, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import at, fill, invalid, one_of, port
@@ -20,7 +20,7 @@ _HEADLESS: Final = "None"
 class Services(Strategy):
     """Addresses are given out and nobody answers at them."""
 
-    selectable = selectors.at("spec.clusterIP", "spec.type")
+    selectable = choosing.at("spec.clusterIP", "spec.type")
 
     def name(self, name: str) -> Sequence[str]:
         """A part of host names."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from moorage.devcluster import names, selectors
+from moorage.devcluster import choosing, names
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, at_least_zero, fill, one_of, unchanged
@@ -133,7 +133,7 @@ class ReplicationControllers(ReplicaSets):
     """The older form: the selector is a map, and may be left out."""
 
     fixed = ()
-    selectable = selectors.at("status.replicas", unsaid="0")
+    selectable = choosing.at("status.replicas", unsaid="0")
 
     def default(self, body: Body) -> None:
         """Selector and labels are the template's."""
@@ -171,10 +171,8 @@ class StatefulSets(Workload):
         """One after another."""
         super().default(body)
         spec = body["spec"]
-        fill(
-            spec,
-            {"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady", "serviceName": "", "updateStrategy": {}},
-        )
+        fill(spec, {"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady", "serviceName": ""})
+        fill(spec, {"updateStrategy": {}, "persistentVolumeClaimRetentionPolicy": {}})
         fill(spec["updateStrategy"], {"type": "RollingUpdate"})
         if spec["updateStrategy"]["type"] == "RollingUpdate":
             fill(spec["updateStrategy"], {"rollingUpdate": {}})
@@ -217,7 +215,7 @@ class DaemonSets(Workload):
 class Jobs(Strategy):
     """Jobs."""
 
-    selectable = MappingProxyType({"status.successful": selectors.reader("status.succeeded", unsaid="0")})
+    selectable = MappingProxyType({"status.successful": choosing.reader("status.succeeded", unsaid="0")})
 
     def default(self, body: Body) -> None:
         """Once, and six times again."""
