@@ -272,23 +272,32 @@ class KubeFeed(Generic[T]):
         self._begun = True
         pace = _Pace()
         self._sink.list_started()
-        token: str | None = ""
+        coming: asyncio.Task[_Page] | None = asyncio.create_task(self._get_page(""))
         page = _Page(_ListMeta())
-        while token is not None:
-            body = await self._session.call(Call("GET", self._watched.url(limit=PAGE, **{"continue": token}), timeout=PAGE_TIMEOUT))
-            self._heard = self._clock.boottime()
-            page = self._page(body)
-            for raw in page.items or ():
-                self._listed(raw)
-                if pace.due:
-                    await pace.rest()
-            token = page.metadata.continue_ or None
+        try:
+            while coming is not None:
+                page = await coming
+                token = page.metadata.continue_
+                # The API server writes the next page while this one is taken in.
+                coming = asyncio.create_task(self._get_page(token)) if token else None
+                for raw in page.items or ():
+                    self._listed(raw)
+                    if pace.due:
+                        await pace.rest()
+        finally:
+            if coming is not None:
+                coming.cancel()
         self._sink.list_ended()
         self._synced = True
         self._version = page.metadata.resource_version
         for waiter in covered:
             waiter.finish()
         self._serve_waiters()
+
+    async def _get_page(self, token: str) -> _Page:
+        body = await self._session.call(Call("GET", self._watched.url(limit=PAGE, **{"continue": token}), timeout=PAGE_TIMEOUT))
+        self._heard = self._clock.boottime()
+        return self._page(body)
 
     def _page(self, body: bytes) -> _Page:
         try:
