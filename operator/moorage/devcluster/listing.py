@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from moorage.devcluster import choosing
-from moorage.devcluster.problems import Problem, bad_request, expired
+from moorage.devcluster.problems import Cause, Problem, bad_request, expired, invalid
 from moorage.devcluster.requests import Listing, ListOptions, Target
 from moorage.devcluster.store import Store, Stored
 
@@ -34,6 +34,8 @@ class Pages:
 
     def list(self, target: Target, options: ListOptions) -> Listing:
         """A page. Raises Problem 400 and 410."""
+        if options.continue_ and options.resource_version not in ("", "0"):
+            raise bad_request("specifying resource version is not allowed when using continue")
         if options.continue_:
             revision, found = self._resume(options.continue_)
         else:
@@ -70,13 +72,37 @@ class Pages:
 def _check_version(options: ListOptions, revision: int) -> None:
     """Whether the version that is asked for can be served: there is only the newest."""
     version, match = options.resource_version, options.resource_version_match
+    if causes := _match_causes(version, match):
+        raise invalid("ListOptions", "meta.k8s.io", "", causes)
+    if version:
+        number = parsed_version(version, "invalid resource version: ")
+        require_reached(number, revision)
+        if match == "Exact" and number != revision:
+            raise expired(f"The resourceVersion for the provided list is too old: {version}, current: {revision}")
+
+
+def _match_causes(version: str, match: str) -> list[Cause]:
+    field = "resourceVersionMatch"
     if match and not version:
-        raise bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
-    if not version:
-        return
-    if not version.isdecimal():
-        raise bad_request(f'resourceVersion: Invalid value: "{version}": must be an unsigned integer')
-    if int(version) > revision:
-        raise Problem(504, "Timeout", f"Too large resource version: {version}, current: {revision}", {"retryAfterSeconds": 1})
-    if match == "Exact" and int(version) != revision:
-        raise expired(f"The resourceVersion for the provided list is too old: {version}, current: {revision}")
+        return [Cause.forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided")]
+    if match not in ("", "Exact", "NotOlderThan"):
+        return [Cause.unsupported(field, match, ("Exact", "NotOlderThan", ""))]
+    if match == "Exact" and version == "0":
+        return [Cause.forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]
+    return []
+
+
+def parsed_version(text: str, prefix: str = "") -> int:
+    """A resourceVersion as a number. Raises Problem: 400 where lists say so with ``prefix``, else 500 as the API server has it."""
+    if text.isdecimal():
+        return int(text)
+    message = f'{prefix}resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+    raise bad_request(message) if prefix else Problem(500, "", message)
+
+
+def require_reached(version: int, revision: int) -> None:
+    """Raises Problem 504 for a version of the future."""
+    if version > revision:
+        cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+        message = f"Timeout: Too large resource version: {version}, current: {revision}"
+        raise Problem(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})

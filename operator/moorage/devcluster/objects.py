@@ -11,7 +11,7 @@ from typing import Any
 
 from moorage.devcluster import names
 from moorage.devcluster.kinds import Body, Resource, Strategy
-from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict
+from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict, invalid
 from moorage.devcluster.requests import Target, WriteOptions
 from moorage.devcluster.schemas import values
 
@@ -29,15 +29,7 @@ def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
     """Check and complete a body in place. Raises Problem for what cannot be an object of this resource."""
     if not isinstance(body, dict):
         raise bad_request(f"an object of kind {resource.kind} is expected, not {type(body).__name__}")
-    body.setdefault("apiVersion", resource.api_version)
-    body.setdefault("kind", resource.kind)
-    said = (body["apiVersion"], body["kind"])
-    if said != (resource.api_version, resource.kind):
-        raise bad_request(
-            f"the API version in the data ({said[0]}) does not match the expected API version ({resource.api_version})"
-            if said[0] != resource.api_version
-            else f"the kind in the data ({said[1]}) does not match the expected kind ({resource.kind})"
-        )
+    _same_type(resource, body)
     if not isinstance(body.setdefault("metadata", {}), dict):
         raise bad_request(f"{resource.kind}: metadata must be an object")
     unknown = values.prune(body, resource.schema)
@@ -53,6 +45,22 @@ def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
     return body
 
 
+def _same_type(resource: Resource, body: Body) -> None:
+    """Whether it says that it is of this resource. Built-in objects need not say so."""
+    if resource.custom and not body.get("kind"):
+        raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): Object 'Kind' is missing")
+    version, kind = body.setdefault("apiVersion", resource.api_version), body.setdefault("kind", resource.kind)
+    if version != resource.api_version and kind == resource.kind:
+        raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})")
+    if kind != resource.kind and resource.custom:
+        name = str((body.get("metadata") or {}).get("name", ""))
+        raise invalid(kind, resource.group, name, [Cause.invalid("kind", kind, f"must be {resource.kind}")])
+    if kind != resource.kind:
+        of_version = str(version).rpartition("/")[2]
+        unknown = f'no kind "{kind}" is registered for version "{version}"'
+        raise bad_request(f'{kind} in version "{of_version}" cannot be handled as a {resource.kind}: {unknown}')
+
+
 def _cannot(resource: Resource, why: str) -> str:
     return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
 
@@ -63,7 +71,7 @@ def begin(target: Target, body: Body, now: datetime, uid: str) -> None:
     for field in _OWN:
         metadata.pop(field, None)
     if metadata.pop("resourceVersion", ""):
-        raise bad_request("resourceVersion should not be set on objects to be created")
+        raise Problem(500, "", "resourceVersion should not be set on objects to be created")
     _same_namespace(target, metadata)
     if not metadata.get("name") and (prefix := metadata.get("generateName")):
         metadata["name"] = prefix + "".join(secrets.choice(_GENERATED) for _ in range(5))
