@@ -61,7 +61,8 @@ def _check(pod: Body, wanted: Body) -> None:
     for field, key in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
         if wanted.get(key) and wanted[key] != found[key]:
             why = f"Precondition failed: {field} in precondition: {wanted[key]}, {field} in object meta: {found[key]}"
-            raise conflict(PODS, "", name, why)
+            where = f"Key: /registry/pods/{found['namespace']}/{name}, ResourceVersion: 0"
+            raise conflict(PODS, "", name, f"StorageError: invalid object, Code: 4, {where}, AdditionalErrorMsg: {why}")
     if "deletionTimestamp" in found:
         raise conflict("pods/binding", "", name, f"pod {name} is being deleted, cannot be assigned to a host")
     if node := pod["spec"].get("nodeName"):

@@ -91,7 +91,8 @@ def _taken(budget: Body, pod: Body, now: str) -> Body:
     allowed = status.get("disruptionsAllowed") or 0
     if allowed <= 0:
         needs, has = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
-        raise _refusal(f"The disruption budget {name} needs {needs} healthy pods and has {has} currently", 0)
+        short = f"needs {needs} healthy pods and has {has} currently" if has <= needs else "does not allow evicting pods currently"
+        raise _refusal(f"The disruption budget {name} {short}", 0)
     disrupted = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: now}
     taken = {**budget, "metadata": dict(metadata), "status": {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}}
     if allowed == 1:

@@ -104,11 +104,12 @@ def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[Ca
 
 def finalizer_causes(finalizers: Sequence[str]) -> Iterator[Cause]:
     """Of metadata.finalizers."""
+    for finalizer in finalizers:
+        yield from (Cause.invalid("metadata.finalizers", finalizer, text) for text in qualified(finalizer))
     for index, finalizer in enumerate(finalizers):
-        field = f"metadata.finalizers[{index}]"
-        yield from (Cause.invalid(field, finalizer, text) for text in qualified(finalizer))
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            yield Cause.invalid(field, finalizer, "name is neither a standard finalizer name nor is it fully qualified")
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            yield Cause.invalid(f"metadata.finalizers[{index}]", finalizer, text)
 
 
 def owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:

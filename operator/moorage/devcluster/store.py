@@ -100,16 +100,16 @@ class Store:
         self._tell(resource, shelf, Change("MODIFIED" if before else "ADDED", stored, before))
         return stored
 
-    def remove(self, resource: str, namespace: str, name: str) -> Stored | None:
-        """Remove; returns the last state, at the removal's revision. None when there was nothing."""
+    def remove(self, resource: str, namespace: str, name: str, last: Body | None = None) -> Stored | None:
+        """Remove; returns the last state, at the removal's revision: ``last``, or what stood there. None when there was nothing."""
         shelf = self._shelf(resource)
         before = shelf.objects.pop((namespace, name), None)
         if before is None:
             return None
-        body = {**before.body, "metadata": dict(before.body["metadata"])}
-        last = self._stored(before.key, body)
-        self._tell(resource, shelf, Change("DELETED", last, before))
-        return last
+        shown = before.body if last is None else last
+        removed = self._stored(before.key, {**shown, "metadata": dict(shown["metadata"])})
+        self._tell(resource, shelf, Change("DELETED", removed, before))
+        return removed
 
     def since(self, resource: str, revision: int) -> Iterator[Change]:
         """Changes after a revision, oldest first. Raises TooOld."""

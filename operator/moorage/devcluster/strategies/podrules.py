@@ -93,9 +93,8 @@ def _resource_causes(resources: Body, path: str, claims: Sequence[Any]) -> Itera
     for part, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
             yield from _amount_causes(name, amount, f"{path}.{part}[{name}]")
-        if part == "requests":
-            for name, amount in amounts.items():
-                yield from _against_limit(name, amount, limits.get(name), path)
+    for name, amount in requests.items():
+        yield from _against_limit(name, amount, limits.get(name), path)
     declared = {claim.get("name") for claim in claims}
     for index, claim in enumerate(resources.get("claims") or ()):
         if claim.get("name") not in declared:
@@ -119,11 +118,11 @@ def _standard(name: str) -> bool:
 
 
 def _against_limit(name: str, amount: str, limit: str | None, path: str) -> Iterator[Cause]:
-    shared = name in _STANDARD
+    whole = "/" in name or name.startswith("hugepages-")  # such things are not shared out
     if limit is None:
-        if not shared:
+        if whole:
             yield Cause.required(f"{path}.limits", _OVERCOMMIT)
-    elif not shared and quantities.parse(amount) != quantities.parse(limit):
+    elif whole and quantities.parse(amount) != quantities.parse(limit):
         yield Cause.invalid(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}")
     elif quantities.parse(amount) > quantities.parse(limit):
         yield Cause.invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limit}")

@@ -1,0 +1,1 @@
+"""Tests of what the built-in kinds do beyond their schemas."""
