@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="CONVERSATION", help="those whose names begin so; all by default")
     parser.add_argument("--all", action="store_true", help="print the known differences too")
     parser.add_argument("--show", choices=("real", "ours"), help="print one side's answers instead of differences")
+    parser.add_argument("--summary", action="store_true", help="group the differences by their place, most common first")
     parser.add_argument("--recorded", type=Path, help="a file: take the real answers from there, or write them where it is absent")
     arguments = parser.parse_args()
     chosen = [one for one in conversations() if not arguments.names or one.name.startswith(tuple(arguments.names))]
@@ -46,7 +48,8 @@ def main() -> int:
             arguments.recorded.write_bytes(msgspec.json.encode(real))
     ours = played("ours")
     found = [difference for one in chosen for difference in differences(one, real[one.name], ours[one.name])]
-    return print_differences(found if arguments.all else unknown(found, known()))
+    found = found if arguments.all else unknown(found, known())
+    return print_summary(found) if arguments.summary else print_differences(found)
 
 
 def print_records(records: Records) -> None:
@@ -59,6 +62,16 @@ def print_records(records: Records) -> None:
 def print_differences(found: list[Difference]) -> int:
     """For people; returns the exit code."""
     sys.stdout.writelines(f"{difference}\n" for difference in found)
+    return 1 if found else 0
+
+
+def print_summary(found: list[Difference]) -> int:
+    """For people; returns the exit code."""
+    groups: dict[str, list[Difference]] = {}
+    for difference in found:
+        groups.setdefault(re.sub(r"\[\d+\]", "[]", difference.path), []).append(difference)
+    for path, members in sorted(groups.items(), key=lambda group: -len(group[1])):
+        sys.stdout.write(f"{len(members)} x {path}, such as {members[0]}\n")
     return 1 if found else 0
 
 

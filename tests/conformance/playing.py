@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,6 +138,13 @@ class Player:
 
     def _connect(self, timeout: float = 30) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(self._server.url.removeprefix("https://"), timeout=timeout, context=self._context)
+
+
+def both(conversation: Conversation, one: Player, other: Player) -> tuple[dict[str, Record], dict[str, Record]]:
+    """Two servers' answers, asked side by side."""
+    with ThreadPoolExecutor(2) as pool:
+        first, second = (pool.submit(player.play, conversation) for player in (one, other))
+        return first.result(), second.result()
 
 
 def _sent(step: Step) -> bytes | None:

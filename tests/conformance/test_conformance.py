@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.comparing import Difference, differences
 from tests.conformance.conversations import Conversation, conversations
 from tests.conformance.known import gone, known, unknown
-from tests.conformance.playing import Player
+from tests.conformance.playing import Player, both
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +19,9 @@ def found() -> dict[str, list[Difference]]:
 @pytest.mark.parametrize("conversation", conversations(), ids=lambda one: one.name)
 def test_answers_are_alike(conversation: Conversation, real: Player, ours: Player, found: dict[str, list[Difference]]) -> None:
     """Step by step: code, content type, warnings and body."""
-    there = real.play(conversation)
+    there, here = both(conversation, real, ours)
     assert not [f"{name}: {record.body}" for name, record in there.items() if record.code == -1], "the conversation itself is broken"
-    found[conversation.name] = differences(conversation, there, ours.play(conversation))
+    found[conversation.name] = differences(conversation, there, here)
     assert not [str(difference) for difference in unknown(found[conversation.name], known())]
 
 
