@@ -187,8 +187,8 @@ class Verbs:
         return chosen
 
     def _remove(self, target: Target, last: Body) -> Body:
-        self.store.remove(target.resource.key, target.namespace, target.name)
-        return last
+        removed = self.store.remove(target.resource.key, target.namespace, target.name, last)
+        return removed.body if removed else last
 
 
 def copied(stored: Stored) -> Body:
