@@ -1,1 +1,0 @@
-"""Tests of what the built-in kinds do beyond their schemas."""
