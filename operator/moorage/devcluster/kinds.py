@@ -36,6 +36,8 @@ class Strategy:
     """How long a deletion waits for somebody to finish it (30 for pods) where the object does not say otherwise."""
     status_at_creation: bool = False
     """Whether a creator may set the status."""
+    conditional: bool = False
+    """Whether who replaces an object has to say its metadata.resourceVersion."""
     selectable: Mapping[str, Callable[[Body], str]] = MappingProxyType({})
     """What a field selector may name besides metadata.name and metadata.namespace, and how to read it (``choosing.at``)."""
 

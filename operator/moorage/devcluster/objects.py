@@ -80,6 +80,14 @@ def begin(target: Target, body: Body, now: datetime, uid: str) -> None:
         metadata["generation"] = 1
 
 
+def require_version(target: Target, new: Body) -> None:
+    """Refuse to replace an object without knowing which state of it, where its kind wants that."""
+    resource = target.resource
+    if resource.strategy.conditional and not new["metadata"].get("resourceVersion"):
+        cause = Cause.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        raise invalid(resource.plural, resource.group, target.name, [cause])
+
+
 def carry(target: Target, new: Body, old: Body) -> None:
     """Give a changed object what the old one had and nobody may change. Raises Problem where the writer meant another object."""
     metadata, before, resource = new["metadata"], old["metadata"], target.resource

@@ -83,7 +83,9 @@ class Verbs:
     def update(self, target: Target, body: Body, options: WriteOptions) -> Body:
         """Replace the object, or with ``target.subresource`` "status" its status."""
         old = self.get(target)
-        return self._change(target, old.body, objects.decoded(target.resource, body, options), options)
+        new = objects.decoded(target.resource, body, options)
+        objects.require_version(target, new)
+        return self._change(target, old.body, new, options)
 
     def patch(self, target: Target, change: Callable[[Body], Body], options: WriteOptions) -> Body:
         """Replace the object by what ``change`` makes of a copy of it."""
@@ -123,9 +125,9 @@ class Verbs:
     def _causes(self, resource: Resource, new: Body, old: Body | None, *, status: bool = False) -> Sequence[Cause]:
         causes = objects.metadata_causes(new, resource.strategy)
         if resource.custom:
-            causes += values.validate(new, resource.schema, "")
-            if not causes:  # a rule may count on what the schema promises
-                causes += rules.check(new, old, resource.schema)
+            wrong = values.validate(new, resource.schema, "")
+            # A rule may count on the types and the fields that the schema promises.
+            causes += [*wrong, rules.NOT_CHECKED] if rules.blocked(wrong) else [*wrong, *rules.check(new, old, resource.schema)]
         if status:
             return [*causes, *resource.strategy.validate_status(new, old or {})]
         causes += resource.strategy.validate(new)
