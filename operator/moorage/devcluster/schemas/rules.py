@@ -28,7 +28,7 @@ NOT_CHECKED: Final = Cause(
 )
 """Said besides the causes of a schema that keep rules from being asked."""
 _BLOCKING: Final = {"FieldValueTypeInvalid", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueNotSupported"}
-_REASONS: Final = ("FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate")
+_REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
 
 def blocked(causes: Sequence[Cause]) -> bool:
@@ -74,8 +74,13 @@ def _inside(path: str, name: str, node: Node) -> str:
 
 def check(new: dict[str, Any], old: dict[str, Any] | None, node: Node) -> list[Cause]:
     """What the rules refuse of an object that keeps to its schema."""
+    return refusals(new, dataclasses.replace(node, embedded=True), () if old is None else (old,))
+
+
+def refusals(value: Any, node: Node, olds: tuple[Any, ...] = ()) -> list[Cause]:
+    """Likewise of any value, such as a default; ``olds`` holds what it was, if it was anything."""
     causes = []
-    for cause in _visited(_Place("", new, () if old is None else (old,), dataclasses.replace(node, embedded=True))):
+    for cause in _visited(_Place("", value, olds, node)):
         causes.append(cause)
         if expressions.SPENT in cause.text:
             break

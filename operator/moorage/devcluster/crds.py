@@ -1,0 +1,207 @@
+"""CustomResourceDefinitions: what a definition's own life is, and what is served because of it.
+
+A kube-apiserver accepts names and serves them a moment after a definition was made; here both are done when ``create`` returns. What
+it was refused for, names that another definition has, is looked at then and by ``renamed``, for when that other one has gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from moorage.devcluster import crd_rules
+from moorage.devcluster.kinds import Body, Column, Reads, Resource, Scale, Strategy
+from moorage.devcluster.problems import Cause, Problem, bad_request, forbidden
+from moorage.devcluster.schemas import parsing, structural
+
+KEY: Final = "customresourcedefinitions.apiextensions.k8s.io"
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer that holds a deleted definition until its objects have gone."""
+_KIND: Final = "CustomResourceDefinition"
+
+
+class CustomResourceDefinitions(Strategy):
+    """Of definitions. The status is ours alone: ``admit`` writes all of it, whatever the creator says."""
+
+    status_at_creation = True
+    conditional = True
+
+    def default(self, body: Body) -> None:
+        """Names that follow from others, and what is not said of versions. Raises Problem for a schema that is none."""
+        spec = body["spec"] = body.get("spec") or {}
+        names = spec["names"] = spec.get("names") or {}
+        if kind := names.get("kind"):
+            names.setdefault("singular", kind.lower())
+            names.setdefault("listKind", f"{kind}List")
+        spec["conversion"] = {"strategy": "None", **(spec.get("conversion") or {})}
+        spec["versions"] = spec.get("versions") or []
+        for version in spec["versions"]:
+            version.setdefault("name", "")
+            version.setdefault("served", False)
+            version.setdefault("storage", False)
+            schema = (version.get("schema") or {}).get("openAPIV3Schema")
+            if schema is not None and (why := structural.malformed(schema, "spec.versions.schema.openAPIV3Schema")):
+                raise bad_request(f'{_KIND} in version "v1" cannot be handled as a {_KIND}: {why}')
+
+    def admit(self, body: Body, reads: Reads) -> None:
+        """Accept the names, or not, and note the storage version."""
+        stored = [version["name"] for version in body["spec"]["versions"] if version["storage"]][:1]
+        when = body["metadata"].get("creationTimestamp", "")
+        body["status"] = {**_names_status({**body, "status": {}}, reads.every(KEY), when), "storedVersions": stored}
+
+    def prepare_update(self, new: Body, old: Body) -> None:
+        """Note a new storage version; short names and categories that are new are accepted where the old ones were."""
+        status = dict(new.get("status") or {})
+        stored = status.get("storedVersions") or []
+        storage = [version["name"] for version in new["spec"]["versions"] if version["storage"] and version["name"] not in stored]
+        status["storedVersions"] = [*stored, *storage[:1]]
+        if _is(old, "NamesAccepted"):
+            status["acceptedNames"] = new["spec"]["names"]
+        new["status"] = status
+
+    def validate(self, body: Body) -> Sequence[Cause]:
+        """Names, versions, schemas."""
+        return crd_rules.causes(body)
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+        """What may not change."""
+        return list(crd_rules.update_causes(new, old))
+
+    def held(self, body: Body) -> bool:
+        """Until its objects have gone, which somebody has to see to: so at first always."""
+        return "deletionTimestamp" not in body["metadata"] or super().held(body)
+
+    def prepare_delete(self, body: Body) -> None:
+        """Have its objects deleted."""
+        metadata, status = body["metadata"], body["status"]
+        metadata["finalizers"] = [*(one for one in metadata.get("finalizers", ()) if one != CLEANUP), CLEANUP]
+        why = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        terminating = _condition("Terminating", True, "InstanceDeletionPending", why, metadata["deletionTimestamp"])
+        status["conditions"] = [*(one for one in status.get("conditions") or () if one["type"] != "Terminating"), terminating]
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------------
+
+_SINGLE: Final = (("plural", "Plural"), ("singular", "Singular"), ("shortNames", "ShortNames"), ("kind", "Kind"), ("listKind", "ListKind"))
+
+
+def renamed(definition: Body, others: Iterable[Body], now: str) -> Body | None:
+    """The definition with the names that it can have now, when those are not what its status says."""
+    status = {**(definition.get("status") or {}), **_names_status(definition, others, now)}
+    return None if status == definition.get("status") else {**definition, "status": status}
+
+
+def _names_status(definition: Body, others: Iterable[Body], now: str) -> Body:
+    """acceptedNames and conditions. A name that was accepted stays where the wanted one is taken."""
+    spec, status = definition["spec"], definition.get("status") or {}
+    wanted, accepted = spec["names"], dict(status.get("acceptedNames") or {})
+    resources, kinds = _taken(definition, others)
+    fault = ("", "")
+    for key, word in _SINGLE:
+        taken = kinds if key in ("kind", "listKind") else resources
+        said = wanted.get(key)
+        listed = said if isinstance(said, list) else [said]
+        if clash := next((name for name in listed if name in taken), None):
+            fault = (f"{word}Conflict", f'"{clash}" is already in use')
+        elif said:
+            accepted[key] = said
+        else:
+            accepted.pop(key, None)
+    if wanted.get("categories"):
+        accepted["categories"] = wanted["categories"]
+    names = _condition("NamesAccepted", not fault[0], *(fault if fault[0] else ("NoConflicts", "no conflicts found")), now)
+    established = _condition("Established", True, "InitialNamesAccepted", "the initial names have been accepted", now)
+    if fault[0] and not _is(definition, "Established"):
+        established = _condition("Established", False, "NotAccepted", "not all names are accepted", now)
+    old = {one["type"]: one for one in status.get("conditions") or ()}
+    new = {one["type"]: one if one["status"] != old.get(one["type"], {}).get("status") else _kept(one, old) for one in (names, established)}
+    return {"acceptedNames": {"plural": "", "kind": "", **accepted}, "conditions": list({**old, **new}.values())}
+
+
+def _kept(condition: Body, old: Mapping[str, Body]) -> Body:
+    return {**condition, "lastTransitionTime": old[condition["type"]].get("lastTransitionTime", condition["lastTransitionTime"])}
+
+
+def _taken(definition: Body, others: Iterable[Body]) -> tuple[set[str], set[str]]:
+    """Names of resources and of kinds that other definitions of the group have."""
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for other in others:
+        if other["spec"]["group"] == definition["spec"]["group"] and other["metadata"]["name"] != definition["metadata"].get("name"):
+            names = (other.get("status") or {}).get("acceptedNames") or {}
+            resources |= {names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())}
+            kinds |= {names.get("kind", ""), names.get("listKind", "")}
+    return resources - {""}, kinds - {""}
+
+
+def _condition(kind: str, true: bool, reason: str, message: str, now: str) -> Body:
+    return {"type": kind, "status": "True" if true else "False", "lastTransitionTime": now, "reason": reason, "message": message}
+
+
+def _is(definition: Body, condition: str) -> bool:
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == condition and one.get("status") == "True" for one in conditions)
+
+
+# ---- what is served --------------------------------------------------------------------------------------------------------
+
+
+class CustomResources(Strategy):
+    """Of the objects that a definition defines."""
+
+    conditional = True
+
+    def __init__(self, refusal: Callable[[str], Problem] | None = None) -> None:
+        self._refusal = refusal
+
+    def admit(self, body: Body, reads: Reads) -> None:
+        """Nothing is made of a definition that is going."""
+        if self._refusal:
+            raise self._refusal(str(body["metadata"].get("name", "")))
+
+
+def resources(definition: Body) -> list[Resource]:
+    """What is served: each version that is to be, once the names are accepted."""
+    return list(_resources(definition)) if _is(definition, "Established") else []
+
+
+def _resources(definition: Body) -> Iterator[Resource]:
+    spec = definition["spec"]
+    group, plural, kind = spec["group"], spec["names"]["plural"], spec["names"]["kind"]
+    names = definition["status"].get("acceptedNames") or {}
+    strategy = CustomResources(_refusal(plural, group) if _is(definition, "Terminating") else None)
+    for version in spec["versions"]:
+        if not version["served"]:
+            continue
+        subresources = version.get("subresources") or {}
+        yield Resource(
+            group=group,
+            version=version["name"],
+            plural=plural,
+            kind=kind,
+            singular=names.get("singular", ""),
+            namespaced=spec["scope"] == "Namespaced",
+            short_names=tuple(names.get("shortNames") or ()),
+            categories=tuple(names.get("categories") or ()),
+            has_status="status" in subresources,
+            generation=True,
+            scale=_scale(subresources.get("scale")),
+            schema=parsing.parse(version["schema"]["openAPIV3Schema"]),
+            strategy=strategy,
+            columns=tuple(_columns(version)),
+            selectable=tuple(one["jsonPath"] for one in version.get("selectableFields") or ()),
+            custom=True,
+        )
+
+
+def _refusal(plural: str, group: str) -> Callable[[str], Problem]:
+    return lambda name: forbidden(plural, group, name, "create not allowed while custom resource definition is terminating")
+
+
+def _scale(said: Body | None) -> Scale | None:
+    return None if said is None else Scale(said["specReplicasPath"], said["statusReplicasPath"], said.get("labelSelectorPath", ""))
+
+
+def _columns(version: Body) -> Iterator[Column]:
+    for one in version.get("additionalPrinterColumns") or ():
+        yield Column(one["name"], one["type"], one.get("format", ""), one.get("description", ""), one.get("priority", 0), one["jsonPath"])
