@@ -24,6 +24,18 @@ from moorage.devcluster.strategies import (
 )
 
 _SCALE: Final = Scale(selector=".spec.selector")
+_SHOWN_WHEN_REMOVED: Final = frozenset(
+    {
+        "namespaces",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "serviceaccounts",
+        "services",
+        *(f"{plural}.storage.k8s.io" for plural in ("csidrivers", "csinodes", "storageclasses", "volumeattachments")),
+        *(f"{plural}.resource.k8s.io" for plural in ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices")),
+    }
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,9 +98,9 @@ def resources() -> list[Resource]:
 
 
 def _joined(resource: Resource, own: _Own | None) -> Resource:
-    if own is None:
-        return resource
-    return dataclasses.replace(resource, strategy=own.strategy, generation=own.generation, scale=own.scale)
+    own = own or _Own(Strategy())
+    shown = resource.key in _SHOWN_WHEN_REMOVED
+    return dataclasses.replace(resource, strategy=own.strategy, generation=own.generation, scale=own.scale, shows_removed=shown)
 
 
 def initial_objects() -> list[Body]:

@@ -38,6 +38,8 @@ class Strategy:
     """Whether a creator may set the status."""
     conditional: bool = False
     """Whether who replaces an object has to say its metadata.resourceVersion."""
+    propagation: str = ""
+    """What becomes of what the object owns, when who deletes it does not say: Background where this is empty."""
     selectable: Mapping[str, Callable[[Body], str]] = MappingProxyType({})
     """What a field selector may name besides metadata.name and metadata.namespace, and how to read it (``choosing.at``)."""
 
@@ -146,6 +148,8 @@ class Resource:
     selectable: tuple[str, ...] = ()
     """JSON paths that field selectors may name, of a custom resource."""
     custom: bool = False
+    shows_removed: bool = False
+    """Whether who deletes an object for good is shown it, and not a Status."""
     form: Form | None = None
 
     @property

@@ -160,7 +160,7 @@ class Verbs:
         new, strategy = copied(old), target.resource.strategy
         metadata = new["metadata"]
         finalizers = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
-        if wanted := finalizers.get(options.propagation):
+        if wanted := finalizers.get(options.propagation or strategy.propagation):
             metadata["finalizers"] = sorted({*metadata.get("finalizers", ()), wanted})
         grace = strategy.grace(new, options.grace_seconds)
         if options.dry_run:

@@ -20,6 +20,8 @@ _PERCENT_TEXT: Final = (
 class Budgets(Strategy):
     """How many pods may be missing."""
 
+    conditional = True
+
     def default(self, body: Body) -> None:
         """An empty budget is one."""
         body.setdefault("spec", {})
@@ -57,6 +59,8 @@ def _limit_causes(value: object, field: str) -> Iterator[Cause]:
 
 class Leases(Strategy):
     """Who leads."""
+
+    conditional = True
 
     def default(self, body: Body) -> None:
         """Nobody yet."""

@@ -50,6 +50,8 @@ class Bindings(Strategy):
 class Webhooks(Strategy):
     """ValidatingWebhookConfigurations."""
 
+    conditional = True
+
     def default(self, body: Body) -> None:
         """All objects, ten seconds, and failing closed."""
         for webhook in body.get("webhooks") or ():

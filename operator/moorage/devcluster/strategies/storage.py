@@ -139,6 +139,8 @@ def _sources(spec: Body) -> Body:
 class Drivers(Strategy):
     """CSIDrivers."""
 
+    conditional = True
+
     def default(self, body: Body) -> None:
         """What a driver does not say."""
         fill(
@@ -158,6 +160,8 @@ class Drivers(Strategy):
 class DriversOfNodes(Strategy):
     """CSINodes."""
 
+    conditional = True
+
     def default(self, body: Body) -> None:
         """Drivers come later."""
         spec = body.setdefault("spec", {})
@@ -166,6 +170,8 @@ class DriversOfNodes(Strategy):
 
 class Capacities(Strategy):
     """CSIStorageCapacities."""
+
+    conditional = True
 
     def default(self, body: Body) -> None:
         """Sizes in their usual form."""
@@ -180,6 +186,8 @@ class Capacities(Strategy):
 
 class Attachments(Strategy):
     """VolumeAttachments."""
+
+    conditional = True
 
     def prepare_create(self, body: Body) -> None:
         """Not yet."""

@@ -133,6 +133,7 @@ class ReplicationControllers(ReplicaSets):
     """The older form: the selector is a map, and may be left out."""
 
     fixed = ()
+    propagation = "Orphan"
     selectable = choosing.at("status.replicas", unsaid="0")
 
     def default(self, body: Body) -> None:
@@ -215,6 +216,7 @@ class DaemonSets(Workload):
 class Jobs(Strategy):
     """Jobs."""
 
+    propagation = "Orphan"
     selectable = MappingProxyType({"status.successful": choosing.reader("status.succeeded", unsaid="0")})
 
     def default(self, body: Body) -> None:
