@@ -13,10 +13,12 @@ from moorage.devcluster import names
 from moorage.devcluster.kinds import Body, Resource, Strategy
 from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict, invalid
 from moorage.devcluster.requests import Target, WriteOptions
-from moorage.devcluster.schemas import values
+from moorage.devcluster.schemas import emptiness, values
 
 _OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 """Metadata that a writer cannot change; what it says there is not looked at."""
+_OMITTED = ("labels", "annotations", "finalizers", "ownerReferences")
+"""Metadata that is left out where it is empty."""
 _GENERATED = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -41,6 +43,11 @@ def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
     if not resource.custom and (text := values.mistyped(body, resource.schema)):
         raise bad_request(_cannot(resource, text))
     values.default(body, resource.schema)
+    for key in _OMITTED:
+        if key in body["metadata"] and not body["metadata"][key]:
+            del body["metadata"][key]
+    if not resource.custom:
+        emptiness.compact(body, resource.schema)
     resource.strategy.default(body)
     return body
 
@@ -92,9 +99,7 @@ def carry(target: Target, new: Body, old: Body) -> None:
     """Give a changed object what the old one had and nobody may change. Raises Problem where the writer meant another object."""
     metadata, before, resource = new["metadata"], old["metadata"], target.resource
     _same_namespace(target, metadata)
-    name = metadata.setdefault("name", before["name"])
-    if name != before["name"]:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({before['name']})")
+    require_name(metadata, name := before["name"])
     if (uid := metadata.get("uid")) and uid != before["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['uid']}"
         raise conflict(resource.plural, resource.group, name, why)
@@ -104,6 +109,12 @@ def carry(target: Target, new: Body, old: Body) -> None:
         metadata.pop(field, None)
         if field in before:
             metadata[field] = before[field]
+
+
+def require_name(metadata: dict[str, Any], name: str) -> None:
+    """See that an object has the name that the URL says; it may leave that to the URL. Raises Problem 400."""
+    if (said := metadata.setdefault("name", name)) != name:
+        raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({name})")
 
 
 def _same_namespace(target: Target, metadata: dict[str, Any]) -> None:
