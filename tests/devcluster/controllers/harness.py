@@ -104,7 +104,9 @@ class Cluster:
     def create(self, key: str, name: str, namespace: str = NAMESPACE, **body: Any) -> Body:
         """Create; ``body`` has spec, status and so on, and metadata besides the name."""
         metadata = {"name": name, **body.pop("metadata", {})}
-        return self.verbs.create(self.target(key, name, namespace), {"metadata": metadata, **body}, WriteOptions("test"))
+        target = self.target(key, name, namespace)
+        said = {"apiVersion": target.resource.api_version, "kind": target.resource.kind, "metadata": metadata, **body}
+        return self.verbs.create(target, said, WriteOptions("test"))
 
     def change(self, key: str, name: str, change: Callable[[Body], object], subresource: str = "") -> Body:
         """Change a copy in place."""

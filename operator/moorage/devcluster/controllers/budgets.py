@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.rollouts import part
 from moorage.devcluster.controllers.selecting import labels_of, matching
-from moorage.devcluster.controllers.world import PODS, condition, controller_of, holds, leaving, moment
+from moorage.devcluster.controllers.world import PODS, condition, controller_of, holds, leaving, moment, turned
 from moorage.devcluster.kinds import Body
-from moorage.devcluster.objects import timestamp
 from moorage.devcluster.store import Change
 
 BUDGETS = "poddisruptionbudgets.policy"
@@ -118,12 +117,12 @@ def _evicted(budget: Body) -> dict[str, str]:
 
 
 def _condition(budget: Body, allowed: bool, now: datetime) -> Body:
-    value, before = "True" if allowed else "False", condition(budget, "DisruptionAllowed")
+    value = "True" if allowed else "False"
     return {
         "type": "DisruptionAllowed",
         "status": value,
         "observedGeneration": budget["metadata"].get("generation"),
-        "lastTransitionTime": before["lastTransitionTime"] if before.get("status") == value else timestamp(now),
+        "lastTransitionTime": turned(condition(budget, "DisruptionAllowed"), value, now),
         "reason": "SufficientPods" if allowed else "InsufficientPods",
         "message": "",
     }

@@ -89,7 +89,8 @@ class Kubelet(Controller):
             self.world.status(PODS, pod, reports.gated(pod, now), KUBELET)
             runs = reports.duration(pod["metadata"].get("annotations", {}).get(RUN_FOR, ""))
             if runs is not None:
-                self._later("succeed", pod, moment(pod["status"]["startTime"]) + seconds(runs))
+                started = pod["status"].get("startTime") or pod["metadata"]["creationTimestamp"]
+                self._later("succeed", pod, moment(started) + seconds(runs))
 
     def _later(self, what: str, pod: Body, when: datetime) -> None:
         metadata = pod["metadata"]

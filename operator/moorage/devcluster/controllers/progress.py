@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from moorage.devcluster.controllers.rollouts import Goal
-from moorage.devcluster.controllers.world import condition, moment, seconds
+from moorage.devcluster.controllers.world import condition, moment, seconds, turned
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.objects import timestamp
 
@@ -31,7 +31,7 @@ def deadline(deployment: Body) -> datetime | None:
     """When a rollout that does not move has to be looked at, if ever."""
     limit = deployment["spec"].get("progressDeadlineSeconds", _NO_LIMIT)
     said = condition(deployment, "Progressing")
-    if not said or said["reason"] != "ReplicaSetUpdated" or limit == _NO_LIMIT:
+    if not said or said.get("reason") != "ReplicaSetUpdated" or limit == _NO_LIMIT:
         return None
     return moment(said["lastUpdateTime"]) + seconds(limit)
 
@@ -70,10 +70,10 @@ def _progressing(deployment: Body, new: Body | None, counted: Mapping[str, int],
     done = counted["replicas"] == counted["updatedReplicas"]
     if done and (counted["replicas"] == counted["availableReplicas"] == wanted or _has_succeeded(before, new)):
         return _says("True", "NewReplicaSetAvailable", f"{about} has successfully progressed.")
-    if _moved(deployment.get("status", {}), counted) or not before:
+    if _moved(deployment.get("status", {}), counted) or "lastUpdateTime" not in before:
         return {**_says("True", "ReplicaSetUpdated", f"{about} is progressing."), "lastUpdateTime": timestamp(now)}
-    late = before["reason"] == "ReplicaSetUpdated" and moment(before["lastUpdateTime"]) + seconds(limit) <= now
-    if late or before["reason"] == "ProgressDeadlineExceeded":
+    late = before.get("reason") == "ReplicaSetUpdated" and moment(before["lastUpdateTime"]) + seconds(limit) <= now
+    if late or before.get("reason") == "ProgressDeadlineExceeded":
         return _says("False", "ProgressDeadlineExceeded", f"{about} has timed out progressing.")
     return _says("True", "ReplicaSetUpdated", f"{about} is progressing.")
 
@@ -84,7 +84,7 @@ def _says(value: str, reason: str, message: str) -> Body:
 
 def _has_succeeded(said: Body, new: Body | None) -> bool:
     """Whether the new set was complete once: scaling, and pods that fail later, do not take that back."""
-    return said.get("reason") == "NewReplicaSetAvailable" and new is not None and f'"{new["metadata"]["name"]}"' in said["message"]
+    return said.get("reason") == "NewReplicaSetAvailable" and new is not None and f'"{new["metadata"]["name"]}"' in said.get("message", "")
 
 
 def _moved(before: Mapping[str, int], counted: Mapping[str, int]) -> bool:
@@ -98,5 +98,4 @@ def _dated(deployment: Body, said: Body, now: datetime) -> Body:
     before, time = condition(deployment, said["type"]), timestamp(now)
     same = all(before.get(name) == said[name] for name in ("status", "reason", "message"))
     updated = before.get("lastUpdateTime", time) if same else time
-    turned = before["lastTransitionTime"] if before.get("status") == said["status"] else time
-    return {"lastUpdateTime": updated, **said, "lastTransitionTime": turned}
+    return {"lastUpdateTime": updated, **said, "lastTransitionTime": turned(before, said["status"], now)}

@@ -81,15 +81,18 @@ class Replicas(Controller):
         """Make some that lack, or delete some of the surplus; returns why no more could be made."""
         uid, wanted = owner["metadata"]["uid"], owner["spec"].get("replicas", 1)
         lacking = wanted - len(self.world.pods["active", uid])
+        again = abs(lacking) > BURST
         try:
             for _ in range(min(lacking, BURST)):
                 self.world.create(PODS, self._pod(owner))
         except Problem as problem:
-            return problem
+            if problem.reason != "AlreadyExists":  # else a name was drawn twice, and is drawn again
+                return problem
+            again = True
         if lacking < 0:
             for pod in surplus(self.world.pods["active", uid], min(-lacking, BURST)):
                 self.world.delete(PODS, pod)
-        if abs(lacking) > BURST:
+        if again:
             self.queue.add(("size", owner["metadata"]["namespace"], owner["metadata"]["name"]))
         return None
 
@@ -139,7 +142,7 @@ def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
 
 
 def _ready_since(pod: Body) -> datetime:
-    return moment(condition(pod, "Ready")["lastTransitionTime"])
+    return moment(condition(pod, "Ready").get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
 
 
 def _failed(owner: Body, failure: Problem | None, now: datetime) -> list[Body] | None:

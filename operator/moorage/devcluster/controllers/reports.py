@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from moorage.devcluster.controllers.world import condition, holds
+from moorage.devcluster.controllers.world import condition, holds, turned
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.objects import timestamp
 
@@ -124,8 +124,7 @@ def conditions(pod: Body, reported: Iterable[tuple[str, str, str]], now: datetim
     """The pod's conditions with these (type, status, reason) in place of what they were; the scheduler's and others' stay."""
     fresh: dict[str, Body] = {}
     for type_, value, reason in reported:
-        before = condition(pod, type_)
-        since = before["lastTransitionTime"] if before.get("status") == value else timestamp(now)
+        since = turned(condition(pod, type_), value, now)
         fresh[type_] = {"type": type_, "status": value, "lastProbeTime": None, "lastTransitionTime": since}
         if reason:
             fresh[type_]["reason"] = reason

@@ -13,6 +13,7 @@ import msgspec
 
 from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.objects import timestamp
 from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
 from moorage.devcluster.store import Change
 from moorage.devcluster.verbs import Verbs
@@ -66,6 +67,12 @@ def condition(body: Body, type_: str) -> Body:
     """A condition of its status, {} for none."""
     found: Body = next((one for one in body.get("status", {}).get("conditions", ()) if one["type"] == type_), {})
     return found
+
+
+def turned(before: Body, value: str, now: datetime) -> str:
+    """When a condition that now has this status got it: it may have had it before, and whoever wrote that may not have said since when."""
+    known = before.get("lastTransitionTime") if before.get("status") == value else None
+    return str(known or timestamp(now))
 
 
 def holds(body: Body, type_: str) -> bool:
