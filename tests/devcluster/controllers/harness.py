@@ -42,6 +42,7 @@ RESOURCES = (
     _resource("replicationcontrollers", "ReplicationController", workloads.ReplicationControllers()),
     _resource("replicasets.apps", "ReplicaSet", workloads.ReplicaSets()),
     _resource("deployments.apps", "Deployment", workloads.Deployments()),
+    _resource("statefulsets.apps", "StatefulSet", workloads.StatefulSets()),
     _resource("poddisruptionbudgets.policy", "PodDisruptionBudget", policy.Budgets()),
     _resource("persistentvolumes", "PersistentVolume", storage.Volumes(), namespaced=False),
     _resource("persistentvolumeclaims", "PersistentVolumeClaim", storage.Claims()),

@@ -17,6 +17,7 @@ from moorage.devcluster.controllers.garbage import Garbage
 from moorage.devcluster.controllers.kubelet import Kubelet
 from moorage.devcluster.controllers.namespaces import Definitions, Namespaces
 from moorage.devcluster.controllers.replicas import Replicas
+from moorage.devcluster.controllers.statefulsets import StatefulSets
 from moorage.devcluster.controllers.volumes import Volumes
 from moorage.devcluster.controllers.world import REPLICATION_CONTROLLERS, World
 from moorage.devcluster.store import Change
@@ -32,7 +33,7 @@ class Settings:
     stop_after: float = 1.0
     """Seconds from a pod's deletion until it is gone, at most its grace."""
     workloads: bool = True
-    """Deployments, ReplicaSets, ReplicationControllers and PodDisruptionBudgets."""
+    """Deployments, ReplicaSets, ReplicationControllers, StatefulSets and PodDisruptionBudgets."""
     kubelets: bool = True
     """Nodes become ready, pods run and go."""
     volumes: bool = True
@@ -52,7 +53,7 @@ class Controllers:
             self._all.append(Kubelet(self._world, settings.start_after, settings.stop_after))
         if settings.workloads:
             self._all += [Replicas(self._world), Replicas(self._world, REPLICATION_CONTROLLERS)]
-            self._all += [Deployments(self._world), Budgets(self._world)]
+            self._all += [Deployments(self._world), StatefulSets(self._world), Budgets(self._world)]
         if settings.volumes:
             self._all.append(Volumes(self._world, make=settings.provisioning))
         for resource in {each.key: each for each in catalogue}:
