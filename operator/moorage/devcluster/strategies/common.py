@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from moorage.devcluster import quantities
@@ -28,13 +28,6 @@ def fill(body: Body, values: Mapping[str, Any]) -> None:
     for key, value in values.items():
         if body.get(key) is None:
             body[key] = value
-
-
-def without_empty(body: Body, keys: Iterable[str]) -> None:
-    """Remove empty lists and maps, which are as good as nothing."""
-    for key in keys:
-        if key in body and not body[key]:
-            del body[key]
 
 
 def read_quantities(kind: str, *lists: Body | None) -> None:

@@ -37,8 +37,6 @@ class Nodes(Strategy):
         spec, status = body.setdefault("spec", {}), body.setdefault("status", {})
         if spec.get("unschedulable") is False:
             del spec["unschedulable"]
-        if not spec.get("taints"):
-            spec.pop("taints", None)
         if spec.get("podCIDR") and spec["podCIDR"] not in (spec.get("podCIDRs") or ())[:1]:
             spec["podCIDRs"] = [spec["podCIDR"]]
         read_quantities("Node", *(status.get(key) for key in _AMOUNTS))

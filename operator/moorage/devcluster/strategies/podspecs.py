@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from moorage.devcluster.kinds import Body
-from moorage.devcluster.strategies.common import at, fill, read_quantities, without_empty
+from moorage.devcluster.strategies.common import at, fill, read_quantities
 
 CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
-_LISTS: Final = ("initContainers", "volumes", "tolerations", "schedulingGates", "nodeSelector", "imagePullSecrets", "hostAliases")
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _READABLE: Final = 0o644
 _TOKEN_SECONDS: Final = 3600
@@ -23,7 +22,6 @@ def default_template(body: Body) -> None:
 
 def default_pod_spec(spec: Body, kind: str = "Pod") -> None:
     """What pods and templates have in common; ``kind`` is the whole object's."""
-    without_empty(spec, _LISTS)
     fill(
         spec,
         {
@@ -58,7 +56,6 @@ def _default_container(container: Body, kind: str) -> None:
     )
     resources = container["resources"]
     read_quantities(kind, resources.get("limits"), resources.get("requests"))
-    without_empty(resources, ("limits", "requests", "claims"))
     for port in container.get("ports") or ():
         fill(port, {"protocol": "TCP"})
     for variable in container.get("env") or ():

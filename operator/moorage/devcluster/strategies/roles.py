@@ -34,7 +34,8 @@ class Bindings(Strategy):
 
     def default(self, body: Body) -> None:
         """Roles and people are of the group; service accounts are not."""
-        fill(body.setdefault("roleRef", {}), {"apiGroup": _GROUP})
+        role = body.setdefault("roleRef", {})
+        role["apiGroup"] = role.get("apiGroup") or _GROUP
         for subject in body.get("subjects") or ():
             if subject.get("kind") in {"User", "Group"}:
                 fill(subject, {"apiGroup": _GROUP})

@@ -139,6 +139,8 @@ class ReplicationControllers(ReplicaSets):
     def default(self, body: Body) -> None:
         """Selector and labels are the template's."""
         super().default(body)
+        if not body["spec"].get("minReadySeconds"):
+            body["spec"].pop("minReadySeconds", None)
         if labels := at(body, _TEMPLATE_LABELS):
             fill(body["spec"], {"selector": dict(labels)})
             fill(body["metadata"], {"labels": dict(labels)})
