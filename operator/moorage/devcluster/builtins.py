@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
+from moorage.devcluster import crds
 from moorage.devcluster.kinds import Body, Form, Resource, Scale, Strategy
 from moorage.devcluster.schemas import parsing
 from moorage.devcluster.strategies import (
@@ -75,7 +76,7 @@ def _own() -> Mapping[str, _Own]:
         "poddisruptionbudgets.policy": _Own(policy.Budgets(), generation=True),
         "leases.coordination.k8s.io": _Own(policy.Leases()),
         "priorityclasses.scheduling.k8s.io": _Own(priorities.PriorityClasses()),
-        "customresourcedefinitions.apiextensions.k8s.io": _Own(Strategy(), generation=True),
+        crds.KEY: _Own(crds.CustomResourceDefinitions(), generation=True),
         "deviceclasses.resource.k8s.io": _Own(devices.DeviceClasses(), generation=True),
         "resourceclaims.resource.k8s.io": _Own(devices.ResourceClaims()),
         "resourceclaimtemplates.resource.k8s.io": _Own(devices.ResourceClaimTemplates()),
