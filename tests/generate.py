@@ -9,11 +9,16 @@ from pathlib import Path
 
 from moorage.api import schemas
 from tests import reference_pages
+from tests.conformance import known
 
 ROOT = Path(__file__).parent.parent
 Files = Mapping[str, str]
 
-GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (("crds", schemas.crd_documents), ("docs", reference_pages.pages))
+GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (
+    ("crds", schemas.crd_documents),
+    ("docs", reference_pages.pages),
+    ("docs", known.pages),
+)
 """(folder, function that gives its generated files: name -> text). Other files of the folder are written by hand."""
 
 
