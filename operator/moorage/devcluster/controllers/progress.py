@@ -22,6 +22,7 @@ def status(deployment: Body, new: Body | None, olds: Sequence[Body], to: Goal, n
     dated = [_dated(deployment, each, now) for each in conditions + failures if each]
     return {
         **{name: value or None for name, value in counted.items()},
+        "terminatingReplicas": sum(each.get("status", {}).get("terminatingReplicas", 0) for each in (new, *olds) if each),
         "observedGeneration": deployment["metadata"].get("generation"),
         "conditions": dated,
     }

@@ -116,6 +116,7 @@ class Replicas(Controller):
             "fullyLabeledReplicas": count or None,
             "readyReplicas": len(ready) or None,
             "availableReplicas": len(ready) - len(waiting) or None,
+            "terminatingReplicas": len(self.world.pods["leaving", uid]) if self._key == REPLICA_SETS else None,
             "observedGeneration": owner["metadata"].get("generation"),
             "conditions": _failed(owner, failure, now),
         }

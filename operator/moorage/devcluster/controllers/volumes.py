@@ -14,6 +14,7 @@ from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.selecting import labels_of, matching
 from moorage.devcluster.controllers.world import NODES, World, leaving
 from moorage.devcluster.kinds import Body
+from moorage.devcluster.objects import timestamp
 from moorage.devcluster.store import Change
 
 CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
@@ -55,17 +56,17 @@ class Volumes(Controller):
         if found is None or leaving(found):
             return
         if what == "claim":
-            self._claim(found)
+            self._claim(found, now)
         else:
-            self._volume(found)
+            self._volume(found, now)
 
     # ---- claims ----------------------------------------------------------------------------------------------------------------
 
-    def _claim(self, claim: Body) -> None:
+    def _claim(self, claim: Body, now: datetime) -> None:
         name = claim["spec"].get("volumeName")
         volume = self.world.verbs.find(VOLUMES, "", name) if name else self._reserved(claim) or self._fitting(claim)
         if volume and _free_for(volume, claim):
-            self._bind(claim, volume)
+            self._bind(claim, volume, now)
         elif claim["metadata"].get("annotations", {}).get(_DONE):
             self.world.status(CLAIMS, claim, {**claim.get("status", {}), "phase": "Lost"})
         elif not name and self._make:
@@ -89,14 +90,13 @@ class Volumes(Controller):
     def _waits_for_pod(self, claim: Body) -> bool:
         return self._class(claim).get("volumeBindingMode") == "WaitForFirstConsumer"
 
-    def _bind(self, claim: Body, volume: Body) -> None:
+    def _bind(self, claim: Body, volume: Body, now: datetime) -> None:
         """Write both halves; what is written already stays."""
         spec, metadata = volume["spec"], claim["metadata"]
-        reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": metadata["namespace"], "name": metadata["name"]}
         own = spec.get("claimRef", {}).get("uid") == metadata["uid"]
 
         def taken(copy: Body) -> None:
-            copy["spec"]["claimRef"] = {**reference, "uid": metadata["uid"]}
+            copy["spec"]["claimRef"] = _reference(claim)
             if not spec.get("claimRef"):
                 copy["metadata"].setdefault("annotations", {})[_CHOSEN] = "yes"
 
@@ -109,7 +109,7 @@ class Volumes(Controller):
 
         if not own:
             volume = self.world.patch(VOLUMES, volume, taken)
-        self.world.status(VOLUMES, volume, {**volume.get("status", {}), "phase": "Bound"})
+        self._phase(volume, "Bound", now)
         if claim["spec"].get("volumeName") != volume["metadata"]["name"] or not metadata.get("annotations", {}).get(_DONE):
             claim = self.world.patch(CLAIMS, claim, bound)
         said = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": spec["capacity"]}
@@ -124,11 +124,10 @@ class Volumes(Controller):
             return
         metadata, spec = claim["metadata"], claim["spec"]
         name = f"pvc-{metadata['uid']}"
-        reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": metadata["namespace"], "name": metadata["name"]}
         volume = {
             "capacity": {"storage": spec["resources"]["requests"]["storage"]},
             "accessModes": spec["accessModes"],
-            "claimRef": {**reference, "uid": metadata["uid"]},
+            "claimRef": _reference(claim),
             "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
             "storageClassName": spec["storageClassName"],
             "volumeMode": spec.get("volumeMode", "Filesystem"),
@@ -143,23 +142,32 @@ class Volumes(Controller):
 
     # ---- volumes ---------------------------------------------------------------------------------------------------------------
 
-    def _volume(self, volume: Body) -> None:
+    def _volume(self, volume: Body, now: datetime) -> None:
         """Its phase; a volume whose claim has gone is released, or deleted when that is its policy."""
         reference, phase = volume["spec"].get("claimRef"), volume.get("status", {}).get("phase", "Pending")
         if not reference or not reference.get("uid"):
-            self._phase(volume, "Available")
+            self._phase(volume, "Available", now)
             return
         claim = self.world.verbs.find(CLAIMS, reference["namespace"], reference["name"])
         if claim is None or claim["metadata"]["uid"] != reference["uid"]:
             if volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
                 self.world.delete(VOLUMES, volume)
             else:
-                self._phase(volume, "Released")
+                self._phase(volume, "Released", now)
         elif phase == "Pending":
-            self._phase(volume, "Available")
+            self._phase(volume, "Available", now)
 
-    def _phase(self, volume: Body, phase: str) -> None:
-        self.world.status(VOLUMES, volume, {**volume.get("status", {}), "phase": phase})
+    def _phase(self, volume: Body, phase: str, now: datetime) -> None:
+        status = volume.get("status", {})
+        if status.get("phase") != phase:
+            self.world.status(VOLUMES, volume, {**status, "phase": phase, "lastPhaseTransitionTime": timestamp(now)})
+
+
+def _reference(claim: Body) -> Body:
+    """What a volume says of its claim."""
+    metadata = claim["metadata"]
+    said = {name: metadata[name] for name in ("namespace", "name", "uid", "resourceVersion")}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **said}
 
 
 def _free_for(volume: Body, claim: Body) -> bool:

@@ -114,6 +114,8 @@ def _pod(body: Body) -> Iterable[Hashable]:
         yield "active", controller_of(body)
         if holds(body, "Ready"):
             yield "ready", controller_of(body)
+    elif not finished(body):
+        yield "leaving", controller_of(body)
 
 
 class World:
@@ -126,7 +128,7 @@ class World:
 
     @property
     def pods(self) -> Index:
-        """By namespace, owner, free (without owner, by namespace), node; active and ready ones by owner."""
+        """By namespace, owner, free (without owner, by namespace), node; active, ready and leaving ones by owner."""
         return self.indexes[PODS]
 
     def told(self, resource: str, change: Change) -> None:
