@@ -25,10 +25,12 @@ class Client:
         host = rig.server.removeprefix("https://")
         self._connection = http.client.HTTPSConnection(host, timeout=60, context=context)
 
-    def request(self, method: str, path: str, body: Body | None = None, content_type: str = "application/json") -> Any:
+    def request(
+        self, method: str, path: str, body: Body | None = None, content_type: str = "application/json", accept: str = "application/json"
+    ) -> Any:
         """Send and return the decoded answer. Raises RigError with the Status' message for 4xx and 5xx."""
         data = None if body is None else json.dumps(body).encode()
-        self._connection.request(method, path, data, {"Content-Type": content_type, "User-Agent": "test"})
+        self._connection.request(method, path, data, {"Content-Type": content_type, "Accept": accept, "User-Agent": "test"})
         response = self._connection.getresponse()
         answer = json.loads(response.read() or b"{}")
         if response.status >= http.client.BAD_REQUEST:
