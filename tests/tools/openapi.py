@@ -36,8 +36,8 @@ SERVED: Final[Mapping[str, str]] = {
     "scheduling.k8s.io": "priorityclasses",
     "storage.k8s.io": "csidrivers csinodes csistoragecapacities storageclasses volumeattachments",
 }
-SUBRESOURCES: Final = ("binding", "eviction", "ephemeralcontainers", "resize", "scale", "status", "token")
-"""Those that are served. Namespaces' finalize is not among them."""
+SUBRESOURCES: Final = ("binding", "eviction", "ephemeralcontainers", "finalize", "resize", "scale", "status", "token")
+"""Those that are served."""
 MORE: Final = (("v1", "Binding"), ("policy/v1", "Eviction"), ("autoscaling/v1", "Scale"), ("authentication.k8s.io/v1", "TokenRequest"))
 """Kinds that only subresources take."""
 DROPPED: Final = ("description", "x-kubernetes-selectors", "externalDocs", "example")
