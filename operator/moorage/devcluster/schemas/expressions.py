@@ -91,6 +91,7 @@ def fields(node: Node) -> Mapping[str, Node]:
 
 
 _TEXTS: Final = re.compile(r"""[rR]?("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")
+_HAS: Final = re.compile(r"\bhas(\()\s*\Z")
 _CHAIN: Final = re.compile(r"(?<![\w.])(?:self|oldSelf)((?:\.[A-Za-z_]\w*\b(?!\s*\())+)")
 
 
@@ -106,14 +107,18 @@ def uses_old(text: str) -> bool:
 
 def undefined(text: str, node: Node) -> Iterator[str]:
     """Complaints about fields of ``self`` that its schema does not name, as the compiler makes them."""
-    for chain in _CHAIN.finditer(_code(text)):
+    code = _code(text)
+    for chain in _CHAIN.finditer(code):
         at: Node | None = node
         for step in re.finditer(r"\.(\w+)", chain[1]):
             known = {escaped(name): child for name, child in fields(at).items()} if at else {}
             if at is None or at.type != "object" or at.additional:
                 break
             if step[1] not in known:
-                yield _complaint(text, chain.start(1) + step.start(), f"undefined field '{step[1]}'")
+                # Of has(...), the compiler shows the parenthesis.
+                asked = step.end() == len(chain[1]) and _HAS.search(code, 0, chain.start())
+                offset = asked.start(1) if asked else chain.start(1) + step.start()
+                yield _complaint(text, offset, f"undefined field '{step[1]}'")
                 break
             at = known[step[1]]
 
@@ -193,7 +198,7 @@ _LENGTH: Final = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+)"
 
 def _timed(value: Any, of: Shape) -> Any:
     """A value whose texts are times where its type says so. The library takes those in typed places only, not within objects."""
-    read = _READERS.get(of[-1])
+    read = _READERS.get(of[-1]) if of else None
     if read is None:
         return value
     if isinstance(value, dict):

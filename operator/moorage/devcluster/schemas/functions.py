@@ -266,7 +266,6 @@ def _pattern(text: str) -> re.Pattern[str]:
 _FUNCTIONS = (
     _Function("quantity", _MAP, (_TEXT,), _quantity, member=False),
     _Function("isQuantity", _BOOL, (_TEXT,), _is(_quantity), member=False),
-    _Function("sign", _INT, (_MAP,), lambda value: (_amount(value) > 0) - (_amount(value) < 0)),
     _Function("isInteger", _BOOL, (_MAP,), lambda value: _amount(value).denominator == 1),
     _Function("asInteger", _INT, (_MAP,), _whole),
     _Function("asApproximateFloat", cel.Type.DOUBLE, (_MAP,), lambda value: float(_amount(value))),

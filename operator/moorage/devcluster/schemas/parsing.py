@@ -38,7 +38,7 @@ class _Parser:
         """The definition of this name."""
         if name not in self._parsed:
             self._parsed[name] = Node(type="object", preserve_unknown=True, merge=Merge.GRANULAR)
-            self._parsed[name] = self.node(self._definitions[name])
+            self._parsed[name] = dataclasses.replace(self.node(self._definitions[name]), name=name.rpartition(".")[2])
         return self._parsed[name]
 
     def node(self, schema: Mapping[str, Any]) -> Node:
@@ -63,9 +63,15 @@ class _Parser:
             keys=tuple(schema.get("x-kubernetes-list-map-keys", ())),
             patch_key=schema.get("x-kubernetes-patch-merge-key", ""),
             patch_strategies=tuple(filter(None, schema.get("x-kubernetes-patch-strategy", "").split(","))),
-            limits={key: schema[key] for key in _LIMITS if key in schema},
+            limits=self._limits(schema),
             rules=tuple(_rule(one) for one in schema.get("x-kubernetes-validations", ())),
         )
+
+
+    def _limits(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        limits = {key: schema[key] for key in _LIMITS if key in schema}
+        limits |= {key: tuple(self.node(one) for one in limits[key]) for key in ("allOf", "anyOf", "oneOf") if key in limits}
+        return limits | ({"not": self.node(limits["not"])} if "not" in limits else {})
 
 
 def parse(schema: Mapping[str, Any]) -> Node:
@@ -142,7 +148,7 @@ def _merge(schema: Mapping[str, Any]) -> Merge:
 
 def _rule(written: Mapping[str, Any]) -> Rule:
     return Rule(
-        rule=written["rule"],
+        rule=written.get("rule", ""),
         message=written.get("message", ""),
         message_expression=written.get("messageExpression", ""),
         reason=written.get("reason", "FieldValueInvalid"),

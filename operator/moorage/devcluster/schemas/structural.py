@@ -47,7 +47,7 @@ def malformed(schema: Any, path: str) -> str:
         return _unreadable(schema, path, "v1.JSONSchemaProps")
     for key, value in schema.items():
         kinds, name = _JSON.get(key, ((object,), ""))
-        if value is not None and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds and object not in kinds)):
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds and object not in kinds):
             return _unreadable(value, f"{path}.{key}", name)
     for i, rule in enumerate(schema.get(f"{_X}validations") or ()):
         if not isinstance(rule, dict) or not all(isinstance(value, str | bool | None) for value in rule.values()):
@@ -81,6 +81,9 @@ def causes(schema: Schema, path: str) -> list[Cause]:
         found.append(Cause.forbidden(f"{path}.additionalProperties", "must not be used at the root"))
     if schema.get("type") and schema["type"] != "object":
         found.append(Cause.invalid(f"{path}.type", schema["type"], "must be object at the root"))
+    if "default" in schema:
+        said = schema["default"] if isinstance(schema["default"], dict) else {}
+        found += [Cause.required(f"{path}.default.{key}") for key in ("apiVersion", "kind") if not said.get(key)]
     metadata = (schema.get("properties") or {}).get("metadata") or {}
     where = f"{path}.properties[metadata]"
     if "default" in metadata:
@@ -137,7 +140,7 @@ def _keywords(schema: Schema, path: str) -> Iterator[Cause]:
         yield Cause.forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
     if pattern := schema.get("pattern"):
         try:
-            re.compile(pattern)
+            re.compile(pattern.replace(r"\z", r"\Z"))  # Go's and Python's ends of a text
         except (re.error, OverflowError, RecursionError) as error:
             yield Cause.invalid(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
 
