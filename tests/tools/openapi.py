@@ -135,10 +135,12 @@ def _references(bare: Any) -> Iterator[str]:
 
 def written(resources: list[dict[str, Any]], schemas: Mapping[str, Any]) -> dict[str, str]:
     """The files' texts by name."""
-    lines = ",\n".join(json.dumps(one, sort_keys=True, separators=(",", ":")) for one in resources)
-    definitions = ",\n".join(
-        f"{json.dumps(name)}:{json.dumps(schemas[name], sort_keys=True, separators=(',', ':'))}" for name in sorted(schemas)
-    )
+
+    def line(one: Any) -> str:
+        return json.dumps(one, sort_keys=True, separators=(",", ":"))
+
+    lines = ",\n".join(map(line, resources))
+    definitions = ",\n".join(f"{json.dumps(name)}:{line(schemas[name])}" for name in sorted(schemas))
     return {"resources.json": f"[\n{lines}\n]\n", "schemas.json": f"{{\n{definitions}\n}}\n"}
 
 

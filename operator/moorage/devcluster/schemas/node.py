@@ -46,6 +46,8 @@ class Node:
     ``limits`` holds what a JSON schema says of values: enum, pattern, minimum, maxLength, format and so on, by their names there.
     """
 
+    name: str = ""
+    """Of the definition, for built-in kinds: as Go calls the type."""
     type: str = ""
     properties: Mapping[str, Node] = dataclasses.field(default_factory=lambda: NOTHING)
     additional: Node | None = None

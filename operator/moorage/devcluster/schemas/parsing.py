@@ -67,7 +67,6 @@ class _Parser:
             rules=tuple(_rule(one) for one in schema.get("x-kubernetes-validations", ())),
         )
 
-
     def _limits(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         limits = {key: schema[key] for key in _LIMITS if key in schema}
         limits |= {key: tuple(self.node(one) for one in limits[key]) for key in ("allOf", "anyOf", "oneOf") if key in limits}
