@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.schemas import expressions, parsing, rules
-from moorage.devcluster.schemas.node import Node, Rule
+from moorage.devcluster.schemas.node import Merge, Node, Rule
 from tests.devcluster.custom.cases import OWN, ROOTED, RULES, definition, own
 from tests.devcluster.custom.record import RECORDED, named
 
@@ -109,6 +109,27 @@ def test_what_was_there_already_is_not_refused(value: Any) -> None:
     assert bool(rules.check(body, None, node)) == (value is not None)
 
 
+_ITEM: Final = Node(type="integer", rules=(Rule("self > 5"),))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "refused"),
+    [([1, 2], [1, 2], []), ([1, 2], [1, 3], ["l[0]", "l[1]"]), ([1], None, []), (None, [1], ["l[0]"]), ([], [6], [])],
+)
+def test_items_without_identity_are_as_untouched_as_their_list(old: list[int] | None, new: list[int] | None, refused: list[str]) -> None:
+    """As kube-apiserver 1.36.1 did it with objects that were older than a rule."""
+    node = Node(type="object", properties={"l": Node(type="array", items=_ITEM)})
+    assert [cause.field for cause in rules.check({"l": new}, {"l": old}, node)] == refused
+
+
+def test_items_without_identity_have_no_old_value() -> None:
+    """A rule on changes is not asked of them."""
+    item = Node(type="integer", rules=(Rule("self == oldSelf"),))
+    for merge in (Merge.ATOMIC, Merge.SET):
+        node = Node(type="object", properties={"l": Node(type="array", items=item, merge=merge)})
+        assert rules.check({"l": [1]}, {"l": [2]}, node) == []
+
+
 def test_a_rule_that_takes_too_long_ends_all() -> None:
     """The next one is not asked."""
     slow = "self.l.all(a, self.l.all(b, self.l.all(c, self.l.all(d, a + b + c + d >= 0))))"
@@ -123,4 +144,6 @@ def test_expressions_see_only_what_a_schema_names() -> None:
     """And, of every object, what identifies it."""
     node = dataclasses.replace(parsing.parse({"type": "object", "properties": {"in": {"type": "number"}}}), embedded=True)
     body = {"in": 1, "other": 2, "kind": "K", "metadata": {"name": "n", "labels": {}}}
-    assert expressions.seen(body, node) == {"__in__": 1.0, "kind": "K", "metadata": {"name": "n"}}
+    found = expressions.seen(body, node)
+    assert found == {"__in__": 1.0, "kind": "K", "metadata": {"name": "n"}}
+    assert isinstance(found["__in__"], float)

@@ -41,25 +41,31 @@ def blocked(causes: Sequence[Cause]) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Place:
-    """A value of an object; ``olds`` holds what stood here before, if anything did."""
+    """A value of an object; ``olds`` holds what stood here before, if anything did; ``around``: whether what holds it is untouched."""
 
     path: str
     value: Any
     olds: tuple[Any, ...]
     node: Node
+    around: bool = False
+
+    @property
+    def untouched(self) -> bool:
+        """Whether a write left it as it was; of what has no identity, the list around it says that."""
+        return self.olds[0] == self.value if self.olds else self.around
 
     def child(self, name: str, node: Node) -> _Place:
         """A field's."""
         olds = tuple(old[name] for old in self.olds if isinstance(old, dict) and old.get(name) is not None)
         path = _inside(self.path, name, self.node)
-        return _Place(path, self.value[name], olds, node)
+        return _Place(path, self.value[name], olds, node, self.untouched)
 
     def item(self, index: int, node: Node) -> _Place:
         """An item's of a list; what it was before is known where keys tell items apart."""
         value = self.value[index]
         olds = self.olds if self.node.merge is Merge.MAP and isinstance(value, dict) else ()
         same = (old for before in olds if isinstance(before, list) for old in before if _keys(old, self.node) == _keys(value, self.node))
-        return _Place(f"{self.path}[{index}]", value, tuple(same)[:1], node)
+        return _Place(f"{self.path}[{index}]", value, tuple(same)[:1], node, self.untouched)
 
 
 def _keys(item: Any, node: Node) -> Any:
@@ -104,7 +110,7 @@ def _visited(place: _Place) -> Iterator[Cause]:
 
 def _asked(place: _Place) -> Iterator[Cause]:
     value, priors = expressions.seen(place.value, place.node), [expressions.seen(old, place.node) for old in place.olds]
-    untouched = bool(place.olds) and place.olds[0] == place.value
+    untouched = place.untouched
     for rule in place.node.rules:
         transition = expressions.uses_old(rule.rule)
         if (transition and not (priors or rule.optional_old_self)) or (untouched and not transition):
