@@ -124,10 +124,10 @@ def test_items_without_identity_are_as_untouched_as_their_list(old: list[int] | 
 
 def test_items_without_identity_have_no_old_value() -> None:
     """A rule on changes is not asked of them."""
-    item = Node(type="integer", rules=(Rule("self == oldSelf"),))
+    item = Node(type="object", properties={"v": Node(type="integer")}, rules=(Rule("self == oldSelf"),))
     for merge in (Merge.ATOMIC, Merge.SET):
         node = Node(type="object", properties={"l": Node(type="array", items=item, merge=merge)})
-        assert rules.check({"l": [1]}, {"l": [2]}, node) == []
+        assert rules.check({"l": [{"v": 1}]}, {"l": [{"v": 2}]}, node) == []
 
 
 def test_a_rule_that_takes_too_long_ends_all() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, Self
 
 
@@ -58,7 +60,18 @@ def quoted(value: object) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)  # "null", numbers, and objects as compact JSON
+    if isinstance(value, float):
+        return number(value)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)  # "null", whole numbers, and objects as compact JSON
+
+
+def number(value: float) -> str:
+    """A fraction as Go's %v prints it: with an exponent when more than six digits are before the point, or four zeros behind it."""
+    if not math.isfinite(value):
+        return f"{value:+f}".replace("inf", "Inf")
+    exact = Decimal(repr(value)).normalize()
+    mantissa, _, exponent = f"{exact:e}".partition("e")
+    return f"{exact:f}" if -5 < int(exponent) < 6 else f"{mantissa}e{int(exponent):+03d}"
 
 
 class Problem(Exception):

@@ -82,7 +82,10 @@ RULES: Final[dict[str, tuple[Body, list[Any]]]] = {
         ),
         ["r", "f", "d", "i", "n", 'quo"ted'],
     ),
-    "number": (ruled({"type": "number"}, "self / 2.0 < 0.5 || self > 1e30"), [0.5, 1, 1.5, 1e21, 123456789, 1e-6, 1e31]),
+    "number": (
+        ruled({"type": "number"}, "self / 2.0 < 0.5 || self > 1e30"),
+        [0.5, 1, 1.5, 1e21, 123456789, 123456789.5, 1e6, 1e5, 1e-4, 1.5e-5, 100000.5, 1e31],
+    ),
     "flag": (ruled({"type": "boolean"}, "self"), [True, False]),
     "either": (ruled({"x-kubernetes-int-or-string": True}, 'type(self) == int ? self > 0 : self == "x"'), [1, 0, "x", "y"]),
     "date": (
