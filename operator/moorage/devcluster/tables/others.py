@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 from moorage.devcluster.kinds import Body, Column
+from moorage.devcluster.problems import number
 from moorage.devcluster.tables import paths
 from moorage.devcluster.tables.ages import Age
 from moorage.devcluster.tables.printing import Cells, Printing, columns, condition, created, deleted, name, name_and_age, spec, status
@@ -98,7 +98,6 @@ OTHERS = {
 
 # ---- custom resources ------------------------------------------------------------------------------------------------------
 
-_SMALLEST, _LARGEST = -4, 6
 _AGE = Column("Age", "date", description="Age", json_path=".metadata.creationTimestamp")
 
 
@@ -120,16 +119,9 @@ def _text(value: Any, _: Age) -> str:
     if value is None:
         return "<no value>"
     if isinstance(value, float):
-        return _float(value)
+        return number(value)
     text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _float(value: float) -> str:
-    """Go writes an exponent for what has more than six digits before the point."""
-    exact = Decimal(repr(value)).normalize()
-    mantissa, _, exponent = f"{exact:e}".partition("e")
-    return f"{exact:f}" if _SMALLEST <= int(exponent) < _LARGEST else f"{mantissa}e{int(exponent):+03d}"
 
 
 def _integer(value: Any, _: Age) -> int | None:
