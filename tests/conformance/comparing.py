@@ -30,6 +30,9 @@ _TEXTS: Final = (
 _OPAQUE: Final = frozenset({"continue", "token", "nodePort", "healthCheckNodePort"})
 
 
+_NOTHING: Final = "nothing"
+
+
 class Difference(msgspec.Struct, frozen=True):
     """Where two answers differ: `step` is conversation/step, `path` a place in the record."""
 
@@ -44,20 +47,30 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def differences(conversation: Conversation, real: Mapping[str, Record], ours: Mapping[str, Record]) -> list[Difference]:
-    """All, step by step."""
+    """All, step by step. Of answers with different codes only these are told: everything else would differ too."""
     there, here, found = _Masks(), _Masks(), []
     for step in conversation.steps:
         full = f"{conversation.name}/{step.name}"
-        one, other = dict(_flat(there.record(real[step.name]))), dict(_flat(here.record(ours[step.name])))
-        for path in sorted(one.keys() | other.keys()):
-            if step.compare == "code" and path != "code":
-                continue
-            left, right = one.get(path, "nothing"), other.get(path, "nothing")
-            if step.compare == "shape" and path.startswith("body") and "nothing" not in (left, right):
-                continue
-            if left != right:
-                found.append(Difference(full, path, left, right))
+        one, other = there.record(real[step.name]), here.record(ours[step.name])
+        if one["code"] != other["code"]:
+            found.append(Difference(full, "code", _short(one), _short(other)))
+        elif step.compare != "code":
+            found += [Difference(full, *place) for place in _places(dict(_flat(one)), dict(_flat(other)), values=step.compare == "all")]
     return found
+
+
+def _places(one: Mapping[str, str], other: Mapping[str, str], *, values: bool) -> Iterator[tuple[str, str, str]]:
+    for path in sorted(one.keys() | other.keys()):
+        left, right = one.get(path, _NOTHING), other.get(path, _NOTHING)
+        if left != right and (values or not path.startswith("body") or _NOTHING in (left, right)):
+            yield path, left, right
+
+
+def _short(record: Mapping[str, Any]) -> str:
+    """The code, and what was said."""
+    body = record["body"]
+    said = body.get("message") or body.get("stderr") or "" if isinstance(body, dict) else body
+    return f"{record['code']} {said}".strip()
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -91,7 +104,7 @@ class _Masks:
         self._versions: set[tuple[str, str]] = set()
         self._today: Final = datetime.now(UTC)
 
-    def record(self, record: Record) -> Any:
+    def record(self, record: Record) -> dict[str, Any]:
         """What is compared."""
         self._learn(record.body)
         return self._masked(

@@ -7,12 +7,15 @@ from types import MappingProxyType
 from moorage.devcluster.schemas.emptiness import compact
 from moorage.devcluster.schemas.node import ANYTHING, Node
 
-_TEXTS = Node("object", additional=Node("string"))
+_TEXTS = Node(type="object", additional=Node(type="string"))
 _ITEM = Node(
-    "object", MappingProxyType({"env": Node("array", items=_TEXTS), "emptyDir": Node("object", MappingProxyType({"a": ANYTHING}))})
+    type="object",
+    properties=MappingProxyType(
+        {"env": Node(type="array", items=_TEXTS), "emptyDir": Node(type="object", properties=MappingProxyType({"a": ANYTHING}))}
+    ),
 )
-_PLACES = {"labels": _TEXTS, "items": Node("array", items=_ITEM), "needed": Node("array", items=_ITEM), "free": ANYTHING}
-_SCHEMA = Node("object", MappingProxyType(_PLACES), required=("needed",))
+_PLACES = {"labels": _TEXTS, "items": Node(type="array", items=_ITEM), "needed": Node(type="array", items=_ITEM), "free": ANYTHING}
+_SCHEMA = Node(type="object", properties=MappingProxyType(_PLACES), required=("needed",))
 
 
 def test_empty_lists_and_maps_go_wherever_they_are() -> None:
@@ -20,6 +23,13 @@ def test_empty_lists_and_maps_go_wherever_they_are() -> None:
     body = {"labels": {}, "items": [{"env": [], "emptyDir": {}}], "needed": [], "free": {"x": {}}, "unknown": {}}
     compact(body, _SCHEMA)
     assert body == {"items": [{"emptyDir": {}}], "needed": [], "free": {"x": {}}, "unknown": {}}
+
+
+def test_null_for_a_list_or_a_map_is_nothing() -> None:
+    """Elsewhere it may say something."""
+    body = {"labels": None, "items": [{"env": None, "emptyDir": None}], "needed": None, "free": None}
+    compact(body, _SCHEMA)
+    assert body == {"items": [{"emptyDir": None}], "needed": None, "free": None}
 
 
 def test_what_is_there_stays() -> None:

@@ -61,6 +61,7 @@ def _own() -> Mapping[str, _Own]:
         "persistentvolumeclaims": _Own(storage.Claims()),
         "services": _Own(services.Services()),
         "endpoints": _Own(services.Endpoints()),
+        "podtemplates": _Own(workloads.PodTemplates(), generation=True),
         "replicationcontrollers": _Own(workloads.ReplicationControllers(), generation=True, scale=_SCALE),
         "replicasets.apps": _Own(workloads.ReplicaSets(), generation=True, scale=_SCALE),
         "statefulsets.apps": _Own(workloads.StatefulSets(), generation=True, scale=_SCALE),

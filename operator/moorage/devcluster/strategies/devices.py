@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from moorage.devcluster import choosing
@@ -11,6 +11,7 @@ from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import IMMUTABLE, at, fill, read_quantities, unchanged
 
 _EXACTLY: Final = "ExactCount"
+_WAYS: Final = ("exactly", "firstAvailable")
 
 
 def _default_claim_spec(spec: Body) -> None:
@@ -22,6 +23,15 @@ def _default_claim_spec(spec: Body) -> None:
                 fill(wanted, {"allocationMode": _EXACTLY})
                 if wanted["allocationMode"] == _EXACTLY:
                     fill(wanted, {"count": 1})
+
+
+def _request_causes(spec: Body, path: str) -> Iterator[Cause]:
+    for index, request in enumerate(at(spec, "devices.requests") or ()):
+        where, ways = f"{path}.devices.requests[{index}]", [way for way in _WAYS if request.get(way)]
+        if not ways:
+            yield Cause.required(where, "exactly one of `exactly` or `firstAvailable` is required")
+        elif len(ways) > 1:
+            yield Cause.invalid(where, None, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set")
 
 
 class DeviceClasses(Strategy):
@@ -38,6 +48,10 @@ class ResourceClaims(Strategy):
     def default(self, body: Body) -> None:
         """One device of each request."""
         _default_claim_spec(body.setdefault("spec", {}))
+
+    def validate(self, body: Body) -> Sequence[Cause]:
+        """Each request wants one thing, or the first of several."""
+        return tuple(_request_causes(body["spec"], "spec"))
 
     def prepare_create(self, body: Body) -> None:
         """Nothing is allocated."""

@@ -71,10 +71,10 @@ def _container_causes(container: Body, path: str, spec: Body, seen: set[str]) ->
 def _named(name: str, path: str, seen: set[str]) -> Iterator[Cause]:
     if not name:
         yield Cause.required(f"{path}.name")
-    elif name in seen:
-        yield Cause.duplicate(f"{path}.name", name)
     else:
         yield from invalid(f"{path}.name", name, names.label(name))
+    if name and name in seen:
+        yield Cause.duplicate(f"{path}.name", name)
     seen.add(name)
 
 

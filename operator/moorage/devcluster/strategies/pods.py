@@ -43,6 +43,8 @@ class Pods(Strategy):
         fill(spec, {"enableServiceLinks": True})
         if spec["terminationGracePeriodSeconds"] < 0:
             spec["terminationGracePeriodSeconds"] = 1
+        if (address := at(body, "status.podIP")) and not at(body, "status.podIPs"):
+            body["status"]["podIPs"] = [{"ip": address}]
         for condition in at(body, "status.conditions") or ():
             condition.setdefault("lastProbeTime", None)
             condition.setdefault("lastTransitionTime", None)

@@ -8,7 +8,7 @@ from typing import Final
 from moorage.devcluster import names
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
-from moorage.devcluster.strategies.common import fill
+from moorage.devcluster.strategies.common import fill, one_of
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 
@@ -39,6 +39,12 @@ class Bindings(Strategy):
         for subject in body.get("subjects") or ():
             if subject.get("kind") in {"User", "Group"}:
                 fill(subject, {"apiGroup": _GROUP})
+
+    def validate(self, body: Body) -> Sequence[Cause]:
+        """A role is named; a ClusterRoleBinding's is a ClusterRole."""
+        role, kinds = body["roleRef"], ("Role", "ClusterRole") if body["kind"] == "RoleBinding" else ("ClusterRole",)
+        causes = [*one_of(role["apiGroup"], (_GROUP,), "roleRef.apiGroup"), *one_of(role.get("kind") or "", kinds, "roleRef.kind")]
+        return causes if role.get("name") else [*causes, Cause.required("roleRef.name")]
 
     def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
         """The role stays."""

@@ -11,7 +11,7 @@ from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, at_least_zero, fill, one_of, unchanged
 from moorage.devcluster.strategies.podrules import pod_spec_causes
-from moorage.devcluster.strategies.podspecs import default_template
+from moorage.devcluster.strategies.podspecs import default_pod_spec, default_template
 from moorage.devcluster.strategies.storage import default_claim_spec
 
 _QUARTER: Final = "25%"
@@ -184,7 +184,7 @@ class StatefulSets(Workload):
         for claim in spec.get("volumeClaimTemplates") or ():
             fill(claim, {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {}})
             fill(claim["status"], {"phase": "Pending"})
-            default_claim_spec(claim["spec"])
+            default_claim_spec(claim.setdefault("spec", {}))
 
     def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
         """Most of it stays."""
@@ -262,6 +262,18 @@ class Jobs(Strategy):
         if not (at(old, "spec.suspend") and not at(old, "status.startTime")):
             fixed.append("spec.template")
         return tuple(unchanged(new, old, *fixed))
+
+
+class PodTemplates(Strategy):
+    """A template that stands alone."""
+
+    def default(self, body: Body) -> None:
+        """The pod's defaults."""
+        default_pod_spec(body.setdefault("template", {}).setdefault("spec", {}), "PodTemplate")
+
+    def validate(self, body: Body) -> Sequence[Cause]:
+        """The pod's rules."""
+        return tuple(pod_spec_causes(body["template"]["spec"], "template.spec"))
 
 
 class ControllerRevisions(Strategy):
