@@ -89,10 +89,10 @@ def _ordered(body: Any) -> Any:
     causes = body.get("details", {}).get("causes") if isinstance(body, dict) and body.get("kind") == "Status" else None
     if not causes:
         return body
-    told, _, list_of_texts = body["message"].partition("is invalid: ")
+    told, invalid, list_of_texts = body["message"].partition("is invalid: ")
     texts = ", ".join(sorted(list_of_texts.strip("[]").split(", ")))
     once = [dict(cause) for cause in sorted({tuple(sorted(cause.items())) for cause in causes})]
-    return body | {"message": f"{told}is invalid: {texts}", "details": body["details"] | {"causes": once}}
+    return body | {"message": f"{told}{invalid}{texts}", "details": body["details"] | {"causes": once}}
 
 
 class _Masks:
@@ -107,9 +107,8 @@ class _Masks:
     def record(self, record: Record) -> dict[str, Any]:
         """What is compared."""
         self._learn(record.body)
-        return self._masked(
-            {"code": record.code, "type": record.content_type, "warnings": list(record.warnings), "body": _ordered(record.body)}
-        )
+        parts = {"code": record.code, "type": record.content_type, "warnings": list(record.warnings), "body": _ordered(record.body)}
+        return {key: self._masked(value) for key, value in parts.items()}
 
     def _learn(self, value: Any) -> None:
         """Find generated names, before they are met elsewhere."""

@@ -118,3 +118,8 @@ def owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
         for key, text in (("apiVersion", "version must not be empty"), *((key, "must not be empty") for key in ("kind", "name", "uid"))):
             if not owner.get(key):
                 yield Cause.invalid(f"metadata.ownerReferences.{key}", "", text)
+    controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")]
+    if len(controllers) > 1:
+        found = f'Found "true" in references for {controllers[0]} and {controllers[1]}'
+        text = f"Only one reference can have Controller set to true. {found}"
+        yield Cause.invalid("metadata.ownerReferences", list(owners), text)
