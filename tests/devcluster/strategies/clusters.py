@@ -79,7 +79,7 @@ class Cluster:
             assert special.get
             return 200, special.get(self.verbs, target)
         assert special.change
-        return 200, special.change(self.verbs, target, lambda old: body if method == "PUT" else _merged(old, body), WriteOptions())
+        return 200, special.change(self.verbs, target, lambda old: body if method == "PUT" else merged(old, body), WriteOptions())
 
     def _plain(self, method: str, target: Target, body: Any) -> tuple[int, Body]:
         match method:
@@ -88,15 +88,16 @@ class Cluster:
             case "GET":
                 return 200, self.verbs.get(target).body
             case "MERGE":
-                return 200, self.verbs.patch(target, lambda old: _merged(old, body), WriteOptions())
+                return 200, self.verbs.patch(target, lambda old: merged(old, body), WriteOptions())
             case _:
                 assert method == "DELETE"
                 return 200, self.verbs.delete(target, DeleteOptions())
 
 
-def _merged(old: Any, patch: Any) -> Any:
+def merged(old: Any, patch: Any) -> Any:
+    """A merge patch's result."""
     if not isinstance(patch, dict):
         return patch
     base = old if isinstance(old, dict) else {}
     kept = {key: value for key, value in base.items() if key not in patch}
-    return kept | {key: _merged(base.get(key), value) for key, value in patch.items() if value is not None}
+    return kept | {key: merged(base.get(key), value) for key, value in patch.items() if value is not None}

@@ -104,7 +104,7 @@ def _default_volume(volume: Body) -> None:
             _default_field(item.get("fieldRef"))
     if (claim := at(volume, "ephemeral.volumeClaimTemplate")) is not None:
         claim.setdefault("metadata", {})
-        fill(claim["spec"], {"volumeMode": "Filesystem"})
+        fill(claim.setdefault("spec", {}), {"volumeMode": "Filesystem"})
 
 
 def default_requests(spec: Body) -> None:
