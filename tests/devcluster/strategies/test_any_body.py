@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 from typing import Any
 
 import pytest
@@ -48,14 +47,18 @@ def _values(node: Node, depth: int = 0) -> st.SearchStrategy[Any]:
     if depth > _DEEPEST:
         return st.just([] if node.type == "array" else {})
     if node.type == "array":
-        return st.lists(st.deferred(lambda: _values(node.items or Node(), depth + 1)), max_size=2)
+        return st.lists(_later(node.items or Node(), depth + 1), max_size=2)
     if node.additional is not None:
-        return st.dictionaries(_TEXTS, st.deferred(lambda: _values(node.additional or Node(), depth + 1)), max_size=2)
-    fields = {name: st.deferred(functools.partial(_values, child, depth + 1)) for name, child in node.properties.items()}
+        return st.dictionaries(_TEXTS, _later(node.additional, depth + 1), max_size=2)
+    fields = {name: _later(child, depth + 1) for name, child in node.properties.items()}
     if depth == 0:
         fields = {name: strategy for name, strategy in fields.items() if name not in {"apiVersion", "kind", "metadata"}}
     few = st.lists(st.sampled_from(sorted(fields)), max_size=5, unique=True) if fields else st.just([])
     return few.flatmap(lambda names: st.fixed_dictionaries({name: fields[name] for name in names}))
+
+
+def _later(node: Node, depth: int) -> st.SearchStrategy[Any]:
+    return st.deferred(lambda: _values(node, depth))
 
 
 @pytest.mark.parametrize("resource", _STORED, ids=lambda resource: resource.key)
