@@ -6,7 +6,7 @@ Each is one synchronous call, so between reading and writing nobody else comes i
 2. what the verb may not touch is put back: status by the main resource, all but status by the status subresource;
 3. admission (on creation) and the kind's strategy have their say;
 4. it is validated: metadata, schema, rules, strategy;
-5. field owners are tracked; a change that changes nothing ends here;
+5. field owners are tracked (of a new object before 3: what admission sets is nobody's); a change that changes nothing ends here;
 6. it is stored, or removed when it was only waiting to be finished.
 """
 
@@ -61,11 +61,13 @@ class Verbs:
 
     # ---- writing -----------------------------------------------------------------------------------------------------------
 
-    def create(self, target: Target, body: Body, options: WriteOptions) -> Body:
-        """Create; ``target.name`` is not looked at. Returns the object as stored."""
+    def create(self, target: Target, body: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
+        """Create; ``target.name`` is not looked at, and owners of fields not where they are ``tracked``. Returns the object as stored."""
         resource, strategy = target.resource, target.resource.strategy
         body = objects.decoded(resource, body, options)
         objects.begin(target, body, self.clock(), self._uids())
+        if not tracked:  # before admission and strategies: what they set belongs to nobody
+            managed_fields.track(body, None, self._write(target, options))
         self._require_namespace(target, body["metadata"].get("name", ""))
         strategy.admit(body, self)
         if resource.has_status and not strategy.status_at_creation:
@@ -75,7 +77,6 @@ class Verbs:
         name = body["metadata"]["name"]
         if self.store.get(resource.key, target.namespace, name):
             raise already_exists(resource.plural, resource.group, name)
-        managed_fields.track(body, None, resource, options.manager, "", self.clock())
         if options.dry_run:
             return body
         return self.store.put(resource.key, target.namespace, body).body
@@ -97,11 +98,17 @@ class Verbs:
         """Server-side apply: create or merge. Returns the object and whether it was created. Raises Problem 409 with the owners' names."""
         resource = target.resource
         old = self.store.get(resource.key, target.namespace, target.name)
+        if old is None and target.subresource:
+            raise not_found(resource.plural, resource.group, target.name)
         live = copied(old) if old else None
-        merged = managed_fields.apply(applied, live, resource, options.manager, target.subresource, self.clock(), force=options.force)
+        merged = managed_fields.apply(applied, live, self._write(target, options), force=options.force)
         if old is None:
-            return self.create(target, merged, options), True
+            objects.require_name(merged["metadata"], target.name)
+            return self.create(target, merged, options, tracked=True), True
         return self._change(target, old.body, objects.decoded(resource, merged, options), options, tracked=True), False
+
+    def _write(self, target: Target, options: WriteOptions) -> managed_fields.Write:
+        return managed_fields.Write(target.resource, options.manager, target.subresource, self.clock())
 
     def _change(self, target: Target, old: Body, new: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
         resource, strategy = target.resource, target.resource.strategy
@@ -113,7 +120,7 @@ class Verbs:
                 new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         self._refuse(resource, new, self._causes(resource, new, old, status=target.subresource == "status"))
         if not tracked:
-            managed_fields.track(new, old, resource, options.manager, target.subresource, self.clock())
+            managed_fields.track(new, old, self._write(target, options))
         if managed_fields.same(new, old):
             return old
         if options.dry_run:
