@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.devcluster import builtins
+from moorage.devcluster import built_in
 from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.problems import Problem
@@ -37,9 +37,9 @@ class Cluster:
     def __init__(self) -> None:
         numbers = itertools.count(1)
         self.verbs = Verbs(Store(), lambda: datetime(2030, 1, 1, tzinfo=UTC), lambda: f"00000000-0000-0000-0000-{next(numbers):012}")
-        self.catalogue = Catalogue(builtins.resources())
+        self.catalogue = Catalogue(built_in.resources())
         self._subresources = Subresources(Tokens())
-        for body in builtins.initial_objects():
+        for body in built_in.initial_objects():
             resource = self.catalogue.of_kind(body["apiVersion"], body["kind"])
             assert resource
             self.verbs.create(Target(resource), body, WriteOptions())

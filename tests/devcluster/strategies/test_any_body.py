@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.devcluster import builtins
+from moorage.devcluster import built_in
 from moorage.devcluster.kinds import Resource
 from moorage.devcluster.problems import Problem
 from moorage.devcluster.requests import Target, WriteOptions
@@ -19,7 +19,7 @@ from moorage.devcluster.verbs import copied
 from tests.devcluster.strategies.cases import named, pod, workload
 from tests.devcluster.strategies.clusters import Cluster, merged
 
-_STORED = [resource for resource in builtins.resources() if "update" in resource.verbs and not resource.form]
+_STORED = [resource for resource in built_in.resources() if "update" in resource.verbs and not resource.form]
 _TEXTS = st.sampled_from(["", "a", "b", "x/y", "x/y/z", "A b", "Always", "Exists", "In", "NoExecute", "ClusterIP", "RollingUpdate"])
 _AMOUNTS = st.sampled_from(["1", "1Gi", "-1", "0.5", "250m", "much", "", 2])
 _NUMBERS = st.sampled_from([-1, 0, 1, 7, 100_000])
