@@ -82,3 +82,13 @@ def test_a_granted_eviction_counts_for_a_while() -> None:
     cluster.run(121)
     assert counted(cluster) == (2, 1, 2, 1)
     assert "disruptedPods" not in cluster.get(BUDGETS, "b")["status"]
+
+
+def test_many_pods_are_counted_together() -> None:
+    """Not at each of their changes: that would cost their square."""
+    cluster, counts = Cluster(), list[int]()
+    cluster.create(BUDGETS, "b", spec={"selector": WEB, "maxUnavailable": 1})
+    cluster.store.listen(BUDGETS, lambda change: counts.append(change.now.body["status"]["currentHealthy"]))
+    cluster.create("deployments.apps", "web", spec=deployment(200))
+    cluster.run(3)
+    assert counts[-1] == 200 and len(counts) < 10

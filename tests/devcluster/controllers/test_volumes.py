@@ -85,6 +85,8 @@ def test_what_is_set_aside_is_bound() -> None:
     uid = cluster.get(CLAIMS, "a")["metadata"]["uid"]
     reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": "default", "name": "a", "uid": uid}
     cluster.change(VOLUMES, "c", lambda body: body["spec"].update(claimRef=reference))
+    earlier = {**reference, "name": "c", "uid": "of an earlier claim of that name"}
+    cluster.change(VOLUMES, "a", lambda body: body["spec"].update(claimRef=earlier))
     cluster.settle()
     assert [bound_to(cluster, name) for name in "abc"] == ["c", "b", ""]
 

@@ -67,18 +67,14 @@ def grow(new: Set, olds: Sequence[Set], to: Goal) -> int:
 
 def shrink(new: Set, olds: Sequence[Set], to: Goal) -> Sizes:
     """The next sizes of the old sets, which come oldest first: what is not available goes first, then what need not be."""
-    everything = [new, *olds]
-    room = sum(each.wanted for each in everything) - to.least - max(new.wanted - new.available, 0)
+    room = new.wanted + sum(old.wanted for old in olds) - to.least - max(new.wanted - new.available, 0)
     sizes = {old.name: old.wanted for old in olds}
-    for old in olds:
-        broken = min(max(old.wanted - old.available, 0), max(room, 0))
-        sizes[old.name] -= broken
-        room -= broken
-    spare = min(room, sum(min(each.available, each.wanted) for each in everything) - to.least)
-    for old in olds:
-        gone = min(sizes[old.name], max(spare, 0))
-        sizes[old.name] -= gone
-        spare -= gone
+    for broken_ones in (True, False):
+        for old in olds:
+            most = max(old.wanted - old.available, 0) if broken_ones else sizes[old.name]
+            gone = min(most, max(room, 0))
+            sizes[old.name] -= gone
+            room -= gone
     return {old.name: sizes[old.name] for old in olds if sizes[old.name] != old.wanted}
 
 
