@@ -7,49 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from moorage.devcluster import bindings
+from moorage.devcluster import bindings, built_in
 from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.controllers import Controllers, Settings
-from moorage.devcluster.controllers.namespaces import CLEANUP
-from moorage.devcluster.kinds import Body, Resource, Strategy
+from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
 from moorage.devcluster.store import Change, Store
-from moorage.devcluster.strategies import namespaces, nodes, pods, policy, storage, workloads
 from moorage.devcluster.verbs import Verbs
 
 NAMESPACE = "default"
 _STEPS = 100_000
 
 
-class _Definitions(Strategy):
-    """What the API server puts on every definition."""
-
-    def prepare_create(self, body: Body) -> None:
-        body["metadata"]["finalizers"] = [CLEANUP]
-
-
-def _resource(key: str, kind: str, strategy: Strategy | None = None, **more: Any) -> Resource:
-    plural, _, group = key.partition(".")
-    return Resource(group, "v1", plural, kind, has_status=True, generation=True, strategy=strategy or Strategy(), **more)
-
-
-RESOURCES = (
-    _resource("pods", "Pod", pods.Pods()),
-    _resource("nodes", "Node", nodes.Nodes(), namespaced=False),
-    _resource("namespaces", "Namespace", namespaces.Namespaces(), namespaced=False),
-    _resource("serviceaccounts", "ServiceAccount"),
-    _resource("configmaps", "ConfigMap"),
-    _resource("replicationcontrollers", "ReplicationController", workloads.ReplicationControllers()),
-    _resource("replicasets.apps", "ReplicaSet", workloads.ReplicaSets()),
-    _resource("deployments.apps", "Deployment", workloads.Deployments()),
-    _resource("statefulsets.apps", "StatefulSet", workloads.StatefulSets()),
-    _resource("poddisruptionbudgets.policy", "PodDisruptionBudget", policy.Budgets()),
-    _resource("persistentvolumes", "PersistentVolume", storage.Volumes(), namespaced=False),
-    _resource("persistentvolumeclaims", "PersistentVolumeClaim", storage.Claims()),
-    _resource("storageclasses.storage.k8s.io", "StorageClass", storage.StorageClasses(), namespaced=False),
-    _resource("customresourcedefinitions.apiextensions.k8s.io", "CustomResourceDefinition", _Definitions(), namespaced=False),
-    _resource("ships.example.com", "Ship", custom=True),
-)
+RESOURCES = (*built_in.resources(), Resource("example.com", "v1", "ships", "Ship", custom=True))
 
 
 class Cluster:

@@ -117,7 +117,9 @@ def test_a_definition_goes_when_its_objects_have_gone() -> None:
     """Cleanup is what its finalizer stands for."""
     cluster = Cluster()
     names = {"kind": "Ship", "plural": "ships"}
-    cluster.create(DEFINITIONS, SHIPS, spec={"group": "example.com", "scope": "Namespaced", "names": names, "versions": []})
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    cluster.create(DEFINITIONS, SHIPS, spec={"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]})
     for number in range(20):
         cluster.create(SHIPS, f"s{number}")
     cluster.create(SHIPS, "held", metadata={"finalizers": ["example.com/kept"]})
