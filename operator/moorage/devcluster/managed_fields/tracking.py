@@ -50,7 +50,7 @@ def blank(write: Write) -> Body:
 
 
 def _blank(node: Node) -> dict[str, Any]:
-    blanks = {name: _blank(child) for name, child in node.properties.items() if child.has_default and child.default == {}}
+    blanks = {name: _blank(child) for name, child in node.properties.items() if child.present}
     lists = {name: None for name in node.required if (child := node.child(name)) and child.type == "array"}
     return blanks | lists
 

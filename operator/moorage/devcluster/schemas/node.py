@@ -56,6 +56,8 @@ class Node:
     required: tuple[str, ...] = ()
     default: Any = None
     has_default: bool = False
+    present: bool = False
+    """Of built-in kinds: an object that is there, empty, when nobody has said anything, as a struct of Go's is that no pointer leads to."""
     nullable: bool = False
     int_or_string: bool = False
     preserve_unknown: bool = False

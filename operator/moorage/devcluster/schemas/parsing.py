@@ -124,7 +124,8 @@ class _BuiltIn(_Parser):
             bare.pop("default", None)
         if not {"$ref", "properties", "additionalProperties"} & bare.keys() and bare.get("type", "object") == "object":
             bare["x-kubernetes-preserve-unknown-fields"] = True
-        return super().node(bare)
+        node = super().node(bare)
+        return dataclasses.replace(node, present=True) if schema.get("default") == {} else node
 
 
 def _overlaid(node: Node, schema: Mapping[str, Any]) -> Node:
