@@ -112,6 +112,15 @@ def finalizer_causes(finalizers: Sequence[str]) -> Iterator[Cause]:
             yield Cause.invalid(f"metadata.finalizers[{index}]", finalizer, text)
 
 
+def new_finalizer_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
+    """Of a change of metadata: an object that is going gets no new ones."""
+    added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
+    if added and "deletionTimestamp" in old:
+        listed = ", ".join(f'"{finalizer}"' for finalizer in added)
+        text = "no new finalizers can be added if the object is being deleted, found new finalizers"
+        yield Cause.forbidden("metadata.finalizers", f"{text} []string{{{listed}}}")
+
+
 def owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
     """Of metadata.ownerReferences."""
     for owner in owners:

@@ -102,8 +102,12 @@ def carry(target: Target, new: Body, old: Body) -> None:
     require_name(metadata, name := before["name"])
     if (uid := metadata.get("uid")) and uid != before["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['uid']}"
-        raise conflict(resource.plural, resource.group, name, why)
+        where = "/".join(filter(None, ("/registry", resource.plural, target.namespace, name)))
+        text = f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+        raise conflict(resource.plural, resource.group, name, text)
     if (version := metadata.get("resourceVersion")) and version != before["resourceVersion"]:
+        if not str(version).isdecimal():
+            raise Problem(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
         raise conflict(resource.plural, resource.group, name, STALE)
     for field in _OWN:
         metadata.pop(field, None)

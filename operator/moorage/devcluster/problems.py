@@ -122,9 +122,10 @@ def no_such_path() -> Problem:
     return Problem(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def already_exists(plural: str, group: str, name: str) -> Problem:
-    """The name is taken."""
-    return Problem(409, "AlreadyExists", f'{qualified(plural, group)} "{name}" already exists', _about(name, group, plural))
+def already_exists(plural: str, group: str, name: str, *, going: bool = False) -> Problem:
+    """The name is taken, maybe by one that is ``going``."""
+    text = f'{qualified(plural, group)} "{name}" already exists'
+    return Problem(409, "AlreadyExists", f"object is being deleted: {text}" if going else text, _about(name, group, plural))
 
 
 def conflict(plural: str, group: str, name: str, why: str) -> Problem:

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from moorage.devcluster import managed_fields, objects
+from moorage.devcluster import managed_fields, names, objects
 from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.listing import Pages
 from moorage.devcluster.problems import Cause, already_exists, conflict, forbidden, invalid, not_found
@@ -75,8 +75,8 @@ class Verbs:
         strategy.prepare_create(body)
         self._refuse(resource, body, self._causes(resource, body, None))
         name = body["metadata"]["name"]
-        if self.store.get(resource.key, target.namespace, name):
-            raise already_exists(resource.plural, resource.group, name)
+        if there := self.store.get(resource.key, target.namespace, name):
+            raise already_exists(resource.plural, resource.group, name, going="deletionTimestamp" in there.body["metadata"])
         if options.dry_run:
             return body
         return self.store.put(resource.key, target.namespace, body).body
@@ -92,6 +92,8 @@ class Verbs:
         """Replace the object by what ``change`` makes of a copy of it."""
         old = self.get(target)
         new = objects.decoded(target.resource, change(copied(old)), options)
+        if (uid := new["metadata"].get("uid")) != old.body["metadata"]["uid"]:
+            self._refuse(target.resource, new, [Cause.invalid("metadata.uid", uid or "", "field is immutable")])
         return self._change(target, old.body, new, options)
 
     def apply(self, target: Target, applied: Body, options: WriteOptions) -> tuple[Body, bool]:
@@ -137,6 +139,7 @@ class Verbs:
             causes += [*wrong, rules.NOT_CHECKED] if rules.blocked(wrong) else [*wrong, *rules.check(new, old, resource.schema)]
         if status:
             return [*causes, *resource.strategy.validate_status(new, old or {})]
+        causes += [] if old is None else names.new_finalizer_causes(new["metadata"], old["metadata"])
         causes += resource.strategy.validate(new)
         return causes if old is None else [*causes, *resource.strategy.validate_update(new, old)]
 
@@ -179,7 +182,7 @@ class Verbs:
             return old.body
         metadata["deletionTimestamp"] = objects.timestamp(self.clock() + timedelta(seconds=grace))
         metadata["deletionGracePeriodSeconds"] = grace
-        if target.resource.generation:
+        if target.resource.generation and "deletionTimestamp" not in old.body["metadata"]:
             metadata["generation"] = metadata.get("generation", 0) + 1
         strategy.prepare_delete(new)
         if at_once:  # a kind with a grace period shows that it was none
@@ -227,10 +230,10 @@ def _content(body: Body) -> Body:
 def _same(target: Target, body: Body, options: DeleteOptions) -> None:
     """Check the preconditions of a deletion."""
     metadata, resource = body["metadata"], target.resource
-    for name, wanted, found in (
-        ("UID", options.uid, metadata["uid"]),
-        ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
+    for name, wanted, found, guess in (
+        ("UID", options.uid, metadata["uid"], "deleted and then recreated"),
+        ("ResourceVersion", options.resource_version, metadata["resourceVersion"], "modified"),
     ):
         if wanted and wanted != found:
-            why = f"Precondition failed: {name} in precondition: {wanted}, {name} in object meta: {found}"
-            raise conflict(resource.plural, resource.group, target.name, why)
+            why = f"the {name} in the precondition ({wanted}) does not match the {name} in record ({found})"
+            raise conflict(resource.kind, resource.group, target.name, f"{why}. The object might have been {guess}")
