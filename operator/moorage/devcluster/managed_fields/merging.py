@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage.devcluster.managed_fields.field_sets import Fields, has_itself
-from moorage.devcluster.managed_fields.walking import declared, parts
+from moorage.devcluster.managed_fields.walking import applied_fields, declared, parts
 from moorage.devcluster.schemas.node import ANYTHING, Node
 
 
@@ -65,9 +65,14 @@ def pruned(value: Any, node: Node, last: Fields, owned: Fields | None) -> Any:
             kept[key] = child
         elif not _in(key, given_up, node) or _in(key, still, node):
             left = pruned(child, kind, given_up, still)
-            if left != [] or left is child:
+            if not (declared(key, node) and _emptied(child, left, kind)):
                 kept[key] = left
     return {key[2:]: child for key, child in kept.items()} if isinstance(value, dict) else list(kept.values())
+
+
+def _emptied(before: Any, left: Any, node: Node) -> bool:
+    """Whether nothing is left that anybody could own; an empty list cannot be owned, while an empty map can."""
+    return left is not before and applied_fields(left, node) is None and applied_fields(before, node) is not None
 
 
 def _in(key: str, fields: Fields | None, node: Node) -> bool:
