@@ -7,11 +7,12 @@ from typing import Final
 
 from moorage.devcluster import choosing, names
 from moorage.devcluster.kinds import Body, Strategy
-from moorage.devcluster.problems import forbidden
+from moorage.devcluster.problems import Cause, forbidden
 
 INITIAL: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _LASTING: Final = ("default", "kube-public", "kube-system")
 _FINALIZER: Final = "kubernetes"
+_GOING: Final = "Terminating"
 _LABEL: Final = "kubernetes.io/metadata.name"
 
 
@@ -42,6 +43,12 @@ class Namespaces(Strategy):
         """Finalizers change through the finalize subresource."""
         new["spec"] = old["spec"]
 
+    def validate_status(self, new: Body, old: Body) -> Sequence[Cause]:
+        """It is going when it is deleted, and only then."""
+        if "deletionTimestamp" in new["metadata"] or (new.get("status") or {}).get("phase") != _GOING:
+            return ()
+        return (Cause.invalid("status.Phase", _GOING, "may only be 'Active' if `deletionTimestamp` is empty"),)
+
     def held(self, body: Body) -> bool:
         """Until nothing is in it."""
         return super().held(body) or bool((body.get("spec") or {}).get("finalizers"))
@@ -51,7 +58,7 @@ class Namespaces(Strategy):
         name = body["metadata"]["name"]
         if name in _LASTING:
             raise forbidden("namespaces", "", name, "this namespace may not be deleted")
-        body["status"] = {**(body.get("status") or {}), "phase": "Terminating"}
+        body["status"] = {**(body.get("status") or {}), "phase": _GOING}
         del body["metadata"]["deletionGracePeriodSeconds"]  # there is nobody who stops it within a time
 
 

@@ -15,6 +15,7 @@ _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _ADDRESSES: Final = ipaddress.IPv4Network("10.96.0.0/16")
 _FIRST_NODE_PORT: Final = 30000
 _HEADLESS: Final = "None"
+_GIVEN: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 class Services(Strategy):
@@ -33,7 +34,7 @@ class Services(Strategy):
         for exposed in spec.get("ports") or ():
             fill(exposed, {"protocol": "TCP", "targetPort": exposed.get("port")})
         if spec["type"] != "ExternalName":
-            fill(spec, {"internalTrafficPolicy": "Cluster", "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"})
+            fill(spec, {"internalTrafficPolicy": "Cluster"})
         if spec["type"] in {"NodePort", "LoadBalancer"}:
             fill(spec, {"externalTrafficPolicy": "Cluster"})
         if spec["type"] == "LoadBalancer":
@@ -44,6 +45,7 @@ class Services(Strategy):
         spec, others = body["spec"], reads.every("services")
         if spec["type"] not in _TYPES or spec["type"] == "ExternalName":
             return
+        fill(spec, {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"})
         if not spec.get("clusterIP"):
             taken = {at(other, "spec.clusterIP") for other in others}
             spec["clusterIP"] = next(str(address) for address in _ADDRESSES.hosts() if str(address) not in taken)
@@ -63,7 +65,7 @@ class Services(Strategy):
         """Who does not speak of the address keeps it."""
         spec = new["spec"]
         if spec["type"] != "ExternalName":
-            fill(spec, {key: old["spec"][key] for key in ("clusterIP", "clusterIPs") if key in old["spec"]})
+            fill(spec, {key: old["spec"][key] for key in _GIVEN if key in old["spec"]})
             if spec.get("clusterIP") and spec["clusterIP"] != (old["spec"].get("clusterIP")):
                 spec["clusterIPs"] = [spec["clusterIP"]]
 

@@ -166,6 +166,8 @@ class DriversOfNodes(Strategy):
         """Drivers come later."""
         spec = body.setdefault("spec", {})
         spec["drivers"] = spec.get("drivers") or None
+        for driver in spec["drivers"] or ():
+            driver.setdefault("topologyKeys", None)
 
 
 class Capacities(Strategy):

@@ -102,6 +102,18 @@ class Deployments(Workload):
             fill(strategy, {"rollingUpdate": {}})
             fill(strategy["rollingUpdate"], {"maxSurge": _QUARTER, "maxUnavailable": _QUARTER})
 
+    def validate_status(self, new: Body, old: Body) -> Sequence[Cause]:
+        """Of all pods, so many are."""
+        status = new.get("status") or {}
+        total = status.get("replicas") or 0
+        counts = ("updatedReplicas", "readyReplicas", "availableReplicas")
+        numbers = ("observedGeneration", "replicas", *counts, "unavailableReplicas")
+        above = [(name, count) for name in counts if (count := status.get(name) or 0) > total]
+        return [
+            *at_least_zero(new, *(f"status.{name}" for name in numbers)),
+            *(Cause.invalid(f"status.{name}", count, "cannot be greater than status.replicas") for name, count in above),
+        ]
+
     def prepare_update(self, new: Body, old: Body) -> None:
         """Revisions are kept in annotations, so a change of those is a change."""
         if new["metadata"].get("annotations") != old["metadata"].get("annotations"):
