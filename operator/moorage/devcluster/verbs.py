@@ -92,8 +92,8 @@ class Verbs:
         """Replace the object by what ``change`` makes of a copy of it."""
         old = self.get(target)
         new = objects.decoded(target.resource, change(copied(old)), options)
-        if (uid := new["metadata"].get("uid")) != old.body["metadata"]["uid"]:
-            self._refuse(target.resource, new, [Cause.invalid("metadata.uid", uid or "", "field is immutable")])
+        if (uid := new["metadata"].get("uid")) and uid != old.body["metadata"]["uid"]:
+            self._refuse(target.resource, new, [Cause.invalid("metadata.uid", uid, "field is immutable")])
         return self._change(target, old.body, new, options)
 
     def apply(self, target: Target, applied: Body, options: WriteOptions) -> tuple[Body, bool]:
