@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from moorage.devcluster import built_in
 from tests.conformance.comparing import Difference
 
 HERE: Final = Path(__file__).parent
@@ -50,4 +51,9 @@ def gone(found: Iterable[Difference], listed: Iterable[Known]) -> list[Known]:
 def pages() -> Mapping[str, str]:
     """The generated file of docs/: name -> text."""
     rows = "".join(f"| {one.what} | {one.why} |\n" for one in known())
-    return {"devcluster.md": (HERE / "page.md").read_text(encoding="utf-8").replace("{differences}\n", rows)}
+    versions: dict[str, list[str]] = {}
+    for resource in built_in.resources():
+        versions.setdefault(resource.api_version, []).append(resource.plural)
+    served = "".join(f"| `{version}` | {', '.join(sorted(plurals))} |\n" for version, plurals in sorted(versions.items()))
+    page = (HERE / "page.md").read_text(encoding="utf-8")
+    return {"devcluster.md": page.replace("{served}\n", served).replace("{differences}\n", rows)}
