@@ -306,3 +306,17 @@ def test_a_writer_has_one_entry_with_the_time_of_its_last_change() -> None:
     newer = merge_patch(new, {"spec": {"a": "2"}})
     track(newer, new, write("b"))
     assert [entry[:2] for entry in entries(newer)] == [["a", "Update"], ["b", "Update"]]
+
+
+def test_more_updaters_than_are_kept_become_one() -> None:
+    """Those of the main resource and of a subresource too, the oldest first; appliers are not counted."""
+    sent = [
+        write(f"m{number:02}", "status" if number % 2 else "").entry("Update", {"f:spec": {f"f:x{number}": {}}}, "2020")
+        for number in range(14)
+    ]
+    old = thing({"a": "1"})
+    old["metadata"]["managedFields"] = [write("z").entry("Apply", {"f:spec": {"f:a": {}}}, "2019"), *sent]
+    new = merge_patch(old, {"spec": {"n": 2}})
+    track(new, old, write("b"))
+    assert [entry[0] for entry in entries(new)] == ["z", "ancient-changes", *(f"m{number:02}" for number in range(6, 14)), "b"]
+    assert entries(new)[1][2:4] == ["", {"f:spec": {f"f:x{number}": {} for number in range(6)}}]
