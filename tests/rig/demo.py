@@ -1,122 +1,64 @@
-"""`make demo`: a control plane on loopback, the operator with two replicas, nodes in three zones, sample profiles and pods.
+"""The control plane of `moorage demo --real`, and what tests put on a rig: ``python -m tests.rig.demo --nodes 6 --zones 3``.
 
-Everything lives in one temporary folder and ends with this process, however that ends. A replica that is killed is started again
-after a moment, as a Deployment would do.
+As a process it does what ``python -m moorage.devcluster`` does: it prints one line of JSON when it is ready, and ends when its standard
+input closes. Its line names the operator's own kubeconfig too, since here rights are checked.
 """
 
-import collections
+import argparse
 import json
-import shlex
-import signal
 import sys
-import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, redirect_stdout
+from pathlib import Path
 from typing import Any, Final
 
+from moorage.devcluster import shapes
 from tests.rig import Kwok, Rig, RigError
+from tests.rig.controllers import Controllers
 from tests.rig.kwok import NODE_ANNOTATION
-from tests.rig.operators import ROOT, Operator, install, wait_for
+from tests.rig.operators import install
 from tests.tools import assets
 
-PROFILES: Final = ("binpack", "spread")
 ZONES: Final = ("a", "b", "c")
-NODES_A_ZONE: Final = 2
-PODS_A_PROFILE: Final = 6
-NAMESPACE: Final = "demo"
-RESTART_SECONDS: Final = 5.0
 
 
-def main() -> int:
-    """Run until Ctrl-C; 1 when something could not be started."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background processes are started with SIGINT ignored
-        signal.signal(number, signal.default_int_handler)
+def main(arguments: list[str]) -> int:
+    """Run until standard input closes; 1 when something could not be started."""
+    parser = argparse.ArgumentParser(prog="python -m tests.rig.demo", description="A real control plane with pretended nodes.")
+    parser.add_argument("--nodes", type=int, default=6)
+    parser.add_argument("--zones", type=int, default=3)
+    parser.add_argument("--shape", type=Path, help="a YAML file of nodes, instead of --nodes and --zones")
+    options = parser.parse_args(arguments)
     try:
+        if options.shape is not None:
+            nodes = shapes.read(options.shape.read_text(encoding="utf-8"), str(options.shape))
+        else:
+            nodes = shapes.nodes(options.nodes, options.zones)
+        with redirect_stdout(sys.stderr):
+            binaries = assets.ensure()
         with ExitStack() as stack:
-            show(*start(stack))
-    except KeyboardInterrupt:
-        print("\nThe demo has ended; nothing of it is left.")
-        return 0
-    except (RigError, assets.AssetsError) as error:
-        print(f"demo: {error}", file=sys.stderr)
+            print(json.dumps(start(stack, binaries, nodes)), flush=True)
+            sys.stdin.read()
+    except (OSError, RigError, assets.AssetsError, shapes.ShapeError) as error:
+        print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def start(stack: ExitStack) -> tuple[Rig, list[Operator]]:
-    """Start everything; ``stack`` ends it."""
-    say("the control plane's binaries (a first time takes some minutes)")
-    binaries = assets.ensure()
-    say("etcd, kube-apiserver and kwok")
+def start(stack: ExitStack, binaries: Path, nodes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Start everything; ``stack`` ends it. What the line says."""
     rig = stack.enter_context(Rig(binaries))
+    stack.enter_context(Controllers(rig))
     stack.enter_context(Kwok(rig))
-    say("CRDs, ServiceAccount and rights, as `kubectl apply -k manifests/default` brings them")
-    kubeconfig = install(rig)
-    say("the operator, two replicas")
-    operators = [stack.enter_context(Operator(rig, kubeconfig, f"moorage-{number}")) for number in range(2)]
-    say("nodes, the profiles of manifests/samples, pods")
-    create(rig, *(node(f"node-{zone}{number}", zone) for zone in ZONES for number in range(NODES_A_ZONE)))
-    create(rig, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    rig.kubectl("apply", "-f", str(ROOT / "manifests" / "samples"))
-    for profile in PROFILES:
-        wait_for(rig, "condition=Ready", f"sprof/{profile}", seconds=60)
-    create(rig, *(pod(profile, number) for profile in PROFILES for number in range(PODS_A_PROFILE)))
-    rig.kubectl("wait", "--for=condition=PodScheduled", "pods", "--all", f"--namespace={NAMESPACE}", "--timeout=60s")
-    return rig, operators
+    operator = install(rig)
+    create(rig, *map(pretended, nodes))
+    return {"server": rig.server, "kubeconfig": str(rig.kubeconfig), "operator": str(operator)}
 
 
-def show(rig: Rig, operators: list[Operator]) -> None:
-    """Say where the pods landed and what to type, then keep the replicas alive until Ctrl-C."""
-    print(f"\n{rig.kubectl('get', 'sprof')}\n{rig.kubectl('get', 'pcfg')}")
-    for profile, places in sorted(placements(rig).items()):
-        print(f"pods of {profile:<8} " + ", ".join(f"{count} on {name}" for name, count in sorted(places.items())))
-    print(instructions(rig, operators))
-    while True:
-        time.sleep(0.5)
-        for operator in operators:
-            if not operator.alive:
-                print(f"{operator.name} has ended; it is started again in {RESTART_SECONDS:.0f} s", flush=True)
-                time.sleep(RESTART_SECONDS)
-                operator.start()
-
-
-def instructions(rig: Rig, operators: list[Operator]) -> str:
-    """What to type in another terminal."""
-    pids = ", ".join(f"{operator.name} is process {operator.child.pid}" for operator in operators)
-    ports = ", ".join(f"http://127.0.0.1:{operator.port} of {operator.name}" for operator in operators)
-    return f"""
-In another terminal:
-
-  export KUBECONFIG={shlex.quote(str(rig.kubeconfig))}
-  export PATH={shlex.quote(str(rig.assets))}:$PATH
-
-  kubectl get sprof -o wide                      # profiles; `kubectl get pcfg`: the configurations that they reference
-  kubectl get sprof binpack -o yaml              # effective plugins, revisions, queue, leader, replicas
-
-  # Change a configuration: pods are placed by it with no restart, once edits have been gathered for 0.2 s.
-  kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":"LeastAllocated"}}}}}}}}'
-  sleep 1
-  kubectl -n {NAMESPACE} run more --image=none --overrides='{{"spec":{{"schedulerName":"binpack"}}}}'
-  kubectl -n {NAMESPACE} get pods -o wide
-
-  # Break a profile: it is refused, and the last good revision goes on.
-  kubectl patch sprof binpack --type=merge -p '{{"spec":{{"weights":{{"NodeResourcesFitt":3}}}}}}'
-
-  kubectl get events -A --sort-by=.lastTimestamp
-  kubectl get sprof binpack -o jsonpath='{{.status.leader.identity}}'   # who leads; {pids}
-  kill -9 PID                                    # kill the leader: the other one takes over
-
-Logs: {rig.folder}/moorage-*.log
-/metrics and /debug: {ports}
-Ctrl-C ends all and leaves nothing."""
-
-
-def placements(rig: Rig) -> Mapping[str, collections.Counter[str]]:
-    """Profile -> node -> pods."""
-    found: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for item in json.loads(rig.kubectl("get", "pods", "-n", NAMESPACE, "-o", "json"))["items"]:
-        found[item["spec"]["schedulerName"]][item["spec"].get("nodeName", "no node yet")] += 1
-    return found
+def pretended(node: Mapping[str, Any]) -> dict[str, Any]:
+    """A node that kwok looks after."""
+    metadata = node["metadata"]
+    return {**node, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **NODE_ANNOTATION}}}
 
 
 def node(name: str, zone: str) -> dict[str, Any]:
@@ -131,26 +73,10 @@ def node(name: str, zone: str) -> dict[str, Any]:
     }
 
 
-def pod(profile: str, number: int) -> dict[str, Any]:
-    """A pod of a profile."""
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "500m", "memory": "512Mi"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"{profile}-{number}", "namespace": NAMESPACE},
-        "spec": {"schedulerName": profile, "containers": [container]},
-    }
-
-
 def create(rig: Rig, *objects: Mapping[str, Any]) -> None:
     """Create objects as the administrator."""
     rig.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
 
 
-def say(text: str) -> None:
-    """One line of progress."""
-    print(f"... {text}", flush=True)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

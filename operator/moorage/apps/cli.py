@@ -10,7 +10,7 @@ import dataclasses
 import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -88,31 +88,32 @@ def _as_typer_has_it(word: str) -> str:
     return f"-{word}" if word.startswith("-v=") else word
 
 
-def _with_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the parameters of FLAGS, which Typer reads from its signature."""
-    own = list(inspect.signature(command, eval_str=True).parameters.values())
-    own = [parameter for parameter in own if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
-    flags = [
-        inspect.Parameter(
-            _variable(flag),
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[str | None, typer.Option(flag.name, help=flag.text)],
-        )
-        for flag in FLAGS
-    ]
-    parameters: Sequence[inspect.Parameter] = [*own, *flags]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
+def _option(name: str, kind: Any, default: Any, text: str, **limits: Any) -> inspect.Parameter:
+    """A parameter of a command as Typer reads it from a signature."""
+    # With a name of its own, a truth value has no --no-... beside it.
+    option = typer.Option(name, help=text, **limits)
+    return inspect.Parameter(_variable(name), inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
 
-def _variable(flag: Flag) -> str:
-    return flag.name.strip("-").replace("-", "_")
+def _with_parameters(*parameters: inspect.Parameter) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command parameters beside its own: tables of them read better than long signatures."""
+
+    def give(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        everything = [*(parameter for parameter in own if parameter.kind is not inspect.Parameter.VAR_KEYWORD), *parameters]
+        command.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in everything}
+        return command
+
+    return give
+
+
+def _variable(flag: str) -> str:
+    return flag.strip("-").replace("-", "_")
 
 
 @app.command()
-@_with_flags
+@_with_parameters(*(_option(flag.name, str | None, None, flag.text) for flag in FLAGS))
 def run(
     *,
     config: Annotated[
@@ -126,7 +127,7 @@ def run(
     """Run the operator until it is told to end."""
     from moorage.api.operator_config import ConfigErrors, dump_config, load_config
 
-    given = {flag.field: flags[_variable(flag)] for flag in FLAGS if flags[_variable(flag)] is not None}
+    given = {flag.field: flags[_variable(flag.name)] for flag in FLAGS if flags[_variable(flag.name)] is not None}
     try:
         loaded = load_config(None if config is None else _read(config, "--config"), os.environ, given)
     except ConfigErrors as errors:
@@ -203,14 +204,31 @@ def crds() -> None:
 
 
 @app.command()
-def demo() -> None:
+@_with_parameters(
+    _option("--nodes", int, 6, "How many nodes.", min=1, max=100_000),
+    _option("--zones", int, 3, "In how many zones they are.", min=1, max=1000),
+    _option("--shape", Path | None, None, "A YAML file of nodes instead, as `kubectl get nodes -o yaml` writes it."),
+    _option("--port", int, 0, "The API server's port; 0 takes a free one.", min=0, max=65535),
+    _option("--real", bool, False, "Run kube-apiserver and etcd, which a checkout can build, instead of the embedded cluster."),
+    _option("--tour", bool, False, "Play what the operator can do: a hot swap, a broken profile, a leader's death."),
+    _option("--pace", float, 8.0, "Seconds to read between the tour's steps; Enter goes on at once.", min=0),
+    _option("--exit-after-tour", bool, False, "Play the tour without time to read, and end: with 0 when every effect was seen."),
+)
+def demo(**flags: Any) -> None:
     """Run a local cluster with the operator and sample pods. Ctrl-C ends it and leaves nothing."""
-    from moorage.apps import demo as demonstration
+    from moorage.apps.demo import program
+    from moorage.apps.demo.cluster import NoCheckout, Wanted
+    from moorage.devcluster import shapes
 
+    wanted = Wanted(*(flags[name] for name in ("nodes", "zones", "shape", "port", "real")))
     try:
-        demonstration.run()
-    except demonstration.NoCheckout as error:
+        if wanted.shape is not None:
+            shapes.read(_read(wanted.shape, "--shape"), str(wanted.shape))
+        wanted.command()
+    except (NoCheckout, shapes.ShapeError) as error:
         _fail(str(error))
+    last = flags["exit_after_tour"]
+    raise SystemExit(program.run(program.Options(wanted, flags["tour"] or last, last, 0.0 if last else flags["pace"])))
 
 
 @app.command()

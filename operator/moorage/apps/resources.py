@@ -22,14 +22,24 @@ def checkout() -> Path | None:
 
 def crds() -> str:
     """The CustomResourceDefinitions, as one YAML text for `kubectl apply -f -`."""
-    folder = _folder("crds")
-    return "---\n".join(file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.yaml")) if file.name != "kustomization.yaml")
+    return _documents("crds")
+
+
+def samples() -> str:
+    """The sample profiles, a PluginConfig and pods for them, likewise."""
+    return _documents("manifests/samples")
+
+
+def _documents(folder: str) -> str:
+    """All files of a folder, as one YAML text."""
+    files = sorted(_folder(folder).glob("*.yaml"))
+    return "---\n".join(file.read_text(encoding="utf-8") for file in files if file.name != "kustomization.yaml")
 
 
 def _folder(name: str) -> Path:
-    """A folder of data files."""
+    """A folder of data files; the wheel has them by the last part of their name."""
     root = checkout()
-    folder = root / name if root is not None else _PACKAGE / "data" / name
+    folder = root / name if root is not None else _PACKAGE / "data" / Path(name).name
     if not folder.is_dir():
         raise ResourceMissing(f"{folder} is missing: this installation of moorage is incomplete, install it again")
     return folder

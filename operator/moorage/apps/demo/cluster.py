@@ -1,0 +1,119 @@
+"""The demo's cluster: a control plane, and the operator with two replicas that come back when they die, as a Deployment's would."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from moorage.apps import resources
+from moorage.apps.demo.processes import Child, Processes, ProcessFailed, free_port
+
+REPLICAS = 2
+RESTART_SECONDS = 5.0
+LEASE = {"leaseDuration": "5s", "renewDeadline": "3s", "retryPeriod": "1s"}
+"""A third of what the operator takes by itself, since somebody watches."""
+GRACE = 5.0
+"""Seconds in which the control plane may end by itself."""
+
+
+class NoCheckout(Exception):
+    """The real control plane is built in a checkout, and this is none."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the cluster is to be like."""
+
+    nodes: int
+    zones: int
+    shape: Path | None = None
+    port: int = 0
+    real: bool = False
+
+    def command(self) -> tuple[list[str], Path | None]:
+        """The command of the control plane, and the folder that it runs in. Raises NoCheckout."""
+        module, root = "moorage.devcluster", None
+        if self.real:
+            module, root = "tests.rig.demo", resources.checkout()
+            if root is None:
+                raise NoCheckout("--real needs a checkout of moorage, since the real control plane is built there")
+        nodes = [f"--nodes={self.nodes}", f"--zones={self.zones}"] if self.shape is None else [f"--shape={self.shape.absolute()}"]
+        port = [f"--port={self.port}"] if self.port else []
+        return [sys.executable, *([] if root else ["-I"]), "-m", module, *nodes, *port], root
+
+
+class ControlPlane:
+    """The API server and what belongs to it, as a process that says where it is."""
+
+    def __init__(self, processes: Processes, wanted: Wanted) -> None:
+        """Starts it."""
+        command, folder = wanted.command()
+        self._child = processes.start(command, "control-plane", cwd=folder, grace=GRACE)
+        self.kubeconfig = Path()
+        self.operators_kubeconfig = Path()
+        """The same, where rights are not checked."""
+
+    def wait(self) -> None:
+        """Until it serves. Raises ProcessFailed."""
+        said: dict[str, Any] = json.loads(self._child.first_line())
+        self.kubeconfig = Path(said["kubeconfig"])
+        self.operators_kubeconfig = Path(said.get("operator", self.kubeconfig))
+
+    def require(self) -> None:
+        """Raises ProcessFailed when it has ended."""
+        if self._child.ended:
+            raise ProcessFailed(f"the control plane has ended: {self._child.last_words()}")
+
+
+class Replica:
+    """A process of the operator, logging JSON; started again some seconds after it has died."""
+
+    def __init__(self, processes: Processes, name: str, kubeconfig: Path) -> None:
+        """Starts it."""
+        self.name = name
+        self.port = free_port()
+        """Of /metrics and /debug."""
+        self.log = processes.folder / f"{name}.log"
+        self._processes = processes
+        config = processes.folder / f"{name}.yaml"
+        config.write_text(json.dumps(self._configuration()), encoding="utf-8")
+        self._command = [sys.executable, "-I", "-m", "moorage", "run", f"--kubeconfig={kubeconfig}", f"--config={config}"]
+        self._child: Child | None = self._start()
+        self._died = 0.0
+
+    @property
+    def pid(self) -> int | None:
+        """Its process; None while it is dead."""
+        return self._child.pid if self._child else None
+
+    def kill(self) -> None:
+        """SIGKILL, as when its node dies."""
+        if self._child:
+            self._bury(self._child)
+
+    def look_after(self) -> None:
+        """Notice that it has died; start it again when its time has come."""
+        if self._child and self._child.ended:
+            self._bury(self._child)
+        elif not self._child and time.monotonic() >= self._died + RESTART_SECONDS:
+            self._child = self._start()
+
+    def _bury(self, child: Child) -> None:
+        self._processes.reap(child)
+        self._child, self._died = None, time.monotonic()
+
+    def _start(self) -> Child:
+        return self._processes.start(self._command, self.name, environment={"HOSTNAME": self.name})
+
+    def _configuration(self) -> dict[str, Any]:
+        return {
+            "apiVersion": "config.moorage.dev/v1alpha1",
+            "kind": "OperatorConfiguration",
+            "leaderElection": LEASE,
+            "logging": {"format": "json", "verbosity": 2},
+            "serving": {"bindAddress": "127.0.0.1", "securePort": self.port},
+        }

@@ -1,0 +1,114 @@
+"""The command: start everything, show it, end everything."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import shutil
+import signal
+import sys
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from rich.console import Console
+
+from moorage.apps.demo import samples, tour
+from moorage.apps.demo.api import Api, ApiError
+from moorage.apps.demo.cluster import REPLICAS, ControlPlane, NoCheckout, Replica, Wanted
+from moorage.apps.demo.processes import Processes, ProcessFailed
+from moorage.apps.demo.screen import Screen
+from moorage.apps.demo.stage import Stage
+from moorage.apps.demo.tour import NotObserved
+from moorage.apps.demo.watching import Watcher
+
+READY_SECONDS = 60.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says."""
+
+    wanted: Wanted
+    tour: bool = False
+    exit_after_tour: bool = False
+    pace: float = 0.0
+
+
+def run(options: Options) -> int:
+    """Run until Ctrl-C, or to the tour's end; 1 when something failed."""
+    started = time.monotonic()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell's background processes are started with SIGINT ignored
+        signal.signal(number, signal.default_int_handler)
+    status = 0
+    try:
+        with ExitStack() as stack:
+            screen = stack.enter_context(Screen(Console()))
+            processes = stack.enter_context(Processes())
+            stack.callback(_do_not_disturb)  # the first thing that is done at the end
+            _play(_start(stack, screen, processes, options), options, processes.folder, started)
+    except KeyboardInterrupt:
+        pass
+    except (ApiError, NotObserved, NoCheckout, ProcessFailed) as error:
+        print(f"moorage: demo: {error}", file=sys.stderr)
+        status = 1
+    print("The demo has ended; nothing of it is left.", flush=True)
+    return status
+
+
+def _do_not_disturb() -> None:
+    """A second Ctrl-C must not keep us from cleaning up."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _start(stack: ExitStack, screen: Screen, processes: Processes, options: Options) -> Stage:
+    """Start everything."""
+    wanted = options.wanted
+    screen.say("... a control plane" + (" (real; building it the first time takes some minutes)" if wanted.real else " in memory"))
+    plane = ControlPlane(processes, wanted)
+    plane.wait()
+    screen.say(f"... the operator, {REPLICAS} replicas")
+    replicas = [Replica(processes, f"moorage-{number}", plane.operators_kubeconfig) for number in range(REPLICAS)]
+    screen.say("... definitions, sample profiles, pods")
+    api = stack.enter_context(closing(Api(plane.kubeconfig)))
+    stage = Stage(plane, replicas, api, Watcher(api, replicas), screen, options.pace)
+    samples.put(api, stage.plane.require)
+    return stage
+
+
+def _play(stage: Stage, options: Options, folder: Path, started: float) -> None:
+    stage.until(lambda: stage.look().ready or None, "profiles to be ready and pods to be placed", READY_SECONDS)
+    stage.say(f"Ready after {time.monotonic() - started:.1f} s.", "bold green")
+    if not options.exit_after_tour:
+        stage.say(_instructions(stage, folder))
+    if options.tour:
+        tour.play(stage)
+        stage.say("\nThe tour is over; all effects were seen.", "bold green")
+    if not options.exit_after_tour:
+        stage.run()
+
+
+def _instructions(stage: Stage, folder: Path) -> str:
+    """What to type in another terminal."""
+    addresses = ", ".join(f"http://127.0.0.1:{replica.port} ({replica.name})" for replica in stage.replicas)
+    missing = "" if shutil.which("kubectl") else "\n  # kubectl is not on this machine. Without it `moorage demo --tour` shows the same."
+    return f"""
+In another terminal:
+
+  export KUBECONFIG={shlex.quote(str(stage.plane.kubeconfig))}{missing}
+  kubectl get sprof -o wide                      # profiles; `kubectl get pcfg`: the configurations that they reference
+  kubectl get sprof binpack -o yaml              # effective plugins, revisions, queue, leader, replicas
+
+  # Change a configuration: the next pod is placed by it, with no restart.
+  kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":"LeastAllocated"}}}}}}}}'
+  kubectl -n {samples.NAMESPACE} run more --image=none --overrides='{{"spec":{{"schedulerName":"binpack"}}}}'
+  kubectl -n {samples.NAMESPACE} get pods -o wide
+
+  # Break a profile: it is refused, and the last good revision goes on.
+  kubectl patch sprof binpack --type=merge -p '{{"spec":{{"weights":{{"NodeResourcesFitt":3}}}}}}'
+
+Logs: {folder}/moorage-*.log
+/metrics and /debug: {addresses}
+Kill the leader's process (kill -9), and the other one takes over. Ctrl-C ends all and leaves nothing.
+"""

@@ -1,0 +1,95 @@
+"""The stage: the running demo. Every wait goes through ``turn``, which looks after the replicas and the table meanwhile."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from moorage.apps.demo import samples
+from moorage.apps.demo.api import Api, ApiError
+from moorage.apps.demo.cluster import ControlPlane, Replica
+from moorage.apps.demo.samples import Tide
+from moorage.apps.demo.screen import Screen
+from moorage.apps.demo.state import State
+from moorage.apps.demo.tour import NotObserved
+from moorage.apps.demo.watching import Watcher
+
+T = TypeVar("T")
+MOMENT = 0.05
+"""Seconds between two turns."""
+
+
+@dataclasses.dataclass(slots=True)
+class Stage:
+    """``tour.Stage``, and more."""
+
+    plane: ControlPlane
+    replicas: Sequence[Replica]
+    api: Api
+    watcher: Watcher
+    screen: Screen
+    pace: float
+
+    def turn(self) -> None:
+        """One round. Raises ProcessFailed when the control plane has ended."""
+        time.sleep(MOMENT)
+        self.plane.require()
+        for replica in self.replicas:
+            replica.look_after()
+        self.screen.show(self._last())
+
+    def run(self) -> None:
+        """Until Ctrl-C."""
+        tide = Tide(self.api)
+        while True:
+            self.turn()
+            if self.screen.live:
+                try:
+                    tide.move(time.monotonic(), len(self.watcher.state.nodes))
+                except ApiError:
+                    continue  # turn says whether the control plane has ended; else there is a next time
+
+    def _last(self) -> State:
+        try:
+            return self.watcher.look()
+        except ApiError:  # as above
+            return self.watcher.state
+
+    # ---- for the tour ---------------------------------------------------------------------------------------------------------
+
+    def look(self) -> State:
+        """The cluster as it is now."""
+        return self.watcher.look(now=True)
+
+    def until(self, check: Callable[[], T | None], what: str, seconds: float) -> T:
+        """Wait until ``check`` gives something true, and return that. Raises NotObserved."""
+        deadline = time.monotonic() + seconds
+        while not (found := check()):
+            if time.monotonic() > deadline:
+                raise NotObserved(f"waited {seconds:.0f} s for {what}")
+            self.turn()
+        return found
+
+    def merge(self, kind: str, name: str, patch: Mapping[str, Any]) -> None:
+        """Change an object."""
+        self.api.merge(samples.path(kind, name), patch)
+
+    def create(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Make an object."""
+        self.api.create(samples.path(kind), body)
+
+    def kill(self, replica: str) -> None:
+        """SIGKILL."""
+        next(each for each in self.replicas if each.name == replica).kill()
+
+    def say(self, text: str = "", style: str | None = None) -> None:
+        """Print."""
+        self.screen.say(text, style)
+
+    def pause(self) -> None:
+        """As long as the pace says, or until somebody presses Enter."""
+        deadline = time.monotonic() + self.pace
+        while time.monotonic() < deadline and not self.screen.key():
+            self.turn()

@@ -1,0 +1,143 @@
+"""What the demo shows, made from what the API server has and what the operator logs. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from moorage.core import quantities
+
+ZONE = "topology.kubernetes.io/zone"
+_FINISHED = ("Succeeded", "Failed")
+
+Body = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Profile:
+    """A SchedulerProfile."""
+
+    name: str
+    generation: int
+    revision: str
+    """The one that decides; "" while none does."""
+    ready: bool
+    problem: str
+    """Why it is not ready; ""."""
+    waiting: int
+    """Pods to be tried soon."""
+    unschedulable: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fill:
+    """How full a node is: shares of what it has to give."""
+
+    name: str
+    zone: str
+    cpu: float
+    memory: float
+    pods: int
+    """How many."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Decision:
+    """Which node a pod got; node "": none would do."""
+
+    at: datetime.datetime
+    pod: str
+    node: str
+    profile: str
+    revision: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Replica:
+    """A process of the operator; pid None: it has died."""
+
+    name: str
+    pid: int | None
+    leads: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class State:
+    """All of it."""
+
+    profiles: tuple[Profile, ...] = ()
+    nodes: tuple[Fill, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    """The newest first."""
+    replicas: tuple[Replica, ...] = ()
+    places: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    """Profile -> pod -> its node, "" while it has none."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether all profiles are ready and pods of each are bound."""
+        return bool(self.profiles) and all(profile.ready and any(self.places.get(profile.name, {}).values()) for profile in self.profiles)
+
+
+def profile(body: Body) -> Profile:
+    """A SchedulerProfile as the table has it."""
+    status = body.get("status") or {}
+    queue = status.get("queue") or {}
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
+    ready = conditions.get("Ready") or {}
+    bad = next((each for kind, each in conditions.items() if kind != "Ready" and each["status"] == "False"), ready)
+    return Profile(
+        name=body["metadata"]["name"],
+        generation=body["metadata"].get("generation", 0),
+        revision=status.get("activeRevision", ""),
+        ready=ready.get("status") == "True",
+        problem="" if ready.get("status") == "True" else bad.get("message", "not looked at yet"),
+        waiting=sum(queue.get(field, 0) for field in ("active", "backoff", "inFlight")),
+        unschedulable=queue.get("unschedulable", 0),
+    )
+
+
+def fills(nodes: Iterable[Body], pods: Iterable[Body]) -> tuple[Fill, ...]:
+    """How full each node is, by what its pods ask for."""
+    used: dict[str, list[int]] = {}
+    for pod in pods:
+        if (node := pod["spec"].get("nodeName")) and (pod.get("status") or {}).get("phase") not in _FINISHED:
+            sums = used.setdefault(node, [0, 0, 0])
+            for container in pod["spec"].get("containers") or ():
+                requests = (container.get("resources") or {}).get("requests") or {}
+                for index, resource in enumerate(("cpu", "memory")):
+                    sums[index] += quantities.nanos(requests.get(resource, 0))
+            sums[2] += 1
+    return tuple(_fill(node, *used.get(node["metadata"]["name"], (0, 0, 0))) for node in nodes)
+
+
+def _fill(node: Body, cpu: int, memory: int, pods: int) -> Fill:
+    has = (node.get("status") or {}).get("allocatable") or {}
+
+    def share(of: int, resource: str) -> float:
+        room = quantities.nanos(has.get(resource, 0))
+        return of / room if room else 0.0
+
+    zone = (node["metadata"].get("labels") or {}).get(ZONE, "")
+    return Fill(node["metadata"]["name"], zone, share(cpu, "cpu"), share(memory, "memory"), pods)
+
+
+def decision(record: Body) -> Decision:
+    """A line of the operator's log that tells a decision."""
+    at = datetime.datetime.fromisoformat(record["ts"])
+    return Decision(at, record["pod"], record["node"], record["profile"], record["revision"])
+
+
+def places(pods: Iterable[Body]) -> dict[str, dict[str, str]]:
+    """Profile -> pod -> its node."""
+    found: dict[str, dict[str, str]] = {}
+    for pod in pods:
+        found.setdefault(pod["spec"].get("schedulerName", ""), {})[pod["metadata"]["name"]] = pod["spec"].get("nodeName", "")
+    return found
+
+
+def leader(lease: Body) -> str:
+    """The name of the replica that leads, without what makes its identity unique; "" when none does."""
+    return str((lease.get("spec") or {}).get("holderIdentity") or "").rpartition("_")[0]

@@ -1,0 +1,178 @@
+"""The tour: steps that change something, wait until the effect is there, and say what was seen. Nothing sleeps and hopes."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import textwrap
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+import yaml
+
+from moorage.apps.demo import samples
+from moorage.apps.demo.state import Profile, State
+from moorage.apps.demo.view import short
+
+T = TypeVar("T")
+
+PROFILE, CONFIG = "binpack", "mostly-cpu"
+WRONG_PLUGIN = "NodeResourcesFitt"
+SECONDS = 20.0
+"""An effect that is not there by then is none."""
+
+
+class NotObserved(Exception):
+    """A change had not the effect that it should have; the text says what was waited for."""
+
+
+class Stage(Protocol):
+    """What the tour needs of the demo."""
+
+    def look(self) -> State:
+        """The cluster as it is now."""
+
+    def until(self, check: Callable[[], T | None], what: str, seconds: float) -> T:
+        """Wait until ``check`` gives something true, and return that. Raises NotObserved."""
+
+    def merge(self, kind: str, name: str, patch: Mapping[str, Any]) -> None:
+        """Change an object."""
+
+    def create(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Make an object."""
+
+    def kill(self, replica: str) -> None:
+        """SIGKILL."""
+
+    def say(self, text: str = "", style: str | None = None) -> None:
+        """Print."""
+
+    def pause(self) -> None:
+        """Time to read."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """A change, and what it has for an effect. ``play`` says what was seen, and raises NotObserved."""
+
+    title: str
+    text: str
+    change: str
+    play: Callable[[Stage], str]
+
+
+def play(stage: Stage) -> None:
+    """All steps. Raises NotObserved."""
+    for number, step in enumerate(STEPS, 1):
+        stage.say(f"\n{number}. {step.title}", "bold")
+        stage.say(step.text)
+        stage.say(textwrap.indent(step.change.strip(), "    "), "cyan")
+        stage.pause()
+        stage.say(f"-> {step.play(stage)}", "green")
+        stage.pause()
+
+
+# ---- the steps -------------------------------------------------------------------------------------------------------------------
+
+_SPREADING = {"spec": {"args": {"scoringStrategy": {"type": "LeastAllocated"}}}}
+_PACKING = {"spec": {"args": {"scoringStrategy": {"type": None}}}}
+_BROKEN = {"spec": {"weights": {WRONG_PLUGIN: 3}}}
+_MENDED = {"spec": {"weights": {WRONG_PLUGIN: None}}}
+
+
+def _hot_swap(stage: Stage) -> str:
+    before = _profile(stage)
+    packed = _usual_node(stage.look())
+    started = time.monotonic()
+    stage.merge("PluginConfig", CONFIG, _SPREADING)
+    after = stage.until(lambda: _ready(stage, lambda now: now.revision != before.revision), "another revision to decide", SECONDS)
+    took = time.monotonic() - started
+    node = _place(stage, "more-1")
+    if node == packed and len(stage.look().nodes) > 1:
+        raise NotObserved(f"more-1 went to {node}, where the packed pods are")
+    stage.merge("PluginConfig", CONFIG, _PACKING)
+    stage.until(lambda: _ready(stage, lambda now: now.revision != after.revision), "the old rules to decide again", SECONDS)
+    return (
+        f"Revision {short(after.revision)} decided {took:.2f} s after the edit, without a restart. Pod more-1 went to {node}; "
+        f"{PROFILE} had packed its pods on {packed}. The edit is taken back."
+    )
+
+
+def _broken_profile(stage: Stage) -> str:
+    before = _profile(stage)
+    stage.merge("SchedulerProfile", PROFILE, _BROKEN)
+    told = stage.until(lambda: next(iter(_refused(stage)), None), "the profile to be refused", SECONDS)
+    if told.revision != before.revision:
+        raise NotObserved(f"revision {told.revision} decides, not {before.revision}, which was good")
+    node = _place(stage, "more-2")
+    stage.merge("SchedulerProfile", PROFILE, _MENDED)
+    stage.until(lambda: _ready(stage, lambda _: True), "the mended profile to be ready", SECONDS)
+    return (
+        f"The status says: {told.problem}\n   Revision {short(before.revision)} went on: pod more-2 went to {node}. The profile is mended."
+    )
+
+
+def _leader_loss(stage: Stage) -> str:
+    leader = _leader(stage.look())
+    stage.kill(leader)
+    started = time.monotonic()
+    successor = stage.until(lambda: next(iter({_leader(stage.look())} - {"", leader}), None), "another replica to lead", SECONDS)
+    took = time.monotonic() - started
+    node = _place(stage, "more-3")
+    return f"{leader} is dead, {successor} leads since {took:.1f} s later, and pod more-3 went to {node}. {leader} comes back as a standby."
+
+
+STEPS = (
+    Step(
+        "A hot swap",
+        f"Profile {PROFILE} packs pods on full nodes. Its arguments are in a PluginConfig: change them, and the next pod goes elsewhere.",
+        f"kubectl patch pcfg {CONFIG} --type=merge -p '\n{yaml.safe_dump(_SPREADING)}'",
+        _hot_swap,
+    ),
+    Step(
+        "A broken profile",
+        "A plugin's name is wrong. The edit is refused and told, and the last good revision goes on deciding.",
+        f"kubectl patch sprof {PROFILE} --type=merge -p '\n{yaml.safe_dump(_BROKEN)}'",
+        _broken_profile,
+    ),
+    Step(
+        "The leader's death",
+        "The replica that decides is killed. The other one has all caches warm, and leads as soon as the lease has run out.",
+        "kill -9 LEADER",
+        _leader_loss,
+    ),
+)
+
+
+# ---- what is seen ----------------------------------------------------------------------------------------------------------------
+
+
+def _profile(stage: Stage) -> Profile:
+    return next(profile for profile in stage.look().profiles if profile.name == PROFILE)
+
+
+def _ready(stage: Stage, check: Callable[[Profile], bool]) -> Profile | None:
+    profile = _profile(stage)
+    return profile if profile.ready and check(profile) else None
+
+
+def _refused(stage: Stage) -> list[Profile]:
+    profile = _profile(stage)
+    return [profile] if not profile.ready and WRONG_PLUGIN in profile.problem else []
+
+
+def _usual_node(state: State) -> str:
+    """Where most pods of the profile are."""
+    ((node, _),) = collections.Counter(filter(None, state.places[PROFILE].values())).most_common(1)
+    return node
+
+
+def _leader(state: State) -> str:
+    return next((replica.name for replica in state.replicas if replica.leads), "")
+
+
+def _place(stage: Stage, name: str) -> str:
+    """Make a pod of the profile, and wait for its node."""
+    stage.create("Pod", samples.pod(PROFILE, name))
+    return stage.until(lambda: stage.look().places.get(PROFILE, {}).get(name), f"pod {name} to get a node", SECONDS)

@@ -1,0 +1,89 @@
+"""Looking at the cluster now and then."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import heapq
+import http.client
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from moorage.apps.demo import samples, state
+from moorage.apps.demo.api import Api, ApiError
+from moorage.apps.demo.cluster import Replica
+from moorage.apps.demo.state import Decision, State
+
+PERIOD = 0.5
+SHARE = 5
+"""Looking takes at most one part in so many of the time: lists of a large cluster are long."""
+KEPT = 30
+"""Decisions."""
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{samples.SYSTEM_NAMESPACE}/leases/moorage"
+
+
+class Watcher:
+    """Has the state, not older than it must be."""
+
+    def __init__(self, api: Api, replicas: Sequence[Replica]) -> None:
+        self._api = api
+        self._replicas = replicas
+        self._tails = [Tail(replica.log) for replica in replicas]
+        self._due = 0.0
+        self.state = State()
+
+    def look(self, *, now: bool = False) -> State:
+        """The state; read again when that is due, or ``now``. Raises ApiError."""
+        started = time.monotonic()
+        if now or started >= self._due:
+            self.state = self._read()
+            took = time.monotonic() - started
+            self._due = started + max(PERIOD, SHARE * took)
+        return self.state
+
+    def _read(self) -> State:
+        pods = self._api.items("/api/v1/pods")
+        leader = self.leader()
+        return State(
+            profiles=tuple(map(state.profile, self._api.items(samples.path("SchedulerProfile")))),
+            nodes=state.fills(self._api.items("/api/v1/nodes"), pods),
+            decisions=self._decisions(),
+            replicas=tuple(state.Replica(each.name, each.pid, each.name == leader and each.pid is not None) for each in self._replicas),
+            places=state.places(pods),
+        )
+
+    def leader(self) -> str:
+        """The name of the replica that holds the Lease; "". Raises ApiError."""
+        try:
+            return state.leader(self._api.get(LEASE))
+        except ApiError as error:
+            if error.code != http.client.NOT_FOUND:
+                raise
+            return ""
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        for tail in self._tails:
+            tail.read()
+        newest = heapq.nlargest(KEPT, (each for tail in self._tails for each in tail.decisions), key=lambda each: each.at)
+        return tuple(newest)
+
+
+class Tail:
+    """The last decisions of a log that grows."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._read_up_to = 0
+        self.decisions: collections.deque[Decision] = collections.deque(maxlen=KEPT)
+
+    def read(self) -> None:
+        """Take in what was added; a line that is being written waits for the next time."""
+        with contextlib.suppress(FileNotFoundError), self._log.open("rb") as log:
+            log.seek(self._read_up_to)
+            lines, _, _ = log.read().rpartition(b"\n")
+            self._read_up_to += len(lines) + bool(lines)
+            for line in lines.splitlines():
+                if b'"decided"' in line:
+                    self.decisions.append(state.decision(json.loads(line)))
