@@ -147,6 +147,15 @@ def test_what_is_always_there_belongs_to_nobody() -> None:
     assert entries(new) == [["a", "Update", "", {"f:spec": spec}, True]]
 
 
+def test_who_writes_the_first_status_owns_only_what_is_in_it() -> None:
+    """The status itself has been there all the time."""
+    live = apply({name: DEPLOYMENT[name] for name in DEPLOYMENT if name != "status"}, None, Write(DEPLOYMENTS, "a", "", NOW), force=False)
+    live.pop("status", None)
+    new = merge_patch(live, {"status": {"replicas": 1}})
+    track(new, live, Write(DEPLOYMENTS, "c", "status", NOW))
+    assert ["c", "Update", "status", {"f:status": {"f:replicas": {}}}, True] in entries(new)
+
+
 def test_who_scales_takes_the_replicas_from_who_applied() -> None:
     """As recorded, with the words of the refusal."""
     live = apply(DEPLOYMENT, None, Write(DEPLOYMENTS, "a", "", NOW), force=False)

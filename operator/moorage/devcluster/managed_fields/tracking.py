@@ -31,7 +31,9 @@ def track(new: Body, old: Body | None, write: Write) -> None:
 
 def updated(entries: list[Entry], old: Body, new: Body, write: Write) -> list[Entry]:
     """The entries after a plain write; the same list where nothing changed."""
-    changed, removed = difference_of(write.seen(old), write.seen(new), write.resource.schema)
+    schema = write.resource.schema
+    always: Body = {} if write.resource.custom else {name: {} for name, child in schema.properties.items() if child.present}
+    changed, removed = difference_of(always | write.seen(old), always | write.seen(new), schema)
     if not changed and not removed:
         return entries
     mine = [entry for entry in entries if write.wrote(entry, UPDATE)]
