@@ -98,7 +98,7 @@ class Problem(Exception):
             "status": "Failure",
             "message": self.message,
             **({"reason": self.reason} if self.reason else {}),
-            **({"details": self.details} if self.details else {}),
+            **({} if self.details is None else {"details": self.details}),
             "code": self.code,
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster.kinds import Body, Strategy
+from moorage.devcluster.kinds import Body, Reads, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import at, fill, one_of, read_quantities, unchanged
 from moorage.devcluster.strategies.placement import node_selector_causes
@@ -25,6 +25,8 @@ _NO_SOURCE: Final = frozenset(
     }
 )
 _CLAIM_FIXED: Final = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+_OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _SOURCE_FIXED: Final = "spec.persistentvolumesource is immutable after creation"
 
 
@@ -59,6 +61,16 @@ class Claims(Strategy):
         """A file system."""
         default_claim_spec(body.setdefault("spec", {}))
         read_quantities("PersistentVolumeClaim", at(body, "status.capacity"))
+
+    def admit(self, body: Body, reads: Reads) -> None:
+        """Who names no class gets the default one; of several the newest."""
+        if body["spec"].get("storageClassName") is not None or _OLD_CLASS in (body["metadata"].get("annotations") or {}):
+            return
+        classes = [one["metadata"] for one in reads.every("storageclasses.storage.k8s.io")]
+        defaults = [one for one in classes if (one.get("annotations") or {}).get(_DEFAULT_CLASS) == "true"]
+        defaults.sort(key=lambda one: one["name"])
+        if defaults:
+            body["spec"]["storageClassName"] = max(defaults, key=lambda one: str(one["creationTimestamp"]))["name"]
 
     def prepare_create(self, body: Body) -> None:
         """Waiting for a volume."""

@@ -94,6 +94,9 @@ class Deployments(Workload):
     def default(self, body: Body) -> None:
         """Roll by quarters."""
         super().default(body)
+        for condition in at(body, "status.conditions") or ():
+            condition.setdefault("lastTransitionTime", None)
+            condition.setdefault("lastUpdateTime", None)
         spec = body["spec"]
         fill(spec, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
         strategy = spec.setdefault("strategy", {})
