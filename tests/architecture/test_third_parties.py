@@ -17,7 +17,7 @@ LAYERS: Final[dict[str, frozenset[str]]] = {
     "engine": frozenset(),
     "adapters": frozenset({"msgspec"}),
     "handlers": frozenset({"kopf"}),
-    "devcluster": frozenset({"aiohttp", "cel_expr_python", "cryptography", "jsonpatch", "msgspec", "yaml"}),
+    "devcluster": frozenset({"aiohttp", "cel_expr_python", "cryptography", "msgspec", "yaml"}),
 }
 
 # One door for a library that the rest of its layer does not see.
