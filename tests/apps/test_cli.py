@@ -14,6 +14,7 @@ import yaml
 
 import moorage
 from moorage.api.operator_config import ConfigErrors, load_config
+from moorage.apps import resources
 from moorage.apps.cli import FLAGS, Flag, app
 from tests.rig.operators import ROOT
 
@@ -144,7 +145,7 @@ def test_crds_can_be_applied() -> None:
 
 
 def test_a_wheel_has_what_it_needs(tmp_path: Path) -> None:
-    """Without a checkout: the CRDs are in the wheel, and the demo says where to find one."""
+    """Without a checkout: CRDs and samples are in the wheel, and the real control plane is not. The rest: tests/install."""
     subprocess.run(
         [sys.executable, "-I", "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
         check=True,
@@ -156,14 +157,35 @@ def test_a_wheel_has_what_it_needs(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
 
-    def installed(command: str) -> subprocess.CompletedProcess[str]:
-        program = f"import sys; sys.path.insert(0, {str(tmp_path / 'installed')!r}); from moorage.apps.cli import app; app([{command!r}])"
-        return subprocess.run([sys.executable, "-I", "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    def installed(program: str) -> subprocess.CompletedProcess[str]:
+        path = f"import sys; sys.path.insert(0, {str(tmp_path / 'installed')!r}); "
+        return subprocess.run([sys.executable, "-I", "-c", path + program], check=False, capture_output=True, text=True, timeout=60)
 
-    assert installed("crds").stdout == call("crds").stdout
-    demo = installed("demo")
-    assert demo.returncode == 2
-    assert "run `make demo`" in demo.stderr
+    command = "from moorage.apps.cli import app; app({!r})"
+    assert installed(command.format(["crds"])).stdout == call("crds").stdout
+    samples = installed("from moorage.apps import resources; print(resources.samples(), end='')").stdout
+    assert samples == resources.samples()
+    assert {body["kind"] for body in yaml.safe_load_all(samples)} == {"SchedulerProfile", "PluginConfig", "Pod"}
+    demo = installed(command.format(["demo", "--real"]))
+    assert (demo.returncode, demo.stdout) == (2, "")
+    assert "--real needs a checkout of moorage" in demo.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [(None, "No such file or directory"), ("[1, 2", "this is no YAML"), ("- {name: n, cpu: 1}", "memory: None: it is missing")],
+    ids=["no file", "no YAML", "incomplete"],
+)
+def test_demo_wants_nodes_that_make_sense(tmp_path: Path, text: str | None, told: str) -> None:
+    """Before anything is started."""
+    file = tmp_path / "nodes.yaml"
+    if text is not None:
+        file.write_text(text)
+    done = call("demo", "--shape", str(file))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("moorage: ")
+    assert str(file) in done.stderr
+    assert told in done.stderr
 
 
 def test_what_is_converted_can_be_checked(tmp_path: Path) -> None:

@@ -72,6 +72,8 @@ class State:
     decisions: tuple[Decision, ...] = ()
     """The newest first."""
     replicas: tuple[Replica, ...] = ()
+    swaps: Mapping[str, datetime.datetime] = dataclasses.field(default_factory=dict)
+    """Revision -> since when it decides on the leader."""
     places: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     """Profile -> pod -> its node, "" while it has none."""
 
@@ -126,8 +128,12 @@ def _fill(node: Body, cpu: int, memory: int, pods: int) -> Fill:
 
 def decision(record: Body) -> Decision:
     """A line of the operator's log that tells a decision."""
-    at = datetime.datetime.fromisoformat(record["ts"])
-    return Decision(at, record["pod"], record["node"], record["profile"], record["revision"])
+    return Decision(logged_at(record), record["pod"], record["node"], record["profile"], record["revision"])
+
+
+def logged_at(record: Body) -> datetime.datetime:
+    """When a line of the operator's log was written."""
+    return datetime.datetime.fromisoformat(record["ts"])
 
 
 def places(pods: Iterable[Body]) -> dict[str, dict[str, str]]:

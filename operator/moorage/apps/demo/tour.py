@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import datetime
 import textwrap
 import time
 from collections.abc import Callable, Mapping
@@ -84,18 +85,18 @@ _MENDED = {"spec": {"weights": {WRONG_PLUGIN: None}}}
 def _hot_swap(stage: Stage) -> str:
     before = _profile(stage)
     packed = _usual_node(stage.look())
-    started = time.monotonic()
+    edited = datetime.datetime.now(datetime.UTC)
     stage.merge("PluginConfig", CONFIG, _SPREADING)
     after = stage.until(lambda: _ready(stage, lambda now: now.revision != before.revision), "another revision to decide", SECONDS)
-    took = time.monotonic() - started
+    swapped = stage.until(lambda: stage.look().swaps.get(after.revision), "the leader to log its swap", SECONDS)
     node = _place(stage, "more-1")
     if node == packed and len(stage.look().nodes) > 1:
         raise NotObserved(f"more-1 went to {node}, where the packed pods are")
     stage.merge("PluginConfig", CONFIG, _PACKING)
     stage.until(lambda: _ready(stage, lambda now: now.revision != after.revision), "the old rules to decide again", SECONDS)
     return (
-        f"Revision {short(after.revision)} decided {took:.2f} s after the edit, without a restart. Pod more-1 went to {node}; "
-        f"{PROFILE} had packed its pods on {packed}. The edit is taken back."
+        f"Revision {short(after.revision)} decided {(swapped - edited).total_seconds():.2f} s after the edit, without a restart.\n"
+        f"   Pod more-1 went to {node}; {PROFILE} had packed its pods on {packed}. The edit is taken back."
     )
 
 
@@ -117,10 +118,14 @@ def _leader_loss(stage: Stage) -> str:
     leader = _leader(stage.look())
     stage.kill(leader)
     started = time.monotonic()
+    _make(stage, "more-3")
     successor = stage.until(lambda: next(iter({_leader(stage.look())} - {"", leader}), None), "another replica to lead", SECONDS)
     took = time.monotonic() - started
-    node = _place(stage, "more-3")
-    return f"{leader} is dead, {successor} leads since {took:.1f} s later, and pod more-3 went to {node}. {leader} comes back as a standby."
+    node = _placed(stage, "more-3")
+    return (
+        f"{leader} is dead; {successor} led {took:.1f} s later. Pod more-3, which was made meanwhile, went to {node}.\n"
+        f"   {leader} is started again, as a standby."
+    )
 
 
 STEPS = (
@@ -174,5 +179,13 @@ def _leader(state: State) -> str:
 
 def _place(stage: Stage, name: str) -> str:
     """Make a pod of the profile, and wait for its node."""
+    _make(stage, name)
+    return _placed(stage, name)
+
+
+def _make(stage: Stage, name: str) -> None:
     stage.create("Pod", samples.pod(PROFILE, name))
+
+
+def _placed(stage: Stage, name: str) -> str:
     return stage.until(lambda: stage.look().places.get(PROFILE, {}).get(name), f"pod {name} to get a node", SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import datetime
 import heapq
 import http.client
 import json
@@ -30,7 +31,7 @@ class Watcher:
     def __init__(self, api: Api, replicas: Sequence[Replica]) -> None:
         self._api = api
         self._replicas = replicas
-        self._tails = [Tail(replica.log) for replica in replicas]
+        self._tails = {replica.name: Tail(replica.log) for replica in replicas}
         self._due = 0.0
         self.state = State()
 
@@ -45,17 +46,20 @@ class Watcher:
 
     def _read(self) -> State:
         pods = self._api.items("/api/v1/pods")
-        leader = self.leader()
+        leader = self._leader()
+        for tail in self._tails.values():
+            tail.read()
         return State(
             profiles=tuple(map(state.profile, self._api.items(samples.path("SchedulerProfile")))),
             nodes=state.fills(self._api.items("/api/v1/nodes"), pods),
             decisions=self._decisions(),
             replicas=tuple(state.Replica(each.name, each.pid, each.name == leader and each.pid is not None) for each in self._replicas),
+            swaps=dict(self._tails[leader].swaps) if leader in self._tails else {},
             places=state.places(pods),
         )
 
-    def leader(self) -> str:
-        """The name of the replica that holds the Lease; "". Raises ApiError."""
+    def _leader(self) -> str:
+        """The name of the replica that holds the Lease; ""."""
         try:
             return state.leader(self._api.get(LEASE))
         except ApiError as error:
@@ -64,19 +68,18 @@ class Watcher:
             return ""
 
     def _decisions(self) -> tuple[Decision, ...]:
-        for tail in self._tails:
-            tail.read()
-        newest = heapq.nlargest(KEPT, (each for tail in self._tails for each in tail.decisions), key=lambda each: each.at)
+        newest = heapq.nlargest(KEPT, (each for tail in self._tails.values() for each in tail.decisions), key=lambda each: each.at)
         return tuple(newest)
 
 
 class Tail:
-    """The last decisions of a log that grows."""
+    """Decisions and swaps of a log that grows."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._read_up_to = 0
         self.decisions: collections.deque[Decision] = collections.deque(maxlen=KEPT)
+        self.swaps: dict[str, datetime.datetime] = {}
 
     def read(self) -> None:
         """Take in what was added; a line that is being written waits for the next time."""
@@ -87,3 +90,6 @@ class Tail:
             for line in lines.splitlines():
                 if b'"decided"' in line:
                     self.decisions.append(state.decision(json.loads(line)))
+                elif b'"swapped"' in line:
+                    record = json.loads(line)
+                    self.swaps[record["revision"]] = state.logged_at(record)

@@ -1,0 +1,93 @@
+"""What the demo's table is made of."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from moorage.apps.demo import state
+from moorage.apps.demo.state import Decision, Fill, Profile, State
+
+REFUSED = 'no plugin has this name; did you mean "NodeResourcesFit"?'
+
+
+def profile(status: dict[str, Any]) -> Profile:
+    """A profile with a status."""
+    return state.profile({"metadata": {"name": "binpack", "generation": 2}, "status": status})
+
+
+def condition(kind: str, status: str, message: str = "") -> dict[str, str]:
+    """A condition."""
+    return {"type": kind, "status": status, "message": message}
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({}, Profile("binpack", 2, "", False, "not looked at yet", 0, 0)),
+        (
+            {
+                "activeRevision": "a1",
+                "conditions": [condition("Ready", "True", "it decides")],
+                "queue": {"active": 1, "backoff": 2, "inFlight": 3, "unschedulable": 4, "gated": 5},
+            },
+            Profile("binpack", 2, "a1", True, "", 6, 4),
+        ),
+        (
+            {"activeRevision": "a1", "conditions": [condition("Ready", "False", "see Accepted"), condition("Accepted", "False", REFUSED)]},
+            Profile("binpack", 2, "a1", False, REFUSED, 0, 0),
+        ),
+    ],
+    ids=["new", "ready", "refused"],
+)
+def test_profile(status: dict[str, Any], expected: Profile) -> None:
+    """The condition that says why is told rather than the roll-up."""
+    assert profile(status) == expected
+
+
+def pod(node: str, phase: str = "Running", cpu: str = "500m") -> dict[str, Any]:
+    """A pod with two containers, of which one asks for nothing."""
+    containers = [{"resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}, {}]
+    return {
+        "metadata": {"name": "p"},
+        "spec": {"nodeName": node, "schedulerName": "x", "containers": containers},
+        "status": {"phase": phase},
+    }
+
+
+def node(name: str, **room: str) -> dict[str, Any]:
+    """A node in a zone of its name's first letter."""
+    return {"metadata": {"name": name, "labels": {state.ZONE: name[0]}}, "status": {"allocatable": room}}
+
+
+def test_fills() -> None:
+    """Finished pods and those without a node take no room; a node that has none to give is not full."""
+    pods = [pod("a1"), pod("a1", cpu="1.5"), pod("a1", "Succeeded"), pod(""), pod("gone")]
+    nodes = [node("a1", cpu="4", memory="8Gi"), node("b1", memory="8Gi")]
+    assert state.fills(nodes, pods) == (Fill("a1", "a", 0.5, 0.25, 2), Fill("b1", "b", 0.0, 0.0, 0))
+
+
+def test_decision() -> None:
+    """As the operator logs it."""
+    line = {"ts": "2026-01-02T03:04:05.678Z", "msg": "decided", "pod": "demo/p", "uid": "u", "profile": "x", "revision": "r", "node": "n"}
+    at = datetime.datetime(2026, 1, 2, 3, 4, 5, 678000, datetime.UTC)
+    assert state.decision(line) == Decision(at, "demo/p", "n", "x", "r")
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"), [({"holderIdentity": "moorage-0_ab12"}, "moorage-0"), ({"holderIdentity": ""}, ""), ({}, "")]
+)
+def test_leader(spec: dict[str, str], expected: str) -> None:
+    """The part of the identity that people know it by."""
+    assert state.leader({"spec": spec}) == expected
+
+
+def test_ready() -> None:
+    """When each profile is, and has placed a pod."""
+    good = profile({"conditions": [condition("Ready", "True")]})
+    assert not State().ready
+    assert not State(profiles=(good,), places={"binpack": {"p": ""}}).ready
+    assert State(profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}).ready
+    assert not State(profiles=(good, profile({})), places={"binpack": {"q": "a1"}}).ready

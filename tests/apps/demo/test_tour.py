@@ -1,0 +1,102 @@
+"""The tour against an operator that does what it should, and against one that does not."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import pytest
+
+from moorage.apps.demo import tour
+from moorage.apps.demo.state import Fill, Profile, Replica, State
+from moorage.apps.demo.tour import NotObserved
+
+T = TypeVar("T")
+PROBLEM = 'no plugin is called NodeResourcesFitt; did you mean "NodeResourcesFit"?'
+
+
+class Pretended:
+    """A stage whose operator reacts at once; ``broken`` names what it does not do."""
+
+    def __init__(self, broken: str = "") -> None:
+        self.broken = broken
+        self.profile = Profile(tour.PROFILE, 1, "r1", True, "", 0, 0)
+        self.spreads = False
+        self.leader = "moorage-0"
+        self.places = {"old-1": "a1", "old-2": "a1", "old-3": "b1"}
+        self.said: list[str] = []
+        self.pauses = 0
+
+    def look(self) -> State:
+        """As it is now."""
+        replicas = tuple(Replica(f"moorage-{number}", number, self.leader == f"moorage-{number}") for number in range(2))
+        swaps = {self.profile.revision: datetime.datetime.now(datetime.UTC)}
+        nodes = (Fill("a1", "a", 0, 0, 2), Fill("b1", "b", 0, 0, 1))
+        return State(profiles=(self.profile,), nodes=nodes, replicas=replicas, swaps=swaps, places={tour.PROFILE: dict(self.places)})
+
+    def until(self, check: Callable[[], T | None], what: str, seconds: float) -> T:
+        """What is not there at once will never be."""
+        if found := check():
+            return found
+        raise NotObserved(what)
+
+    def merge(self, kind: str, name: str, patch: Mapping[str, Any]) -> None:
+        """What the operator would make of an edit."""
+        if kind == "PluginConfig" and self.broken != "swap":
+            self.spreads = patch["spec"]["args"]["scoringStrategy"]["type"] == "LeastAllocated" and self.broken != "effect"
+            self.profile = dataclasses.replace(self.profile, revision=f"r{int(self.profile.revision[1:]) + 1}")
+        elif kind == "SchedulerProfile":
+            wrong = patch["spec"]["weights"][tour.WRONG_PLUGIN] is not None and self.broken != "refusal"
+            revision = "r99" if wrong and self.broken == "last good" else self.profile.revision
+            self.profile = dataclasses.replace(self.profile, ready=not wrong, problem=PROBLEM if wrong else "", revision=revision)
+
+    def create(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Place a pod."""
+        if self.broken != "placing":
+            self.places[body["metadata"]["name"]] = "b1" if self.spreads else "a1"
+
+    def kill(self, replica: str) -> None:
+        """The other one takes over."""
+        if self.broken != "takeover":
+            self.leader = {"moorage-0": "moorage-1"}[replica]
+
+    def say(self, text: str = "", style: str | None = None) -> None:
+        """Keep it."""
+        self.said.append(text)
+
+    def pause(self) -> None:
+        """Count it."""
+        self.pauses += 1
+
+
+def test_all_goes_well() -> None:
+    """Each step is told, then what was seen; the cluster is as before at the end."""
+    stage = Pretended()
+    tour.play(stage)
+    told = "\n".join(stage.said)
+    for step in tour.STEPS:
+        assert step.title in told
+    assert "Pod more-1 went to b1; binpack had packed its pods on a1" in told
+    assert PROBLEM in told
+    assert "moorage-0 is dead; moorage-1 led" in told
+    assert stage.pauses == 2 * len(tour.STEPS)
+    assert (stage.profile.ready, stage.spreads) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ("swap", "another revision to decide"),
+        ("effect", "more-1 went to a1, where the packed pods are"),
+        ("refusal", "the profile to be refused"),
+        ("last good", "revision r99 decides, not r3, which was good"),
+        ("placing", "pod more-1 to get a node"),
+        ("takeover", "another replica to lead"),
+    ],
+)
+def test_what_is_not_seen_is_no_success(broken: str, told: str) -> None:
+    """The tour ends with what was waited for."""
+    with pytest.raises(NotObserved, match=told):
+        tour.play(Pretended(broken))

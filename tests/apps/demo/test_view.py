@@ -1,0 +1,89 @@
+"""The demo's table as text."""
+
+from __future__ import annotations
+
+import datetime
+import io
+
+import pytest
+from rich.console import Console
+
+from moorage.apps.demo import view
+from moorage.apps.demo.state import Decision, Fill, Profile, Replica, State
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+def text(state: State, width: int = 110) -> str:
+    """What is seen, without colours."""
+    console = Console(file=io.StringIO(), width=width)
+    console.print(view.render(state, NOW))
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in printed.splitlines())
+
+
+def ago(seconds: float) -> datetime.datetime:
+    """A time."""
+    return NOW - datetime.timedelta(seconds=seconds)
+
+
+def test_everything() -> None:
+    """A leader, a replica that died, a refused profile, a full node, a pod that nobody takes."""
+    state = State(
+        profiles=(
+            Profile("binpack", 2, "a19ccaff00", False, "no such plugin", 1, 0),
+            Profile("spread", 1, "", True, "", 0, 3),
+        ),
+        nodes=(Fill("node-b1", "b", 0.5, 0.25, 4), Fill("node-a1", "a", 1.0, 0.0, 16)),
+        decisions=(Decision(ago(0.3), "demo/p", "node-a1", "binpack", "a19ccaff00"), Decision(ago(150), "demo/q", "", "spread", "")),
+        replicas=(Replica("moorage-0", 17, True), Replica("moorage-1", None, False)),
+        places={"binpack": {"p": "node-a1", "r": ""}},
+    )
+    assert (
+        text(state)
+        == """\
+replicas  moorage-0 (process 17, leads)  moorage-1 (dead, comes back)
+
+PROFILE  READY  GENERATION  REVISION  PODS  WAITING  REFUSED
+binpack  no              2  a19ccaff     1        1        0  no such plugin
+spread   yes             1  -            0        0        3
+
+NODE     ZONE  CPU                    MEMORY                 PODS
+node-a1  a     ████████████████ 100%  ░░░░░░░░░░░░░░░░   0%    16
+node-b1  b     ████████░░░░░░░░  50%  ████░░░░░░░░░░░░  25%     4
+
+DECIDED    POD     NODE          PROFILE  REVISION
+0 s ago    demo/p  node-a1       binpack  a19ccaff
+2 min ago  demo/q  none will do  spread   -
+"""
+    )
+
+
+def test_nothing_yet() -> None:
+    """Headings only."""
+    assert "PROFILE" in text(State())
+
+
+@pytest.mark.parametrize("count", [12, 13, 500])
+def test_many_nodes(count: int) -> None:
+    """A screen has room for twelve: else the fullest, and the others together."""
+    nodes = tuple(Fill(f"node-{number}", "a", number / count, 0.0, 1) for number in range(count))
+    shown, others = view.pick(nodes)
+    assert sorted([*shown, *others], key=lambda each: each.cpu) == list(nodes)
+    assert len(shown) + bool(others) == 12
+    if others:
+        assert min(node.cpu for node in shown) >= max(node.cpu for node in others)
+        assert f"and {count - 11} more" in text(State(nodes=nodes))
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    """Long explanations are cut off."""
+    state = State(profiles=(Profile("binpack", 1, "r", False, "because " * 50, 0, 0),))
+    assert max(map(len, text(state, width).splitlines())) <= width
+
+
+@pytest.mark.parametrize(("share", "full"), [(0.0, 0), (0.5, 8), (1.0, 16), (3.0, 16)])
+def test_bar(share: float, full: int) -> None:
+    """A node may be asked for more than it has: a bar does not get longer by that."""
+    assert view.bar(share).plain.count("█") == full
