@@ -1,7 +1,8 @@
-"""`make demo` as a user sees it: it comes up by itself, says what to type, and leaves nothing."""
+"""`moorage demo` as a user sees it: it comes up by itself, says what to type, plays its tour, and leaves nothing, however it ends."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -10,51 +11,132 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.rig.operators import ROOT, until
+import pytest
+
+from moorage.apps.demo.api import Api
+from tests.rig.operators import until
+
+DEMO = (sys.executable, "-I", "-m", "moorage", "demo")
+SEEN = "The tour is over; all effects were seen."
 
 
-def started(demo: subprocess.Popen[str]) -> str:
-    """What the demo prints until it says how to end it."""
-    assert demo.stdout is not None
-    printed = ""
-    for line in demo.stdout:
-        printed += line
-        if line.startswith("Ctrl-C ends all"):
-            return printed
-    raise AssertionError(f"the demo ended early:\n{printed}")
+class Demo:
+    """A running demo, and what it has printed up to its last hint."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self.printed = ""
+        for line in process.stdout:
+            self.printed += line
+            if "Ctrl-C ends all" in line:
+                break
+        else:
+            raise AssertionError(f"the demo ended early:\n{self.printed}")
+        (kubeconfig,) = re.findall(r"export KUBECONFIG=(\S+)", self.printed)
+        self.kubeconfig = Path(kubeconfig)
+        self.folder = Path(re.findall(r"Logs: (\S+)/", self.printed)[0])
+
+    def pids(self) -> set[int]:
+        """All processes that the demo started."""
+        return {*processes(str(self.folder)), *descendants(self.process.pid)}
+
+
+@contextlib.contextmanager
+def demo(*options: str) -> Iterator[Demo]:
+    """A demo whose output is no terminal."""
+    with subprocess.Popen([*DEMO, *options], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Demo(process)
+        finally:
+            process.terminate()
 
 
 def processes(word: str) -> Iterator[int]:
     """Ids of running processes whose command line holds this word."""
     for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue  # it has just ended
-        if word in command:
-            yield int(process.name)
+        with contextlib.suppress(OSError):  # it has just ended
+            if word in (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"):
+                yield int(process.name)
 
 
-def test_demo(assets: Path) -> None:
-    """Pods are where their profiles put them, kubectl works as printed, a killed replica comes back, Ctrl-C ends all."""
-    command = [sys.executable, "-m", "tests.rig.demo"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as demo:
-        try:
-            printed = started(demo)
-            assert re.search(r"^pods of binpack +6 on node-..$", printed, re.MULTILINE)
-            assert len(re.search(r"^pods of spread +(.*)$", printed, re.MULTILINE)[1].split(",")) > 1  # type: ignore[index]
-            (kubeconfig,) = re.findall(r"export KUBECONFIG=(\S+)", printed)
-            kubectl = [str(assets / "kubectl"), f"--kubeconfig={kubeconfig}"]
-            assert "binpack" in subprocess.check_output([*kubectl, "get", "sprof"], text=True, timeout=30)
-            folder = str(Path(kubeconfig).parent)
-            assert len(list(processes(folder))) >= 5, "etcd, kube-apiserver, kwok and two replicas"
-            victim = int(re.findall(r"moorage-0 is process (\d+)", printed)[0])
-            os.kill(victim, signal.SIGKILL)
-            until(lambda: set(processes("moorage-0.yaml")) - {victim}, "the killed replica's restart", 20)
-            demo.send_signal(signal.SIGINT)
-            assert demo.wait(20) == 0
-        finally:
-            demo.kill()
-    assert not Path(folder).exists()
-    assert list(processes(folder)) == []
+def descendants(pid: int) -> Iterator[int]:
+    """Ids of a process' children, and theirs."""
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (thread / "children").read_text().split()):
+                yield child
+                yield from descendants(child)
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process that is not a zombie."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def leaves_nothing(shown: Demo, pids: set[int]) -> None:
+    """Wait until no process and no file of it is left."""
+    assert len(pids) >= 4, "a control plane, two replicas, a guard"
+    until(lambda: not [pid for pid in pids if runs(pid)], "the end of all processes", 20)
+    until(lambda: not shown.folder.exists(), "the end of the folder", 20)
+
+
+@pytest.mark.parametrize(("number", "ends_with"), [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
+def test_it_leaves_nothing(number: signal.Signals, ends_with: int) -> None:
+    """Whether it is told to end or shot."""
+    with demo() as shown:
+        assert "\x1b" not in shown.printed
+        assert re.search(r"^Ready after \d+\.\d s\.$", shown.printed, re.MULTILINE)
+        pids = shown.pids()
+        shown.process.send_signal(number)
+        assert shown.process.wait(20) == ends_with
+        leaves_nothing(shown, pids)
+
+
+def test_what_it_shows() -> None:
+    """As many nodes as are wanted; pods where their profiles put them; a killed replica comes back."""
+    with demo("--nodes=8", "--zones=2") as shown:
+        with contextlib.closing(Api(shown.kubeconfig)) as api:
+            assert len(api.items("/api/v1/nodes")) == 8
+            pods = api.items("/api/v1/namespaces/demo/pods")
+            places = {
+                profile: [pod["spec"].get("nodeName") for pod in pods if pod["spec"]["schedulerName"] == profile]
+                for profile in ("binpack", "spread")
+            }
+        assert len(set(places["binpack"])) == 1
+        assert len(set(places["spread"])) == len(places["spread"])
+        (victim,) = processes("moorage-0.yaml")
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: set(processes("moorage-0.yaml")) - {victim}, "the killed replica's restart", 20)
+
+
+def test_tour() -> None:
+    """All effects are seen, which the exit status says."""
+    done = subprocess.run([*DEMO, "--exit-after-tour"], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert SEEN in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_own_nodes(tmp_path: Path) -> None:
+    """The shape of the user's own cluster."""
+    shape = tmp_path / "nodes.yaml"
+    shape.write_text("- {count: 3, name: big, zone: x, cpu: 64, memory: 256Gi}\n- {name: small, zone: y, cpu: 2, memory: 4Gi}\n")
+    with demo(f"--shape={shape}") as shown, contextlib.closing(Api(shown.kubeconfig)) as api:
+        assert {node["metadata"]["name"] for node in api.items("/api/v1/nodes")} == {"big-1", "big-2", "big-3", "small"}
+
+
+def test_real(assets: Path) -> None:
+    """On a kube-apiserver: kubectl works as printed, the tour sees the same, and nothing is left."""
+    with demo("--real", "--tour", "--pace=0") as shown:
+        kubectl = [str(assets / "kubectl"), f"--kubeconfig={shown.kubeconfig}"]
+        assert "binpack" in subprocess.check_output([*kubectl, "get", "sprof"], text=True, timeout=30)
+        assert shown.process.stdout is not None
+        assert any(SEEN in line for line in shown.process.stdout)
+        pids = shown.pids()
+        shown.process.send_signal(signal.SIGINT)
+        assert shown.process.wait(20) == 0
+        leaves_nothing(shown, pids)
