@@ -68,7 +68,7 @@ def serve(rig: Rig, stack: ExitStack, *, kube_scheduler: bool) -> None:
     rig.kubectl("create", "-f", "-", input=json.dumps(profile))
     operator = stack.enter_context(Operator(rig, kubeconfig, "moorage-0"))
     stack.callback(lambda: print("operator's warnings and errors:", *_complaints(operator), sep="\n  "))
-    wait_for(rig, "condition=Ready", "sprof/default", seconds=60)
+    wait_for(rig, "Ready", "sprof/default", seconds=60)
 
 
 def _complaints(operator: Operator) -> list[str]:

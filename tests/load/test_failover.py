@@ -67,7 +67,7 @@ def test_failover_under_load(installation: tuple[Rig, Path], client: Client, fig
             return stack.enter_context(Operator(rig, kubeconfig, f"moorage-{i}", {"leaderElection": ELECTION}))
 
         replicas = {replica.name: replica for replica in (start(0), start(1))}
-        wait_for(rig, "condition=Ready", "sprof/ha")
+        wait_for(rig, "Ready", "sprof/ha")
         takeovers = []
         with Traffic(rig, "ha", RATE, SECONDS) as traffic:
             for i, number in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP), start=2):

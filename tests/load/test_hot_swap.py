@@ -104,7 +104,7 @@ def test_hot_swap_under_load(installation: tuple[Rig, Path], client: Client, fig
     make_pools(client)
     client.post(PROFILE, profile("a"))
     with Operator(rig, kubeconfig, "moorage-0") as operator, RunQueue(operator.child.pid) as queue:
-        wait_for(rig, "condition=Ready", "sprof/swapped")
+        wait_for(rig, "Ready", "sprof/swapped")
         with Traffic(rig, "swapped", RATE, SECONDS) as traffic:
             swaps = swap_while(client, lambda: traffic.running)
         pods = wait_all_bound(client, set(traffic.made))

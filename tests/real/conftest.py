@@ -1,14 +1,26 @@
-"""Fixtures of the tests on a real API server: one control plane for the whole run."""
+"""Fixtures of the tests on a real API server and on the embedded cluster: one control plane of each for the whole run."""
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from tests.rig import Kwok, Rig
+from tests.rig import ControlPlane, DevRig, Kwok, Rig
 from tests.tools import assets as binaries
+
+REAL: Final = "kube-apiserver"
+SERVERS: Final = (REAL, pytest.param("devcluster", marks=pytest.mark.embedded))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests that have a control plane run on both sorts, but for those that need what the embedded cluster does not have."""
+    if "new_rig" in metafunc.fixturenames:
+        servers = SERVERS[:1] if metafunc.definition.get_closest_marker("real_only") else SERVERS
+        metafunc.parametrize("new_rig", servers, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -24,9 +36,18 @@ def assets() -> Path:
 
 
 @pytest.fixture(scope="session")
-def rig(assets: Path) -> Iterator[Rig]:
+def new_rig(request: pytest.FixtureRequest) -> Callable[[], ControlPlane]:
+    """Makes control planes of one sort: real ones, or embedded clusters, which need nothing but Python."""
+    if request.param == REAL:
+        return partial(Rig, request.getfixturevalue("assets"))
+    kubectl = binaries.folder() / "kubectl"
+    return partial(DevRig, kubectl if kubectl.exists() else None)
+
+
+@pytest.fixture(scope="session")
+def rig(new_rig: Callable[[], ControlPlane]) -> Iterator[ControlPlane]:
     """A running control plane, shared: use a namespace and node names of your own."""
-    with Rig(assets) as rig:
+    with new_rig() as rig:
         yield rig
 
 

@@ -28,7 +28,7 @@ from moorage.ports.errors import Conflict, Invalid, NotFound
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, Reads, Writes
 from tests.fakes.kube import InMemoryKube
-from tests.rig import Rig
+from tests.rig import ControlPlane
 from tests.rig.clients import Client
 from tests.rig.operators import NAMESPACE, Operator, install, until
 
@@ -40,13 +40,13 @@ PROFILE = "claims"
 
 
 @pytest.fixture(scope="module")
-def kubeconfig(rig: Rig) -> Path:
+def kubeconfig(rig: ControlPlane) -> Path:
     """The operator's rights."""
     return install(rig)
 
 
 @pytest.fixture(scope="module")
-def client(rig: Rig, kubeconfig: Path) -> Iterator[Client]:
+def client(rig: ControlPlane, kubeconfig: Path) -> Iterator[Client]:
     """The administrator, while a replica leads; two nodes with a device each, a profile, two classes of volumes."""
     with contextlib.closing(Client(rig)) as client:
         for name in NODES:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.generate import ROOT
-from tests.rig import Rig, RigError
+from tests.rig import ControlPlane, RigError
 
 PROFILE, CONFIG = "SchedulerProfile", "PluginConfig"
 
 
 @pytest.fixture(scope="module")
-def crds(rig: Rig) -> Rig:
+def crds(rig: ControlPlane) -> ControlPlane:
     """The shared control plane, with crds/ applied the way that users do."""
     rig.kubectl("apply", "-f", str(ROOT / "crds"))
     rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
@@ -26,7 +26,7 @@ def manifest(kind: str, name: str, spec: Any) -> str:
     return json.dumps({"apiVersion": "moorage.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
 
 
-def refusal(rig: Rig, text: str, *options: str) -> str:
+def refusal(rig: ControlPlane, text: str, *options: str) -> str:
     """What the API server says to an object that it does not take."""
     with pytest.raises(RigError) as caught:
         rig.kubectl("apply", "-f", "-", *options, input=text)
@@ -130,7 +130,7 @@ BECOMES: dict[str, tuple[str, Any, Any, str]] = {
 
 
 @pytest.mark.parametrize("case", TAKEN)
-def test_good_objects_are_taken(crds: Rig, case: str) -> None:
+def test_good_objects_are_taken(crds: ControlPlane, case: str) -> None:
     """And stay as they are: nothing is pruned."""
     kind, spec = TAKEN[case]
     name = f"taken-{case}"
@@ -149,14 +149,14 @@ def test_good_objects_are_taken(crds: Rig, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_bad_objects_are_refused(crds: Rig, case: str) -> None:
+def test_bad_objects_are_refused(crds: ControlPlane, case: str) -> None:
     """With the field's path."""
     kind, spec, text = REFUSED[case]
     assert text in refusal(crds, manifest(kind, f"refused-{case}", spec))
 
 
 @pytest.mark.parametrize("case", BECOMES)
-def test_identity_is_immutable(crds: Rig, case: str) -> None:
+def test_identity_is_immutable(crds: ControlPlane, case: str) -> None:
     """Changed, added or removed; all else may change."""
     kind, before, after, text = BECOMES[case]
     name = f"becomes-{case.lower()}"
@@ -169,7 +169,7 @@ def test_identity_is_immutable(crds: Rig, case: str) -> None:
     crds.kubectl("delete", kind, name, "--wait=false")
 
 
-def test_a_long_name_needs_a_scheduler_name(crds: Rig) -> None:
+def test_a_long_name_needs_a_scheduler_name(crds: ControlPlane) -> None:
     """Objects may have 253 characters, schedulerNames 63."""
     name = "team-" + "a" * 70 + ".batch"
     text = refusal(crds, manifest(PROFILE, name, {}))
@@ -178,7 +178,7 @@ def test_a_long_name_needs_a_scheduler_name(crds: Rig) -> None:
     crds.kubectl("delete", PROFILE, name, "--wait=false")
 
 
-def test_the_printed_columns(crds: Rig) -> None:
+def test_the_printed_columns(crds: ControlPlane) -> None:
     """`kubectl get sprof` and `pcfg`, filled from status; status is a subresource that spec writers can't touch."""
     crds.kubectl("create", "-f", "-", input=manifest(PROFILE, "columns", {"preset": "Spread"}))
     crds.kubectl("create", "-f", "-", input=manifest(CONFIG, "columns", {"plugin": "NodeName"}))
@@ -228,12 +228,12 @@ PROFILE_STATUS: dict[str, Any] = {
 }
 
 
-def write_status(rig: Rig, kind: str, status: dict[str, Any]) -> None:
+def write_status(rig: ControlPlane, kind: str, status: dict[str, Any]) -> None:
     """As the operator does it."""
     rig.kubectl("patch", kind, "columns", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
 
 
-def test_fields_can_be_selected(crds: Rig) -> None:
+def test_fields_can_be_selected(crds: ControlPlane) -> None:
     """`--field-selector`, and `kubectl get moorage` for both kinds."""
     crds.kubectl("create", "-f", "-", input=manifest(PROFILE, "selected", {"schedulerName": "select-me"}))
     crds.kubectl("create", "-f", "-", input=manifest(CONFIG, "selected", {"plugin": "SelectMe"}))
@@ -247,6 +247,6 @@ def test_fields_can_be_selected(crds: Rig) -> None:
     assert "schedulerprofile.moorage.dev/selected" in both and "pluginconfig.moorage.dev/selected" in both
 
 
-def test_fields_are_explained(crds: Rig) -> None:
+def test_fields_are_explained(crds: ControlPlane) -> None:
     """`kubectl explain` has the models' docstrings."""
     assert "What pods put in spec.schedulerName" in crds.kubectl("explain", "sprof.spec.schedulerName")

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.rig import Rig
+from tests.rig import ControlPlane
 from tests.rig.certificates import Authority
 from tests.rig.clients import Client
-from tests.rig.demo import create, node
+from tests.rig.demo import node
+from tests.rig.objects import create, delete
 from tests.rig.operators import NAMESPACE, Operator, install, until
 
 PLACE = "extended"
@@ -69,7 +70,7 @@ class Extender:
 class World:
     """An operator, an extender, and three nodes with a namespace of their own."""
 
-    def __init__(self, rig: Rig, client: Client, extender: Extender, operator: Operator) -> None:
+    def __init__(self, rig: ControlPlane, client: Client, extender: Extender, operator: Operator) -> None:
         self.rig, self.client, self.extender, self.operator = rig, client, extender, operator
 
     def create(self, name: str, cpu: str = "1", rank: str = "", profile: str = "asking") -> None:
@@ -118,7 +119,7 @@ def a_profile(name: str, url: str, **extender: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def world(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(rig: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """With the profiles asking (nodes in full), binding (by the extender) and elsewhere (at a host that is not allowed)."""
     authority = Authority(tmp_path_factory.mktemp("extender"))
     kubeconfig = install(rig)
@@ -140,7 +141,7 @@ def world(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]
             a_profile("elsewhere", "https://169.254.169.254", filterVerb="filter"),
         )
         create(rig, *profiles)
-        stack.callback(rig.kubectl, "delete", "sprof", "asking", "binding", "elsewhere")
+        stack.callback(delete, rig, *profiles)
         config = {"extenders": {"allowedHosts": ["127.0.0.1"]}}
         operator = stack.enter_context(Operator(rig, kubeconfig, "moorage-extended", config))
         operator.wait_logged("leading")

@@ -25,8 +25,9 @@ from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, Replica, StoredRevision, Unreadable
 from moorage.ports.surroundings import Event, ObjectRef
 from tests.fakes.sinks import CountingTelemetry
-from tests.rig import Rig
+from tests.rig import ControlPlane, Rig
 from tests.rig.clients import Client
+from tests.rig.objects import create
 from tests.rig.operators import NAMESPACE, install
 
 PLACE = "feeds"
@@ -100,15 +101,15 @@ async def until(check: Callable[[], object], seconds: float = 10) -> None:
 
 
 @pytest.fixture(scope="module")
-def kubeconfig(rig: Rig) -> Path:
+def kubeconfig(rig: ControlPlane) -> Path:
     """The operator's rights, and a namespace for these tests."""
     path = install(rig)
-    rig.kubectl("create", "namespace", PLACE)
+    create(rig, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}})
     return path
 
 
 @pytest.fixture
-def run(rig: Rig, kubeconfig: Path) -> Callable[[Callable[[Edge], Awaitable[None]]], None]:
+def run(rig: ControlPlane, kubeconfig: Path) -> Callable[[Callable[[Edge], Awaitable[None]]], None]:
     """Runs a scenario on an edge of its own."""
 
     def run(scenario: Callable[[Edge], Awaitable[None]]) -> None:
@@ -162,6 +163,7 @@ def test_catch_up_where_nothing_happens(run: Run, resource: str, kind: type[Any]
     run(scenario)
 
 
+@pytest.mark.real_only  # what is in memory does not outlive its process
 def test_a_restarted_api_server_is_watched_on(rig: Rig, run: Run) -> None:
     """The API server goes away and comes back: the feed goes on, and what happened meanwhile comes."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.rig import Rig
+from tests.rig import ControlPlane, RigError
 from tests.rig.clients import Client
-from tests.rig.demo import create, node
+from tests.rig.demo import node
+from tests.rig.objects import apply, create, delete
 from tests.rig.operators import Operator, install, until
 
 GROUP = "scheduling.x-k8s.io"
@@ -42,17 +42,23 @@ PROFILE = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "me
 class World:
     """An operator on the shared API server, and a namespace of its own."""
 
-    def __init__(self, rig: Rig, client: Client) -> None:
+    def __init__(self, rig: ControlPlane, client: Client) -> None:
         self.rig = rig
         self.client = client
 
     def apply(self, *objects: dict[str, Any]) -> None:
         """Create or change objects."""
-        self.rig.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+        apply(self.rig, *objects)
 
     def nodes(self, *names: str) -> None:
         """Nodes with room for one member each."""
         create(self.rig, *(node(name, PLACE) for name in names))
+
+    def no_nodes(self) -> None:
+        """Delete those that were made."""
+        for i in range(3):
+            with contextlib.suppress(RigError):
+                self.client.delete(f"/api/v1/nodes/gang-{i}")
 
     def pods(self) -> dict[str, dict[str, Any]]:
         """By name."""
@@ -91,15 +97,16 @@ def pod_group(least: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def world(rig: Rig) -> Iterator[World]:
+def world(rig: ControlPlane) -> Iterator[World]:
     """The operator leads; the CRD is there."""
     kubeconfig = install(rig)
     with contextlib.ExitStack() as stack:
         world = World(rig, stack.enter_context(contextlib.closing(Client(rig))))
-        world.apply(CRD, PROFILE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}})
+        objects = (CRD, PROFILE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}})
+        world.apply(*objects)
         rig.establish(f"podgroups.{GROUP}")
-        stack.callback(rig.kubectl, "delete", "--wait=false", f"crd/podgroups.{GROUP}", f"sprof/{PLACE}", f"ns/{PLACE}")
-        stack.callback(rig.kubectl, "delete", "--wait=false", "--ignore-not-found", *(f"node/gang-{i}" for i in range(3)))
+        stack.callback(delete, rig, *objects)
+        stack.callback(world.no_nodes)
         stack.enter_context(Operator(rig, kubeconfig, PLACE)).wait_logged("leading")
         yield world
 

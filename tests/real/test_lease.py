@@ -15,7 +15,7 @@ from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.lease import LeaseElector, LeaseTimes
 from moorage.adapters.wall_clock import SystemClock
 from moorage.ports.fencing import Fence
-from tests.rig import Rig
+from tests.rig import ControlPlane
 from tests.rig.clients import Client
 from tests.rig.operators import NAMESPACE, install
 
@@ -24,7 +24,7 @@ NAME = "two-electors"
 
 
 @pytest.fixture(scope="module")
-def kubeconfig(rig: Rig) -> Path:
+def kubeconfig(rig: ControlPlane) -> Path:
     """The operator's rights."""
     return install(rig)
 
@@ -70,7 +70,7 @@ async def watch(replicas: list[Replica], seconds: float, until: Replica | None =
     return time.monotonic() - started
 
 
-def test_two_electors(rig: Rig, kubeconfig: Path) -> None:
+def test_two_electors(rig: ControlPlane, kubeconfig: Path) -> None:
     """One leads. The API server freezes: nobody leads any more, in time. It goes on: one leads again. A release hands over."""
 
     async def scenario() -> None:

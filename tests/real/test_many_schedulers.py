@@ -38,13 +38,15 @@ from tests.engine.worlds import a_body
 from tests.fakes.extenders import ScriptedExtenders
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import RecordingEvents
-from tests.rig import Rig
+from tests.rig import ControlPlane, Rig
 from tests.rig.clients import Client, many
-from tests.rig.demo import create, node
+from tests.rig.demo import node
+from tests.rig.objects import create
 from tests.rig.operators import Operator, install, until
 from tests.rig.processes import Child
 
 PLACE = "crowd"
+PROFILES = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
 PODS = f"/api/v1/namespaces/{PLACE}/pods"
 
 
@@ -61,7 +63,7 @@ def profile(name: str, **spec: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def place(rig: Rig) -> Iterator[Client]:
+def place(rig: ControlPlane) -> Iterator[Client]:
     """A namespace and four nodes of this module's own, which go at the end with what is left in it."""
     create(rig, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}})
     create(rig, *(node(f"{PLACE}-{i}", PLACE) for i in range(4)))
@@ -77,13 +79,13 @@ def _deletion(name: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def operator(rig: Rig, place: Client) -> Iterator[Operator]:
+def operator(rig: ControlPlane, place: Client) -> Iterator[Operator]:
     """The operator, with its own ServiceAccount's rights and a Lease of its own."""
     kubeconfig = install(rig)
     with Operator(rig, kubeconfig, "moorage-crowd") as operator:
         operator.wait_logged("leading")
         yield operator
-    rig.kubectl("delete", "sprof", "--all")
+    place.delete(PROFILES)
 
 
 def found(client: Client, name: str) -> dict[str, Any]:
@@ -110,7 +112,7 @@ def fetched(operator: Operator, path: str) -> str:
 # ---- one by one ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_pod_that_a_kubelet_refuses_is_counted(rig: Rig, place: Client, operator: Operator) -> None:
+def test_a_pod_that_a_kubelet_refuses_is_counted(rig: ControlPlane, place: Client, operator: Operator) -> None:
     """In a metric by profile and reason, in the log with its node, in an event on the profile; its room is free again."""
     create(rig, profile("refused"), pod("refused-1", "refused", cpu="8"))
     where = bound(place, "refused-1")
@@ -132,12 +134,12 @@ def test_a_pod_that_a_kubelet_refuses_is_counted(rig: Rig, place: Client, operat
     many(rig, [_deletion(f"refused-{i}") for i in range(1, 6)])
 
 
-def test_pods_of_a_profile_that_is_deleted(rig: Rig, place: Client, operator: Operator) -> None:
+def test_pods_of_a_profile_that_is_deleted(rig: ControlPlane, place: Client, operator: Operator) -> None:
     """Each is told once which profile is gone; recreated, they go on; a pod that came meanwhile is not touched before."""
     names = [f"lost-{i}" for i in range(30)]
     create(rig, profile("lost", suspend=True), *(pod(name, "lost", "10m") for name in names))
     until(lambda: len(json.loads(fetched(operator, "/debug/queue"))) >= 30, "the pods in the queue")
-    rig.kubectl("delete", "sprof", "lost")
+    place.delete(f"{PROFILES}/lost")
     text = "SchedulerProfile 'lost' was deleted, and no other one has the schedulerName 'lost'"
     until(lambda: all(scheduled(found(place, name)) == text for name in names), "the conditions", 20)
     create(rig, pod("lost-later", "lost", "10m"))
@@ -155,7 +157,7 @@ def test_pods_of_a_profile_that_is_deleted(rig: Rig, place: Client, operator: Op
     many(rig, [_deletion(name) for name in (*names, "lost-later")])
 
 
-def test_a_look_inside(rig: Rig, place: Client, operator: Operator) -> None:
+def test_a_look_inside(rig: ControlPlane, place: Client, operator: Operator) -> None:
     """SIGUSR2 has it logged, /debug answers it: who waits and why, what is where, and that it is as the API server has it."""
     create(rig, profile("inside"), pod("inside-big", "inside", cpu="64"), pod("inside-small", "inside"))
     where = bound(place, "inside-small")
@@ -286,6 +288,7 @@ def kube_scheduler(rig: Rig) -> Iterator[None]:
         child.stop()
 
 
+@pytest.mark.real_only  # kube-scheduler needs protobuf, or is built by Go at least
 def test_a_kube_scheduler_that_fills_the_same_nodes(rig: Rig, place: Client) -> None:
     """By what was delivered and assumed when a binding was sent, no decision of ours fills a node beyond what it has.
 

@@ -16,8 +16,9 @@ from moorage.apps.watchdog import HUNG
 from moorage.ports.quarantine import QUARANTINE_ANNOTATION
 from tests.rig import Rig
 from tests.rig.clients import Client
-from tests.rig.demo import create, node
+from tests.rig.demo import node
 from tests.rig.environments import Environment
+from tests.rig.objects import create
 from tests.rig.operators import NAMESPACE, ROOT, SERVICE_ACCOUNT, Operator, install, until
 
 EXAMPLE = ROOT / "tests" / "example_plugin"

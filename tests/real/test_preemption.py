@@ -21,9 +21,10 @@ from moorage.adapters.wall_clock import SystemClock
 from moorage.ports.errors import Conflict, NotFound, Protected
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef
-from tests.rig import Rig
+from tests.rig import ControlPlane
 from tests.rig.clients import Client
-from tests.rig.demo import create, node
+from tests.rig.demo import node
+from tests.rig.objects import create
 from tests.rig.operators import Operator, install, until
 
 PLACE = "preemption"
@@ -64,7 +65,7 @@ def a_pod(name: str, zone: str, rank: str, scheduler: str = USUAL, grace: int = 
 class World:
     """An operator on the shared API server, and a namespace of its own."""
 
-    def __init__(self, rig: Rig, client: Client) -> None:
+    def __init__(self, rig: ControlPlane, client: Client) -> None:
         self.rig = rig
         self.client = client
 
@@ -124,13 +125,13 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def kubeconfig(rig: Rig) -> Path:
+def kubeconfig(rig: ControlPlane) -> Path:
     """With the operator's rights."""
     return install(rig)
 
 
 @pytest.fixture(scope="module")
-def world(rig: Rig, kubeconfig: Path) -> Iterator[World]:
+def world(rig: ControlPlane, kubeconfig: Path) -> Iterator[World]:
     """With a profile of each policy."""
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(contextlib.closing(Client(rig)))

@@ -14,6 +14,8 @@ from tests.rig import Kwok, Rig, RigError, binds
 from tests.rig.kwok import NODE_ANNOTATION, RUN_FOR_ANNOTATION
 from tests.rig.processes import wait_until
 
+pytestmark = pytest.mark.real_only
+
 
 def apply(rig: Rig, *objects: dict[str, Any]) -> None:
     """Create objects as the administrator."""

@@ -1,8 +1,10 @@
-"""A throw-away Kubernetes control plane on loopback, for tests and demos: real API server, real etcd, no cluster."""
+"""A throw-away Kubernetes control plane on loopback, for tests and demos: a real API server and etcd, or the embedded cluster."""
 
 from tests.rig.audits import AuditEvent, Bind, binds
+from tests.rig.base import ControlPlane
 from tests.rig.controlplanes import Rig
+from tests.rig.devclusters import DevRig
 from tests.rig.kwok import Kwok
 from tests.rig.processes import RigError
 
-__all__ = ["AuditEvent", "Bind", "Kwok", "Rig", "RigError", "binds"]
+__all__ = ["AuditEvent", "Bind", "ControlPlane", "DevRig", "Kwok", "Rig", "RigError", "binds"]

@@ -1,15 +1,19 @@
 """A small client for a rig's API server: one connection, JSON in, JSON out, as the administrator."""
 
+from __future__ import annotations
+
 import http.client
 import json
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from tests.rig.controlplanes import Rig
 from tests.rig.processes import RigError
+
+if TYPE_CHECKING:
+    from tests.rig.base import ControlPlane
 
 Body = Mapping[str, Any]
 
@@ -17,11 +21,11 @@ Body = Mapping[str, Any]
 class Client:
     """Requests one after another. Not for two threads at a time; see `many`."""
 
-    def __init__(self, rig: Rig) -> None:
+    def __init__(self, rig: ControlPlane) -> None:
         """Connects with the first request."""
         self._rig: Final = rig
-        context = ssl.create_default_context(cafile=str(rig.folder / "ca.crt"))
-        context.load_cert_chain(rig.folder / "admin.crt", rig.folder / "admin.key")
+        context = ssl.create_default_context(cafile=str(rig.authority_file))
+        context.load_cert_chain(*rig.credentials)
         host = rig.server.removeprefix("https://")
         self._connection = http.client.HTTPSConnection(host, timeout=60, context=context)
 
@@ -58,7 +62,7 @@ class Client:
         self._connection.close()
 
 
-def many(rig: Rig, jobs: Iterable[Callable[[Client], object]], workers: int = 8) -> None:
+def many(rig: ControlPlane, jobs: Iterable[Callable[[Client], object]], workers: int = 8) -> None:
     """Run the jobs side by side, each with a client of its worker's own. Raises what the first failing one raised."""
     clients: list[Client] = []
     own = local()

@@ -16,6 +16,7 @@ from moorage.devcluster import shapes
 from tests.rig import Kwok, Rig, RigError
 from tests.rig.controllers import Controllers
 from tests.rig.kwok import NODE_ANNOTATION
+from tests.rig.objects import create
 from tests.rig.operators import install
 from tests.tools import assets
 
@@ -71,11 +72,6 @@ def node(name: str, zone: str) -> dict[str, Any]:
         "metadata": {"name": name, "labels": labels, "annotations": dict(NODE_ANNOTATION)},
         "status": {"allocatable": room, "capacity": room},
     }
-
-
-def create(rig: Rig, *objects: Mapping[str, Any]) -> None:
-    """Create objects as the administrator."""
-    rig.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The operator on a rig: installed from the shipped manifests, run as replicas with its own ServiceAccount's rights."""
 
+import contextlib
 import json
 import signal
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from tests.rig.controlplanes import Rig
+from tests.rig.base import ControlPlane
+from tests.rig.clients import Client
+from tests.rig.objects import apply, read
 from tests.rig.processes import Child, RigError, free_ports, wait_until
 
 ROOT: Final = Path(__file__).parents[2]
@@ -17,18 +20,21 @@ NAMESPACE: Final = "moorage-system"
 SERVICE_ACCOUNT: Final = "moorage"
 
 
-def install(rig: Rig) -> Path:
-    """Apply what `kubectl apply -k manifests/default` gives a cluster; returns the kubeconfig of the operator's ServiceAccount."""
-    rig.kubectl("apply", "-k", str(ROOT / "manifests" / "default"))
+def install(rig: ControlPlane) -> Path:
+    """Apply what `kubectl apply -k manifests/default` gives a cluster, but for the Deployment's configuration.
+
+    Returns the kubeconfig of the operator's ServiceAccount.
+    """
+    apply(rig, *read(ROOT / "manifests" / "default"))
     rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
     return rig.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
 
 
 class Operator:
-    """One replica, logging JSON into a file; a context manager that kills it at the end."""
+    """One replica, logging JSON into a file; a context manager that ends it, and kills it when that takes long."""
 
     def __init__(
-        self, rig: Rig, kubeconfig: Path, name: str, config: Mapping[str, Any] | None = None, python: str | Path = sys.executable
+        self, rig: ControlPlane, kubeconfig: Path, name: str, config: Mapping[str, Any] | None = None, python: str | Path = sys.executable
     ) -> None:
         """`config` is laid over an OperatorConfiguration that logs decisions and serves on a free port of loopback.
 
@@ -105,13 +111,21 @@ class Operator:
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Kill."""
-        self.kill()
+        """End it by SIGTERM: then a leader gives its lease back, and the next test need not wait for that to run out."""
+        self.terminate(5)
 
 
-def wait_for(rig: Rig, condition: str, what: str, seconds: int = 30) -> None:
-    """`kubectl wait` for a condition of an object, such as `condition=Ready` of `sprof/binpack`."""
-    rig.kubectl("wait", f"--for={condition}", what, f"--timeout={seconds}s")
+def wait_for(rig: ControlPlane, condition: str, what: str, seconds: float = 30) -> None:
+    """Wait for a condition of an object, such as Ready of `sprof/binpack`; pods are those of namespace default."""
+    kind, _, name = what.partition("/")
+    path = {"sprof": "/apis/moorage.dev/v1alpha1/schedulerprofiles", "pod": "/api/v1/namespaces/default/pods"}[kind]
+    with contextlib.closing(Client(rig)) as client:
+
+        def met() -> bool:
+            conditions = client.get(f"{path}/{name}").get("status", {}).get("conditions", ())
+            return any((one["type"], one["status"]) == (condition, "True") for one in conditions)
+
+        until(met, f"{condition} of {what}", seconds)
 
 
 def until(check: Any, what: str, seconds: float = 30) -> Any:

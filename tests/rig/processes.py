@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import unittest
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -27,18 +28,27 @@ class RigError(Exception):
     """A part of the rig failed; the message carries what that part printed."""
 
 
+class NoKubectl(RigError, unittest.SkipTest):
+    """There is no kubectl here; pytest takes it for a test that is skipped."""
+
+
 class Child:
     """A running command, its output in a file. It is killed when the thread that started it ends."""
 
-    def __init__(self, command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None) -> None:
-        """Start `command` (its first word is a path); output is added to `log`, `env` replaces the environment."""
+    def __init__(
+        self, command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None, *, ends_with_input: bool = False
+    ) -> None:
+        """Start `command` (its first word is a path); output is added to `log`, `env` replaces the environment.
+
+        A command that `ends_with_input` gets an input that stays open and says nothing; others get none.
+        """
         self.name: Final = Path(command[0]).name
         self.log: Final = log
         leash = [sys.executable, "-I", "-S", "-c", _LEASH, str(os.getpid())]
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 [*leash, *map(str, command)],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if ends_with_input else subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 env=env,
@@ -71,6 +81,8 @@ class Child:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     return self._process.wait(grace)
             self._process.kill()
+        if self._process.stdin:
+            self._process.stdin.close()
         return self._process.wait()
 
 
