@@ -55,6 +55,7 @@ SUITES: Final = (
     Suite("scenarios", 120, tests=("tests/scenarios",)),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),
+    Suite("install", 90, tests=("tests/install",)),
 )
 
 # What `make test-all` runs too.
@@ -62,6 +63,10 @@ LONGER: Final = (
     Suite("memory", 240, tests=("tests/load/test_memory.py",)),
     Suite("thorough", 1800, tests=CORE + UNIT + ENGINE, options=("--hypothesis-profile=thorough",)),
 )
+
+
+# These need a control plane that Go builds: `--without-go` leaves them out.
+GO: Final = frozenset({"real", "conformance", "scenarios", "load", "failover", "memory"})
 
 
 @dataclass
@@ -86,11 +91,14 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.suites", description="Run the suites and print a ledger.")
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(suite.name for suite in SUITES + LONGER)}")
     parser.add_argument("--all", action="store_true", help="the longer suites too")
+    parser.add_argument("--without-go", action="store_true", help=f"all but {', '.join(sorted(GO))}, which need what Go builds")
     options = parser.parse_args(arguments)
     known = {suite.name: suite for suite in SUITES + LONGER}
     if unknown := [name for name in options.suites if name not in known]:
         parser.error(f"no suite is called {', '.join(unknown)}; there are {', '.join(known)}")
     chosen = [known[name] for name in options.suites] or list(SUITES + LONGER if options.all else SUITES)
+    if options.without_go:
+        chosen = [suite for suite in chosen if suite.name not in GO]
     factor = float(os.environ.get(BUDGET_FACTOR, "1"))
     outcomes = [run(suite, suite.budget * factor) for suite in chosen]
     print_ledger(outcomes, factor)

@@ -105,3 +105,12 @@ def test_an_unknown_suite_is_named(capsys: pytest.CaptureFixture[str]) -> None:
         suites.main(["unti"])
     assert ended.value.code == 2
     assert "no suite is called unti" in capsys.readouterr().err
+
+
+def test_what_needs_go_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that has Python only, the rest still runs."""
+    ran: list[str] = []
+    monkeypatch.setattr(suites, "run", lambda suite, _: ran.append(suite.name) or Outcome(suite, passed=1))
+    assert suites.main(["--without-go"]) == 0
+    assert {suite.name for suite in suites.SUITES} - set(ran) == suites.GO & {suite.name for suite in suites.SUITES}
+    assert suites.GO < {suite.name for suite in suites.SUITES + suites.LONGER}
