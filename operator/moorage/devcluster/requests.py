@@ -100,6 +100,8 @@ class WatchOptions:
     timeout_seconds: float | None = None
     as_table: bool = False
     metadata_only: bool = False
+    include_object: str = ""
+    """What rows of a Table have of their objects."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -104,6 +104,12 @@ def served() -> list[Resource]:
     ]
 
 
+def definitions() -> Mapping[str, Any]:
+    """The schemas of the built-in kinds as they are written; not to be changed."""
+    found: Mapping[str, Any] = _read("schemas.json")
+    return found
+
+
 @functools.cache
 def _read(name: str) -> Any:
     return json.loads((resources.files("moorage.devcluster") / "data" / name).read_text(encoding="utf-8"))

@@ -1,0 +1,125 @@
+"""HTTP: who asks, how much of it is read, and how answers and watches go out. No decision about objects is made here."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from moorage.devcluster.answering import Answering
+from moorage.devcluster.problems import Problem, bad_request, too_large, unauthorized
+from moorage.devcluster.requests import Answer, Request, WatchOptions
+from moorage.devcluster.watching import Watches
+
+log = logging.getLogger(__name__)
+
+LIMIT: Final = 3 * 1024 * 1024
+"""Bytes of a body, as many as a kube-apiserver reads."""
+_UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e]")
+_OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version"})
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+class Web:
+    """A handler for aiohttp's server. ``token_user`` says whose a bearer token is."""
+
+    def __init__(self, answering: Answering, watches: Watches, token_user: Callable[[str], str]) -> None:
+        self._answering = answering
+        self._watches = watches
+        self._token_user = token_user
+
+    def server(self) -> web.Server:
+        """What listens; a request ends with its connection, so a watch whose reader has gone goes too."""
+        return web.Server(self.handle, access_log=None, handler_cancellation=True)
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        try:
+            answer = await self._answer(request)
+            if isinstance(answer.body, WatchOptions):
+                return await self._stream(request, answer.body)
+            return _response(request, answer)
+        except Problem as problem:
+            return _response(request, Answer(problem.code, problem.status()))
+        except ConnectionError:
+            raise  # nobody is there to be answered
+        except Exception as fault:
+            log.exception("a request could not be answered", extra={"method": request.method, "path": request.path})
+            status = Problem(500, "InternalError", f"Internal error occurred: {fault!r}").status()
+            return _response(request, Answer(500, status))
+
+    async def _answer(self, request: web.BaseRequest) -> Answer:
+        user = self._user(request)
+        if not user and request.path not in _OPEN_PATHS:
+            raise unauthorized()
+        body = await _body(request)
+        headers = request.headers
+        return self._answering.answer(
+            Request(
+                method=request.method,
+                path=request.path,
+                query=dict(request.query.items()),
+                body=body,
+                content_type=headers.get("Content-Type", ""),
+                accept=", ".join(headers.getall("Accept", ())),
+                user_agent=headers.get("User-Agent", ""),
+                user=user,
+            )
+        )
+
+    def _user(self, request: web.BaseRequest) -> str:
+        """The token's user, or else the certificate's; "" for nobody we know."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._token_user(token.strip())
+        certificate = request.get_extra_info("peercert") or {}
+        subject = {name: value for part in certificate.get("subject", ()) for name, value in part}
+        return str(subject.get("commonName", ""))
+
+    async def _stream(self, request: web.BaseRequest, options: WatchOptions) -> web.StreamResponse:
+        watch = self._watches.open(options)
+        try:
+            response = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"})
+            response.enable_chunked_encoding()
+            await response.prepare(request)
+            async for chunk in watch.chunks():
+                await response.write(chunk)
+            await response.write_eof()
+            return response
+        finally:
+            watch.close()
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """The body. Raises Problem 400 and 413."""
+    if (request.content_length or 0) > LIMIT:
+        raise too_large(LIMIT)
+    if not request.body_exists:
+        return b""
+    if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    read = bytearray()
+    try:
+        async for chunk in request.content.iter_any():
+            read += chunk
+            if len(read) > LIMIT:
+                raise too_large(LIMIT)
+    except web.RequestPayloadError as fault:
+        raise bad_request(f"the body cannot be read: {fault}") from fault
+    return bytes(read)
+
+
+def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
+    body = answer.body if isinstance(answer.body, bytes) else _ENCODER.encode(answer.body) + b"\n"
+    response = web.Response(body=body, status=answer.code, headers={"Content-Type": answer.content_type, **answer.headers})
+    response.headers["Cache-Control"] = "no-cache, private"
+    for text in answer.warnings:
+        shown = _UNPRINTABLE.sub("?", text).replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{shown}"')
+    if answer.code == 413:
+        response.force_close()
+    return response

@@ -1,0 +1,158 @@
+"""Writes: POST, PUT, PATCH and DELETE of objects, collections and subresources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from moorage.devcluster import accepting, bodies, options, patches
+from moorage.devcluster.kinds import Body
+from moorage.devcluster.problems import Problem, bad_request, method_not_allowed
+from moorage.devcluster.reading import Reading, inward, outward, stored_as
+from moorage.devcluster.requests import Answer, Request, Target, WriteOptions
+from moorage.devcluster.subresources import Subresource
+from moorage.devcluster.verbs import Verbs
+
+
+class Writing:
+    """Each method answers one request about one target. All raise Problem."""
+
+    def __init__(self, verbs: Verbs, reading: Reading) -> None:
+        self._verbs = verbs
+        self._reading = reading
+
+    def create(self, request: Request, target: Target) -> Answer:
+        """POST to a collection."""
+        asked = options.writing(request, "CreateOptions")
+        body = inward(target, self._body(request, target.resource.kind, asked))
+        made = self._verbs.create(stored_as(target), body, asked)
+        return self._shown(request, target, made, asked, 201)
+
+    def update(self, request: Request, target: Target) -> Answer:
+        """PUT."""
+        asked = options.writing(request, "UpdateOptions")
+        body = inward(target, self._body(request, target.resource.kind, asked))
+        return self._shown(request, target, self._verbs.update(stored_as(target), body, asked), asked)
+
+    def patch(self, request: Request, target: Target) -> Answer:
+        """PATCH, by the media type."""
+        if bodies.media_type(request.content_type) == patches.APPLY:
+            return self._apply(request, target)
+        asked = options.writing(request, "PatchOptions")
+        change = self._change(request, target, asked)
+        form = target.resource.form
+        turned: Callable[[Body], Body] = (lambda old: form.inward(change(form.outward(old)))) if form else change
+        return self._shown(request, target, self._verbs.patch(stored_as(target), turned, asked), asked)
+
+    def _apply(self, request: Request, target: Target) -> Answer:
+        asked = options.writing(request, "PatchOptions", apply=True)
+        try:
+            body = bodies.from_yaml(request.body)
+        except bodies.Unreadable as fault:
+            raise bad_request(f"error decoding YAML: {fault}") from fault
+        if not isinstance(body, dict):
+            raise bad_request("error decoding YAML: an object is expected")
+        self._warn(request, target.resource.kind, asked)
+        made, created = self._verbs.apply(stored_as(target), inward(target, body), asked)
+        return self._shown(request, target, made, asked, 201 if created else 200)
+
+    def _change(self, request: Request, target: Target, asked: WriteOptions) -> Callable[[Body], Body]:
+        """What a patch does. Raises Problem 400 and 415."""
+        given, resource = bodies.media_type(request.content_type), target.resource
+        if given not in patches.accepted(resource):
+            raise Problem(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+        try:
+            patch = bodies.from_json(request.body)
+        except bodies.Unreadable as fault:
+            raise bad_request(f"error decoding patch: {fault}") from fault
+        self._warn(request, resource.kind, asked)
+        return patches.change(given, patch, resource)
+
+    def delete(self, request: Request, target: Target) -> Answer:
+        """DELETE of an object: a Status where it is gone, and the object where somebody has to finish it."""
+        asked = options.deleting(request.query, self._delete_body(request))
+        before = self._verbs.get(stored_as(target))
+        body = self._verbs.delete(stored_as(target), asked)
+        if "deletionTimestamp" in body["metadata"] and self._still_there(target, before.body):
+            return self._shown(request, target, body, WriteOptions())
+        if target.resource.key in _ANSWERED_WITH_THE_OBJECT:
+            return self._shown(request, target, body, WriteOptions())
+        details = {"name": target.name, "group": target.resource.group, "kind": target.resource.plural, "uid": body["metadata"]["uid"]}
+        success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        return Answer(200, {**success, "details": {key: value for key, value in details.items() if value}})
+
+    def _still_there(self, target: Target, before: Body) -> bool:
+        now = self._verbs.find(stored_as(target).resource.key, target.namespace, target.name)
+        return now is not None and now["metadata"]["uid"] == before["metadata"]["uid"]
+
+    def delete_collection(self, request: Request, target: Target) -> Answer:
+        """DELETE of a collection: a list of what was chosen."""
+        which = options.listing({key: value for key, value in request.query.items() if key != "sendInitialEvents"})
+        asked = options.deleting(request.query, self._delete_body(request))
+        chosen = self._verbs.delete_collection(stored_as(target), which, asked)
+        return self._reading.listed(request, target, which, chosen)
+
+    def _delete_body(self, request: Request) -> Any:
+        if not request.body.strip():
+            return None
+        body = bodies.read(request.body, request.content_type, "DeleteOptions")
+        if body.get("kind", "DeleteOptions") != "DeleteOptions":
+            raise bad_request(f'{body["kind"]} in version "v1" cannot be handled as a DeleteOptions')
+        return body
+
+    # ---- subresources ------------------------------------------------------------------------------------------------------
+
+    def asked(self, request: Request, target: Target, one: Subresource) -> Answer:
+        """A subresource, or a review. Raises Problem 405 for what it does not take."""
+        if request.method == "GET" and one.get:
+            wanted = accepting.wanted(request.accept, collection=False)
+            return self._reading.shown(target, one.get(self._verbs, target), wanted)
+        if request.method == "POST" and one.create:
+            asked = options.writing(request, "CreateOptions")
+            body = self._of_kind(self._body(request, one.kind, asked), one)
+            code, made = one.create(self._verbs, target, body, asked)
+            return self._shown(request, target, made, asked, code)
+        if request.method == "PUT" and one.change:
+            asked = options.writing(request, "UpdateOptions")
+            new = self._of_kind(self._body(request, one.kind, asked), one)
+            return self._shown(request, target, one.change(self._verbs, target, lambda _: new, asked), asked)
+        if request.method == "PATCH" and one.change:
+            asked = options.writing(request, "PatchOptions")
+            change = self._change(request, target, asked)
+            return self._shown(request, target, one.change(self._verbs, target, change, asked), asked)
+        raise method_not_allowed()
+
+    @staticmethod
+    def _of_kind(body: Body, one: Subresource) -> Body:
+        body.setdefault("apiVersion", one.api_version)
+        if (kind := body.setdefault("kind", one.kind)) != one.kind:
+            raise bad_request(f"{kind} cannot be handled as a {one.kind}: unknown conversion")
+        if not isinstance(body.setdefault("metadata", {}), dict):
+            raise bad_request(f"{one.kind}: metadata must be an object")
+        return body
+
+    # ---- bodies ------------------------------------------------------------------------------------------------------------
+
+    def _body(self, request: Request, kind: str, asked: WriteOptions) -> Body:
+        body: Body = bodies.read(request.body, request.content_type, kind)
+        self._warn(request, kind, asked)
+        return body
+
+    @staticmethod
+    def _warn(request: Request, kind: str, asked: WriteOptions) -> None:
+        """Refuse fields that are said twice, or warn of them, as the client wants it."""
+        if asked.field_validation == "Ignore":
+            return
+        found = [f'duplicate field "{path}"' for path in bodies.duplicates(request.body)]
+        if found and asked.field_validation == "Strict":
+            raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: strict decoding error: {", ".join(found)}')
+        asked.warnings += found
+
+    def _shown(self, request: Request, target: Target, body: Body, asked: WriteOptions, code: int = 200) -> Answer:
+        wanted = accepting.wanted(request.accept, collection=False)
+        answer = self._reading.shown(target, outward(target, body), wanted, request.query.get("includeObject", ""), code)
+        return Answer(answer.code, answer.body, tuple(asked.warnings), answer.content_type)
+
+
+_ANSWERED_WITH_THE_OBJECT = frozenset({"pods", "serviceaccounts", "persistentvolumes", "persistentvolumeclaims", "services"})
+"""Kinds whose deletion is answered with their last state even when they are gone."""
