@@ -15,7 +15,7 @@ from tests.rig.audits import AuditEvent
 from tests.rig.base import ControlPlane
 from tests.rig.processes import Child, RigError, wait_until
 
-BARE: Final = ("--nodes=0", "--no-kubelet", "--no-controllers")
+BARE: Final = ("--no-controllers",)
 """An API server and nothing else, as ``Rig`` is."""
 
 

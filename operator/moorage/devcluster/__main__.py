@@ -29,6 +29,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--start-after", type=float, default=1.0, help="seconds from a pod's binding until it runs")
     parser.add_argument("--stop-after", type=float, default=1.0, help="seconds from a pod's deletion until it is gone")
     parser.add_argument("--no-kubelet", action="store_true", help="nobody starts pods")
+    parser.add_argument("--no-controllers", action="store_true", help="an API server alone: no kubelets either")
     return parser.parse_args(words)
 
 
@@ -44,6 +45,8 @@ async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
         loop.add_signal_handler(signum, stop.set)
     threading.Thread(target=_wait_for_the_end_of_input, args=(loop, stop), daemon=True).start()
     moving = controllers.Settings(arguments.start_after, arguments.stop_after, kubelets=not arguments.no_kubelet)
+    if arguments.no_controllers:
+        moving = controllers.Settings.bare()
     async with DevCluster(Settings(arguments.port, nodes, moving)) as cluster:
         if arguments.kubeconfig_file:
             arguments.kubeconfig_file.touch(mode=0o600)

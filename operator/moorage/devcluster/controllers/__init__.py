@@ -40,6 +40,13 @@ class Settings:
     """Claims are bound."""
     provisioning: bool = True
     """Volumes are made for claims."""
+    garbage: bool = True
+    """What an owner or a namespace leaves behind is deleted."""
+
+    @classmethod
+    def bare(cls) -> Settings:
+        """An API server alone."""
+        return cls(workloads=False, kubelets=False, volumes=False, provisioning=False, garbage=False)
 
 
 class Controllers:
@@ -48,7 +55,9 @@ class Controllers:
     def __init__(self, verbs: Verbs, catalogue: Catalogue, settings: Settings) -> None:
         self._world = World(verbs, catalogue)
         self._next = 0
-        self._all: list[Controller] = [Garbage(self._world), Namespaces(self._world), Definitions(self._world)]
+        self._all: list[Controller] = [Definitions(self._world)]  # a part of the API server, as in Kubernetes
+        if settings.garbage:
+            self._all += [Garbage(self._world), Namespaces(self._world)]
         if settings.kubelets:
             self._all.append(Kubelet(self._world, settings.start_after, settings.stop_after))
         if settings.workloads:
