@@ -59,7 +59,7 @@ async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
 
 def _wait_for_the_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     """Whoever started this and dies closes our input, on every system."""
-    while sys.stdin.buffer.read(4096):
+    while os.read(sys.stdin.fileno(), 4096):  # not through Python's buffer, whose lock would be held when the process ends
         pass
     with contextlib.suppress(RuntimeError):  # the loop has ended already
         loop.call_soon_threadsafe(stop.set)

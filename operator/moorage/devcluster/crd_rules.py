@@ -221,6 +221,8 @@ def _defaults(node: Node, path: str) -> Iterator[Cause]:
         for cause in values.validate(node.default, node, "") or rules.refusals(node.default, node):
             yield Cause(cause.reason, f"{at}.{cause.field}" if cause.field not in ("", rules.ROOT) else at, cause.text)
     for name, child in node.properties.items():
+        if child.name == "ObjectMeta":
+            continue  # metadata's defaults are not the definition's
         yield from _defaults(child, f"{path}.properties[{name}]")
     for key, inner in (("items", node.items), ("additionalProperties", node.additional)):
         if inner:
