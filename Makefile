@@ -72,8 +72,12 @@ bench: setup ## time decisions without I/O, for each workload and number of assi
 	@$(PYTHON) -m tests.bench.decisions
 
 .PHONY: demo
-demo: setup assets ## start a control plane, two replicas, nodes and sample profiles; Ctrl-C ends all
-	@$(PYTHON) -m tests.rig.demo
+demo: setup ## show the operator at work on the embedded cluster; Ctrl-C ends all: make demo [DEMO="--nodes 20 --tour"]
+	@$(VENV)/bin/moorage demo $(DEMO)
+
+.PHONY: demo-real
+demo-real: setup assets ## the same on a real kube-apiserver
+	@$(VENV)/bin/moorage demo --real $(DEMO)
 
 .PHONY: clean
 clean: ## remove what was made here; the cache of assets stays
