@@ -9,11 +9,12 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from moorage.devcluster import protobuf
 from moorage.devcluster.problems import Problem, bad_request, unsupported_media_type
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
-SERVED: Final = (JSON, YAML, "application/vnd.kubernetes.protobuf")
+SERVED: Final = (JSON, YAML, protobuf.MEDIA_TYPE)
 _MOST_YAML_VALUES: Final = 500_000
 """What a YAML text may grow to: aliases can make much of little."""
 
@@ -30,6 +31,11 @@ def media_type(content_type: str) -> str:
 def read(data: bytes, content_type: str, kind: str) -> Any:
     """A body of an object. Raises Problem 400 and 415."""
     given = media_type(content_type)
+    if given == protobuf.MEDIA_TYPE:
+        try:
+            return protobuf.read(data)
+        except protobuf.Malformed as fault:
+            raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {fault}") from fault
     if given not in (JSON, YAML, ""):
         raise unsupported_media_type(given, SERVED)
     try:
