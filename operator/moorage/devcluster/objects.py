@@ -40,7 +40,7 @@ def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
         raise bad_request(_cannot(resource, f"strict decoding error: {listed}"))
     if unknown and options.field_validation == "Warn":
         options.warnings += [f'unknown field "{path}"' for path in unknown]
-    if not resource.custom and (text := values.mistyped(body, resource.schema)):
+    if text := values.mistyped(body, resource.schema):
         raise bad_request(_cannot(resource, text))
     values.default(body, resource.schema)
     for key in _OMITTED:

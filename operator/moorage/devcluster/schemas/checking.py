@@ -5,17 +5,17 @@ Source: kube-openapi's validation as apiextensions-apiserver uses it, JSON Schem
 
 from __future__ import annotations
 
-import base64
-import binascii
-import datetime
-import ipaddress
+import itertools
 import json
+import math
 import re
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sized
+from decimal import Decimal
 from typing import Any, Final
 
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.problems import Cause, quoted
+from moorage.devcluster.schemas import formats
 from moorage.devcluster.schemas.node import Merge, Node
 
 
@@ -25,16 +25,15 @@ def validate(value: Any, node: Node, path: str) -> list[Cause]:
 
 
 def _causes(value: Any, node: Node, path: str) -> Iterator[Cause]:
+    """A wrong type does not stop the rest: an enumeration, say, is told besides."""
     if value is None and node.nullable:
         return
     if node.int_or_string:
         if isinstance(value, bool) or not isinstance(value, int | str):
-            yield _mistyped(path, "integer,string", value)
-            return
+            yield _mistyped(path, "integer,string", "", value)
     elif node.type and not _is_of(value, node.type):
-        yield _mistyped(path, node.type, value)
-        return
-    yield from _limits(value, node.limits, path)
+        yield _mistyped(path, node.type, node.limits.get("format", ""), value)
+    yield from _limits(value, node, path)
     if isinstance(value, dict):
         yield from _of_object(value, node, path)
     elif isinstance(value, list):
@@ -42,12 +41,13 @@ def _causes(value: Any, node: Node, path: str) -> Iterator[Cause]:
 
 
 def _of_object(value: Mapping[str, Any], node: Node, path: str) -> Iterator[Cause]:
+    for name, held in value.items():
+        child = node.child(name)
+        if child is not None and (path or not child.name):  # an object's own metadata is decoded, and has rules of its own
+            yield from _causes(held, child, _under(path, name))
     for name in node.required:
         if name not in value:
             yield Cause.required(_under(path, name))
-    for name, held in value.items():
-        if (child := node.child(name)) is not None:
-            yield from _causes(held, child, _under(path, name) if name in node.properties else f"{path}.{name}")
 
 
 def _of_array(value: list[Any], node: Node, path: str) -> Iterator[Cause]:
@@ -59,17 +59,21 @@ def _of_array(value: list[Any], node: Node, path: str) -> Iterator[Cause]:
 
 
 def _duplicates(value: list[Any], node: Node, path: str) -> Iterator[Cause]:
-    seen: set[str] = set()
+    """Each value that is there more than once, at its second place."""
+    seen: Counter[str] = Counter()
     for index, item in enumerate(value):
-        key = {name: item.get(name) for name in node.keys if name in item} if node.merge is Merge.MAP and isinstance(item, dict) else item
-        text = json.dumps(key, sort_keys=True, separators=(",", ":"))
-        if text in seen:
+        key = {name: item[name] for name in node.keys if name in item} if node.merge is Merge.MAP and isinstance(item, dict) else item
+        text = json.dumps(key, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        seen[text] += 1
+        if seen[text] == 2:
             yield Cause("FieldValueDuplicate", f"{path}[{index}]", f"Duplicate value: {text}")
-        seen.add(text)
 
 
-def _limits(value: Any, limits: Mapping[str, Any], path: str) -> Iterator[Cause]:
+def _limits(value: Any, node: Node, path: str) -> Iterator[Cause]:
     """JSON Schema's words on a value."""
+    limits = node.limits
+    if node.type == "integer" and _is_number(value):
+        yield from _whole(value, limits.get("format", ""), path)
     for word, bound in limits.items():
         if (check := _CHECKS.get(word)) is not None:
             yield from check(value, bound, limits, path)
@@ -79,19 +83,39 @@ def _limits(value: Any, limits: Mapping[str, Any], path: str) -> Iterator[Cause]
     yield from _junctors(value, limits, path)
 
 
-def _junctors(value: Any, limits: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    def fits(schema: Node) -> bool:
-        return not validate(value, schema, path)
+def _whole(value: float, size: str, path: str) -> Iterator[Cause]:
+    bits = _BITS.get(size, 64)
+    if value % 1 or not -(1 << bits - 1) <= value < 1 << bits - 1:
+        form = f"with format {size}" if size in _BITS else "(default format)"
+        yield _nowhere(f"Checked value must be of type integer {form} in {path}")
 
-    if (several := limits.get("allOf")) and not all(map(fits, several)):
-        yield Cause.invalid(path, "", f'"{path}" must validate all the schemas (allOf)')
-    if (several := limits.get("anyOf")) and not any(map(fits, several)):
-        yield Cause.invalid(path, "", f'"{path}" must validate at least one schema (anyOf)')
-    if (several := limits.get("oneOf")) and (fitting := sum(map(fits, several))) != 1:
-        found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
-        yield Cause.invalid(path, "", f'"{path}" must validate one and only one schema (oneOf). {found}')
-    if (schema := limits.get("not")) is not None and fits(schema):
-        yield Cause.invalid(path, "", f'"{path}" must not validate the schema (not)')
+
+def _junctors(value: Any, limits: Mapping[str, Any], path: str) -> Iterator[Cause]:
+    """What fits none of several schemas is told what the first one says."""
+
+    def of(word: str) -> list[list[Cause]]:
+        return [validate(value, schema, path) for schema in limits.get(word, ())]
+
+    if any(found := of("allOf")):
+        yield from itertools.chain(*found)
+        yield _nowhere(f'"{path}" must validate all the schemas (allOf)')
+    if (found := of("anyOf")) and all(found):
+        yield _nowhere(f'"{path}" must validate at least one schema (anyOf)')
+        yield from found[0]
+    if found := of("oneOf"):
+        fitting = found.count([])
+        if not fitting:
+            yield _nowhere(f'"{path}" must validate one and only one schema (oneOf). Found none valid')
+            yield from found[0]
+        elif fitting > 1:
+            yield _nowhere(f'"{path}" must validate one and only one schema (oneOf). Found {fitting} valid alternatives')
+    if (schema := limits.get("not")) is not None and not validate(value, schema, path):
+        yield _nowhere(f'"{path}" must not validate the schema (not)')
+
+
+def _nowhere(text: str) -> Cause:
+    """The API server knows no place for these."""
+    return Cause.invalid("<nil>", "", text)
 
 
 # ---- single words ----------------------------------------------------------------------------------------------------------
@@ -101,25 +125,32 @@ Check = Callable[[Any, Any, Mapping[str, Any], str], Iterator[Cause]]
 
 def _minimum(value: Any, bound: Any, limits: Mapping[str, Any], path: str) -> Iterator[Cause]:
     if _is_number(value):
+        least = _like(bound, value)
         if limits.get("exclusiveMinimum"):
-            if value <= bound:
-                yield Cause.invalid(path, value, f"{path} in body should be greater than {bound}")
-        elif value < bound:
-            yield Cause.invalid(path, value, f"{path} in body should be greater than or equal to {bound}")
+            if value <= least:
+                yield Cause.invalid(path, value, f"{path} in body should be greater than {quoted(least)}")
+        elif value < least:
+            yield Cause.invalid(path, value, f"{path} in body should be greater than or equal to {quoted(least)}")
 
 
 def _maximum(value: Any, bound: Any, limits: Mapping[str, Any], path: str) -> Iterator[Cause]:
     if _is_number(value):
+        most = _like(bound, value)
         if limits.get("exclusiveMaximum"):
-            if value >= bound:
-                yield Cause.invalid(path, value, f"{path} in body should be less than {bound}")
-        elif value > bound:
-            yield Cause.invalid(path, value, f"{path} in body should be less than or equal to {bound}")
+            if value >= most:
+                yield Cause.invalid(path, value, f"{path} in body should be less than {quoted(most)}")
+        elif value > most:
+            yield Cause.invalid(path, value, f"{path} in body should be less than or equal to {quoted(most)}")
+
+
+def _like(bound: float, value: float) -> float:
+    """The API server compares whole numbers with a bound's whole part."""
+    return int(bound) if isinstance(value, int) else bound
 
 
 def _multiple(value: Any, bound: Any, _: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    if _is_number(value) and value % bound:
-        yield Cause.invalid(path, value, f"{path} in body should be a multiple of {bound}")
+    if _is_number(value) and math.isfinite(value) and bound and Decimal(repr(value)) % Decimal(repr(bound)):
+        yield Cause.invalid(path, value, f"{path} in body should be a multiple of {quoted(bound)}")
 
 
 def _min_length(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[Cause]:
@@ -144,7 +175,7 @@ def _min_items(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Itera
 
 def _max_items(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[Cause]:
     if isinstance(value, list) and len(value) > bound:
-        yield Cause("FieldValueTooMany", path, f"Too many: {len(value)}: must have at most {bound} items")
+        yield _too_many(value, bound, path)
 
 
 def _min_properties(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[Cause]:
@@ -154,13 +185,16 @@ def _min_properties(value: Any, bound: int, _: Mapping[str, Any], path: str) -> 
 
 def _max_properties(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[Cause]:
     if isinstance(value, dict) and len(value) > bound:
-        yield Cause("FieldValueTooMany", path, f"Too many: {len(value)}: must have at most {bound} items")
+        yield _too_many(value, bound, path)
+
+
+def _too_many(value: Sized, bound: int, path: str) -> Cause:
+    return Cause("FieldValueTooMany", path, f"Too many: {len(value)}: must have at most {bound} item{'' if bound == 1 else 's'}")
 
 
 def _format(value: Any, bound: str, _: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    check = _FORMATS.get(bound)
-    if isinstance(value, str) and check is not None and not _passes(check, value):
-        yield Cause.invalid(path, value, f'{path} in body must be of type {bound}: "{value}"')
+    if isinstance(value, str) and not formats.fits(value, bound):
+        yield Cause.wrong_type(path, quoted(value), f"{path} in body must be of type {bound}: {quoted(value)}")
 
 
 _CHECKS: Final[Mapping[str, Check]] = {
@@ -177,24 +211,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "format": _format,
 }
 
-_FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
-    "date": datetime.date.fromisoformat,
-    "date-time": datetime.datetime.fromisoformat,
-    "byte": lambda text: base64.b64decode(text, validate=True),
-    "ipv4": ipaddress.IPv4Address,
-    "ipv6": ipaddress.IPv6Address,
-    "cidr": lambda text: ipaddress.ip_network(text, strict=False),
-    "uuid": uuid.UUID,
-}
-"""The formats that are checked; the API server knows a few more, and ignores what it does not know."""
-
-
-def _passes(check: Callable[[str], object], text: str) -> bool:
-    try:
-        check(text)
-    except (ValueError, binascii.Error):
-        return False
-    return True
+_BITS: Final[Mapping[str, int]] = {"int32": 32, "int64": 64}
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -229,10 +246,12 @@ def _is_of(value: Any, wanted: str) -> bool:
     return kind == wanted or (wanted == "number" and kind == "integer") or (wanted == "integer" and kind == "number" and value.is_integer())
 
 
-def _mistyped(path: str, wanted: str, value: Any) -> Cause:
+def _mistyped(path: str, wanted: str, form: str, value: Any) -> Cause:
+    """Of numbers and the like the API server compares formats, where there is one."""
     kind = _type(value)
-    shown = f'"{kind}"'
-    return Cause.wrong_type(path or "<nil>", shown, f"{path} in body must be of type {wanted}: {shown}")
+    if form in formats.KNOWN and not isinstance(value, str | list | None):
+        wanted, kind = form, {"number": "float64", "integer": "int64"}.get(kind, "")
+    return Cause.wrong_type(path or "<nil>", f'"{kind}"', f'{path} in body must be of type {wanted}: "{kind}"')
 
 
 def _under(path: str, name: str) -> str:

@@ -45,11 +45,10 @@ class _Parser:
         """A schema, or what it refers to."""
         if name := schema.get("$ref"):
             return _overlaid(self.definition(name), schema)
-        kind = schema.get("type", "")
         additional = schema.get("additionalProperties")
-        return Node(
-            type=kind,
-            properties={name: self.node(one) for name, one in schema.get("properties", {}).items()},
+        node = Node(
+            type=schema.get("type", ""),
+            properties={name: self.field(one) for name, one in schema.get("properties", {}).items()},
             additional=self.node(additional) if isinstance(additional, Mapping) else ANYTHING if additional else None,
             items=self.node(schema["items"]) if isinstance(schema.get("items"), Mapping) else None,
             required=tuple(schema.get("required", ())),
@@ -66,6 +65,11 @@ class _Parser:
             limits=self._limits(schema),
             rules=tuple(_rule(one) for one in schema.get("x-kubernetes-validations", ())),
         )
+        return _whole(node, tuple(dict.fromkeys((*node.required, "apiVersion", "kind")))) if node.embedded else node
+
+    def field(self, schema: Mapping[str, Any]) -> Node:
+        """What may stand at a field of an object."""
+        return self.node(schema)
 
     def _limits(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         limits = {key: schema[key] for key in _LIMITS if key in schema}
@@ -75,7 +79,8 @@ class _Parser:
 
 def parse(schema: Mapping[str, Any]) -> Node:
     """The openAPIV3Schema of a custom resource; apiVersion, kind and metadata are known besides."""
-    return _rooted(_Parser({}).node(schema))
+    node = _Parser({}).node(schema)
+    return _whole(node, node.required)
 
 
 def builtin(api_version: str, kind: str) -> Node:
@@ -121,16 +126,17 @@ def _builtins() -> _Parser:
 
 
 class _BuiltIn(_Parser):
-    """What OpenAPI says of Go's types: a default there is the type's zero, unless it is more; what has no fields may hold anything."""
+    """What OpenAPI says of Go's types: a field's default is the type's zero, unless it is more; what has no fields may hold anything."""
 
     def node(self, schema: Mapping[str, Any]) -> Node:
         """As Go sees it."""
-        bare = dict(schema)
-        if not bare.get("default"):
-            bare.pop("default", None)
-        if not {"$ref", "properties", "additionalProperties"} & bare.keys() and bare.get("type", "object") == "object":
-            bare["x-kubernetes-preserve-unknown-fields"] = True
-        node = super().node(bare)
+        fields = {"$ref", "properties", "additionalProperties"} & schema.keys()
+        anything = not fields and schema.get("type", "object") == "object"
+        return super().node({**schema, "x-kubernetes-preserve-unknown-fields": True} if anything else schema)
+
+    def field(self, schema: Mapping[str, Any]) -> Node:
+        """Zero stands for a field that is not there; in lists and maps it stands for null."""
+        node = super().field(schema if schema.get("default") else {key: value for key, value in schema.items() if key != "default"})
         return dataclasses.replace(node, present=True) if schema.get("default") == {} else node
 
 
@@ -163,7 +169,7 @@ def _rule(written: Mapping[str, Any]) -> Rule:
     )
 
 
-def _rooted(node: Node) -> Node:
+def _whole(node: Node, required: tuple[str, ...]) -> Node:
     """Every object has apiVersion, kind and metadata, whatever its schema says of them."""
     own = {"apiVersion": Node(type="string"), "kind": Node(type="string"), "metadata": _builtins().definition(_METADATA)}
-    return dataclasses.replace(node, type="object", properties={**node.properties, **own})
+    return dataclasses.replace(node, type="object", properties={**node.properties, **own}, required=required)

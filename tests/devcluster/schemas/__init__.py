@@ -1,0 +1,1 @@
+"""Schemas: what is told apart by them, held against what a kube-apiserver said."""

@@ -1,0 +1,18 @@
+"""The embedded cluster's data, against the kube-apiserver that they are of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rig import Rig
+from tests.rig.clients import Client
+from tests.tools import openapi
+
+
+@pytest.mark.real_only
+def test_the_data_of_built_in_kinds_are_those_of_the_api_server(rig: Rig) -> None:
+    """Otherwise: ``python -m tests.tools.openapi``."""
+    client = Client(rig)
+    texts = openapi.written(*openapi.facts(client))
+    client.close()
+    assert {name: (openapi.DATA / name).read_text(encoding="utf-8") for name in texts} == texts
