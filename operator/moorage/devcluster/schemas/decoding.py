@@ -49,13 +49,14 @@ def mistyped(body: Any, node: Node) -> str | None:
 
 def _first(value: Any, node: Node, steps: list[_Step]) -> tuple[Any, Node] | None:
     """The first value that is wrong; ``steps`` are told only then, from the inside: nearly all bodies are right."""
-    if value is None:
+    if value is None or (node.type == "string" and not node.limits and isinstance(value, str)):  # most values, soon
         return None
     if not _sound(value, node):
         return value, node
     if isinstance(value, dict):
+        properties = node.properties
         for name, held in value.items():
-            child = node.properties.get(name)
+            child = properties.get(name)
             below = node.additional if child is None else child
             if below is not None and (found := _first(held, below, steps)) is not None:
                 steps.append((node, "" if child is None else name))

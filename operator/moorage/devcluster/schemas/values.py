@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import Any
+from typing import Any, Final
 
 from moorage.devcluster.schemas.checking import validate as validate
 from moorage.devcluster.schemas.decoding import mistyped as mistyped
 from moorage.devcluster.schemas.node import ANYTHING, Node
+
+_CONTAINERS: Final = (dict, list)
 
 
 def prune(body: Any, node: Node) -> list[str]:
@@ -35,7 +37,7 @@ def _prune_object(value: dict[str, Any], node: Node, path: str, unknown: list[st
     for name in tuple(value):
         child = node.child(name)
         if child is not None:
-            if isinstance(value[name], dict | list):
+            if isinstance(value[name], _CONTAINERS):
                 _prune(value[name], child, f"{path}.{name}" if path else name, unknown)
         elif not node.preserve_unknown:
             unknown.append(f"{path}.{name}" if path else name)
@@ -51,10 +53,10 @@ def default(value: Any, node: Node) -> None:
         for name, child in _having_defaults(node):
             if name not in value:
                 value[name] = copy.deepcopy(child.default)
-        for name in [name for name, held in value.items() if held is None]:
-            _default_null(value, name, node.child(name))
-        for name, held in value.items():
-            if isinstance(held, dict | list) and (below := node.child(name)) is not None:
+        for name, held in tuple(value.items()):
+            if held is None:
+                _default_null(value, name, node.child(name))
+            elif isinstance(held, _CONTAINERS) and (below := node.child(name)) is not None:
                 default(held, below)
 
 
@@ -70,6 +72,7 @@ def _default_null(value: dict[str, Any], name: str, node: Node | None) -> None:
         return
     if node.has_default:
         value[name] = copy.deepcopy(node.default)
+        default(value[name], node)
     else:
         del value[name]
 
