@@ -18,6 +18,9 @@ BATCH: Final = "/apis/batch/v1/namespaces/default"
 POLICY: Final = "/apis/policy/v1/namespaces/default"
 STORAGE: Final = "/apis/storage.k8s.io/v1"
 PODS: Final = f"{CORE}/pods"
+CLAIMS: Final = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+REQUEST: Final = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+CONSUMER: Final = {"resource": "pods", "name": "p", "uid": "uid-1"}
 
 
 def named(name: str, **rest: Any) -> Body:
@@ -368,6 +371,17 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
         ),
     ],
 }
+
+
+def device(name: str, request: str = "r") -> Body:
+    """An allocation's result."""
+    return {"request": request, "driver": "example.com", "pool": "p", "device": name}
+
+
+def allocated(name: str, *results: Body, **status: Any) -> Step:
+    """Write a claim's status."""
+    allocation = {"allocation": {"devices": {"results": list(results)}}} if results else {}
+    return ("MERGE", f"{CLAIMS}/{name}/status", {"status": {**allocation, **status}})
 
 
 def _counted(name: str, allowed: int, healthy: int, desired: int) -> Step:
@@ -780,6 +794,18 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
             ),
         ),
         ("MERGE", "/apis/resource.k8s.io/v1/resourceslices/s", {"spec": {"driver": "other.example.com"}}),
+    ],
+    "allocations": [
+        *create(CLAIMS, named("a", spec={"devices": {"requests": [REQUEST]}}), named("b", spec={"devices": {"requests": [REQUEST]}})),
+        allocated("a", reservedFor=[CONSUMER]),
+        allocated("a", device("gpu-0"), reservedFor=[CONSUMER]),
+        allocated("a", reservedFor=[CONSUMER, CONSUMER]),
+        allocated("a", reservedFor=[{"resource": "", "name": "", "uid": ""}]),
+        allocated("a", device("gpu-1")),
+        ("MERGE", f"{CLAIMS}/a/status", {"status": {"allocation": None}}),
+        ("MERGE", f"{CLAIMS}/a/status", {"status": {"allocation": None, "reservedFor": None}}),
+        allocated("b", device("gpu-0", request="other")),
+        allocated("b"),
     ],
     "roles": [
         *create(

@@ -8,10 +8,16 @@ from typing import Any, Final
 from moorage.devcluster import choosing
 from moorage.devcluster.kinds import Body, Strategy
 from moorage.devcluster.problems import Cause
-from moorage.devcluster.strategies.common import IMMUTABLE, at, fill, read_quantities, unchanged
+from moorage.devcluster.strategies.common import IMMUTABLE, at, fill, read_quantities, unchanged, unique
 
 _EXACTLY: Final = "ExactCount"
 _WAYS: Final = ("exactly", "firstAvailable")
+_RESULT: Final = (
+    *("request", "driver", "pool", "device", "adminAccess", "tolerations"),
+    *("bindingConditions", "bindingFailureConditions", "shareID", "consumedCapacity"),
+)
+_NOT_ALLOCATED: Final = "may not be specified when `allocated` is not set"
+_NO_REQUEST: Final = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 
 
 def _default_claim_spec(spec: Body) -> None:
@@ -32,6 +38,43 @@ def _request_causes(spec: Body, path: str) -> Iterator[Cause]:
             yield Cause.required(where, "exactly one of `exactly` or `firstAvailable` is required")
         elif len(ways) > 1:
             yield Cause.invalid(where, None, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set")
+
+
+def _status_causes(new: Body, old: Body) -> Iterator[Cause]:
+    allocation, consumers = at(new, "status.allocation"), at(new, "status.reservedFor") or ()
+    before = at(old, "status.allocation")
+    if allocation and before and allocation != before:
+        yield Cause.invalid("status.allocation", _shown(allocation), IMMUTABLE)
+    elif allocation and not before:
+        yield from _result_causes(new["spec"], at(allocation, "devices.results") or ())
+    if consumers and not allocation:
+        yield Cause.forbidden("status.reservedFor", _NOT_ALLOCATED)
+    for index, consumer in enumerate(consumers):
+        for field in ("resource", "name", "uid"):
+            if not consumer.get(field):
+                yield Cause.required(f"status.reservedFor[{index}].{field}")
+    yield from unique(consumers, lambda one: one.get("uid"), lambda index: f"status.reservedFor[{index}]")
+
+
+def _result_causes(spec: Body, results: Sequence[Body]) -> Iterator[Cause]:
+    requests = at(spec, "devices.requests") or ()
+    names = {one["name"] for one in requests} | {
+        f"{one['name']}/{inner['name']}" for one in requests for inner in one.get("firstAvailable") or ()
+    }
+    for index, result in enumerate(results):
+        if result.get("request") not in names:
+            yield Cause.invalid(f"status.allocation.devices.results[{index}].request", result.get("request", ""), _NO_REQUEST)
+
+
+def _shown(allocation: Body) -> Body:
+    """As Go prints it."""
+    results = [{f"{name[0].upper()}{name[1:]}": one.get(name) for name in _RESULT} for one in at(allocation, "devices.results") or ()]
+    devices = {"Results": results, "Config": at(allocation, "devices.config")}
+    return {
+        "Devices": devices,
+        "NodeSelector": allocation.get("nodeSelector"),
+        "AllocationTimestamp": allocation.get("allocationTimestamp"),
+    }
 
 
 class DeviceClasses(Strategy):
@@ -64,6 +107,10 @@ class ResourceClaims(Strategy):
         devices: dict[str, Any] = at(new, "spec.devices")
         shown = {"Devices": {name.capitalize(): devices.get(name) for name in ("requests", "constraints", "config")}}
         return (Cause.invalid("spec", shown, IMMUTABLE),)
+
+    def validate_status(self, new: Body, old: Body) -> Sequence[Cause]:
+        """What is allocated stays while it is, and nobody reserves what is not."""
+        return tuple(_status_causes(new, old))
 
 
 class ResourceClaimTemplates(Strategy):
