@@ -41,8 +41,12 @@ class Suite:
 UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture"))
 ENGINE: Final = ("tests/engine",)
 CORE: Final = ("tests/core",)
+DEVCLUSTER: Final = ("tests/devcluster",)
+BOTH: Final = ("tests/real", "tests/scenarios")
+"""They run on a kube-apiserver and on the embedded cluster (tests/real/conftest.py)."""
+REAL: Final = ("-m", "not embedded")
 
-# `make test`. Together about 12 minutes.
+# `make test`. Together about 15 minutes.
 SUITES: Final = (
     Suite("lint", 30, commands=(("ruff", "check"), ("ruff", "format", "--check"), ("lint-imports", "--no-logo"))),
     Suite("types", 60, commands=(("mypy",),)),
@@ -50,9 +54,12 @@ SUITES: Final = (
     Suite("engine", 120, tests=ENGINE),
     Suite("core", 90, tests=CORE),
     Suite("vectors", 60, tests=("tests/vectors",)),
-    Suite("real", 400, tests=("tests/real",)),
+    Suite("devcluster", 90, tests=DEVCLUSTER),
+    Suite("embedded", 200, tests=BOTH, options=("-m", "embedded")),
+    Suite("throughput", 60, tests=("tests/load/test_embedded.py",)),
+    Suite("real", 400, tests=("tests/real",), options=REAL),
     Suite("conformance", 120, tests=("tests/conformance",)),
-    Suite("scenarios", 120, tests=("tests/scenarios",)),
+    Suite("scenarios", 120, tests=("tests/scenarios",), options=REAL),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),
     Suite("install", 90, tests=("tests/install",)),
@@ -61,7 +68,7 @@ SUITES: Final = (
 # What `make test-all` runs too.
 LONGER: Final = (
     Suite("memory", 240, tests=("tests/load/test_memory.py",)),
-    Suite("thorough", 1800, tests=CORE + UNIT + ENGINE, options=("--hypothesis-profile=thorough",)),
+    Suite("thorough", 1800, tests=CORE + UNIT + ENGINE + DEVCLUSTER, options=("--hypothesis-profile=thorough",)),
 )
 
 

@@ -31,7 +31,9 @@ class ControlPlane(abc.ABC):
     kubeconfig: Path
     """The administrator's."""
     audited: bool
-    """Whether it writes down what it was asked, and who may do what is checked."""
+    """Whether it writes down what it was asked."""
+    guarded: bool
+    """Whether it checks who may do what."""
 
     def __init__(self, kubectl: Path | None) -> None:
         """Makes the folder of all that it writes; ``kubectl`` is None where there is none."""

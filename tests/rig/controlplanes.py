@@ -21,7 +21,7 @@ _NO_ADMISSION: Final = "ServiceAccount,TaintNodesByCondition,StorageObjectInUseP
 class Rig(ControlPlane):
     """A real control plane."""
 
-    audited = True
+    audited = guarded = True
 
     def __init__(self, assets: Path, apiserver_args: Sequence[str] = ()) -> None:
         """`assets` holds etcd, kube-apiserver and kubectl; `apiserver_args` are added to kube-apiserver's flags."""

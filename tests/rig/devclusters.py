@@ -22,7 +22,7 @@ BARE: Final = ("--no-controllers",)
 class DevRig(ControlPlane):
     """The embedded cluster. Who has a certificate or a token may do everything there, and nothing is written down."""
 
-    audited = False
+    audited = guarded = False
 
     def __init__(self, kubectl: Path | None = None, options: Sequence[str] = BARE) -> None:
         """``options`` are the command's."""
