@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import contextlib
 import dataclasses
+import os
 import ssl
 import statistics
 import sys
@@ -176,6 +177,12 @@ async def _by_workers(jobs: Iterable[Any], work: Callable[[Any], Awaitable[None]
             group.create_task(run())
 
 
+def processor(rig: ControlPlane) -> float:
+    """Seconds of a processor that the API server's process has used."""
+    user, system = Path(f"/proc/{rig.pids()[-1]}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def rss(rig: ControlPlane) -> float:
     """MB of memory that the API server's process has."""
     lines = Path(f"/proc/{rig.pids()[-1]}/status").read_text(encoding="ascii").splitlines()
@@ -193,9 +200,11 @@ async def measure(rig: ControlPlane, options: argparse.Namespace) -> None:
             for again in ("first", "then"):
                 seconds, count = await listed(session, accept)
                 print(f"{seconds:.2f} s to list {count} nodes as {name}, {again}")
+        used = processor(rig)
         done = await watched_writes(session, options.pods, options.rate, options.seconds)
         delays = sorted(done.delays)
         print(f"{done.rate:.0f} writes a second while {WATCHERS} clients watch, of {options.rate:.0f} wanted")
+        print(f"{(processor(rig) - used) / len(done.answered) * 1000:.2f} ms of a processor for one")
         print(
             f"{statistics.median(delays) * 1000:.1f} ms from a write's answer until the last one had it (median), "
             f"{delays[int(len(delays) * 0.99)] * 1000:.1f} ms (99th percentile), {delays[-1] * 1000:.1f} ms (longest)"
