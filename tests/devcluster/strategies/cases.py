@@ -20,6 +20,8 @@ STORAGE: Final = "/apis/storage.k8s.io/v1"
 PODS: Final = f"{CORE}/pods"
 CLAIMS: Final = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 REQUEST: Final = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+RUNTIMES: Final = "/apis/node.k8s.io/v1/runtimeclasses"
+TOLERATION: Final = {"key": "k", "operator": "Exists"}
 CONSUMER: Final = {"resource": "pods", "name": "p", "uid": "uid-1"}
 
 
@@ -806,6 +808,30 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
         ("MERGE", f"{CLAIMS}/a/status", {"status": {"allocation": None, "reservedFor": None}}),
         allocated("b", device("gpu-0", request="other")),
         allocated("b"),
+    ],
+    "runtimes": [
+        *create(
+            RUNTIMES,
+            named("plain", handler="h"),
+            named("vault", handler="vault", overhead={"podFixed": {"cpu": "0.250", "memory": "120Mi"}}),
+            named("placed", handler="h", scheduling={"nodeSelector": {"a": "b"}, "tolerations": [TOLERATION]}),
+            named("none"),
+            named("bad", handler="A_B"),
+            named("negative", handler="h", overhead={"podFixed": {"cpu": "-1"}}),
+        ),
+        ("MERGE", f"{RUNTIMES}/plain", {"handler": "other"}),
+        *create(
+            PODS,
+            pod("of-nobody", runtimeClassName="nobody"),
+            pod("of-vault", runtimeClassName="vault"),
+            pod("more", runtimeClassName="vault", overhead={"cpu": "1"}),
+            pod("same", runtimeClassName="vault", overhead={"cpu": "250m", "memory": "120Mi"}),
+            pod("not-plain", runtimeClassName="plain", overhead={"cpu": "1"}),
+            pod("without", overhead={"cpu": "1"}),
+            pod("in-place", runtimeClassName="placed", nodeSelector={"c": "d"}, tolerations=[TOLERATION]),
+            pod("torn", runtimeClassName="placed", nodeSelector={"a": "z"}),
+            pod("told", runtimeClassName="placed"),
+        ),
     ],
     "roles": [
         *create(

@@ -8,7 +8,7 @@ from typing import Any, Final
 from moorage.devcluster import choosing, quantities
 from moorage.devcluster.kinds import Body, Reads, Strategy
 from moorage.devcluster.problems import Cause
-from moorage.devcluster.strategies import priorities
+from moorage.devcluster.strategies import priorities, runtimes
 from moorage.devcluster.strategies.common import at, fill
 from moorage.devcluster.strategies.podrules import pod_spec_causes
 from moorage.devcluster.strategies.podspecs import CONTAINERS, default_pod_spec, default_requests
@@ -25,7 +25,7 @@ GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 class Pods(Strategy):
-    """What the API server does for pods, with its admission plugins for priorities and for tolerations of lost nodes."""
+    """What the API server does for pods, with its admission plugins for priorities, lost nodes and runtimes."""
 
     grace_seconds = 30
     selectable = (
@@ -50,9 +50,10 @@ class Pods(Strategy):
             condition.setdefault("lastTransitionTime", None)
 
     def admit(self, body: Body, reads: Reads) -> None:
-        """Priority, then tolerations."""
+        """Priority, then tolerations, then what its runtime takes."""
         priorities.resolve(body, reads)
         _tolerate_lost_nodes(body["spec"])
+        runtimes.resolve(body, reads)
 
     def prepare_create(self, body: Body) -> None:
         """The first status."""
