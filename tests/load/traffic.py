@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from typing import Any, Final
 
 from moorage.core.quantities import milli_value, value
-from tests.rig import Rig, binds
+from tests.rig import ControlPlane, Rig, binds
 from tests.rig.clients import Client
 
 NAMESPACE: Final = "default"
@@ -25,7 +25,7 @@ def pod(name: str, scheduler: str, **requests: str) -> dict[str, Any]:
 class Traffic:
     """Creates pods in the background; a context manager that ends with the last pod made."""
 
-    def __init__(self, rig: Rig, scheduler: str, rate: float, seconds: float) -> None:
+    def __init__(self, rig: ControlPlane, scheduler: str, rate: float, seconds: float) -> None:
         """`rate` pods a second for so long."""
         self._rig = rig
         self._scheduler = scheduler
