@@ -62,7 +62,7 @@ SUITES: Final = (
     Suite("scenarios", 120, tests=("tests/scenarios",), options=REAL),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),
-    Suite("install", 90, tests=("tests/install",)),
+    Suite("install", 120, tests=("tests/install",)),
 )
 
 # What `make test-all` runs too.

@@ -60,8 +60,10 @@ class Stage:
     # ---- for the tour ---------------------------------------------------------------------------------------------------------
 
     def look(self) -> State:
-        """The cluster as it is now."""
-        return self.watcher.look(now=True)
+        """The cluster, as new as can be."""
+        state = self.watcher.look(period=0.0)
+        self.screen.show(state)
+        return state
 
     def until(self, check: Callable[[], T | None], what: str, seconds: float) -> T:
         """Wait until ``check`` gives something true, and return that. Raises NotObserved."""

@@ -32,7 +32,7 @@ class Stage(Protocol):
     """What the tour needs of the demo."""
 
     def look(self) -> State:
-        """The cluster as it is now."""
+        """The cluster as it is, or as it was a moment ago."""
 
     def until(self, check: Callable[[], T | None], what: str, seconds: float) -> T:
         """Wait until ``check`` gives something true, and return that. Raises NotObserved."""
@@ -188,4 +188,4 @@ def _make(stage: Stage, name: str) -> None:
 
 
 def _placed(stage: Stage, name: str) -> str:
-    return stage.until(lambda: stage.look().places.get(PROFILE, {}).get(name), f"pod {name} to get a node", SECONDS)
+    return stage.until(lambda: stage.look().places.get(PROFILE, {}).get(name), f"pod {name} to get a node, which needs one with room", SECONDS)

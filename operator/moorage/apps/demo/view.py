@@ -19,9 +19,8 @@ BAR = 16
 
 def render(state: State, now: datetime.datetime) -> RenderableType:
     """Replicas, profiles, nodes, and what was decided last."""
-    return Group(
-        _replicas(state.replicas), Text(), _profiles(state), Text(), _nodes(state.nodes), Text(), _decisions(state.decisions, now), Text()
-    )
+    parts = (_replicas(state.replicas), _profiles(state), _nodes(state.nodes), _decisions(state.decisions, now))
+    return Group(*(each for part in parts for each in (part, Text())))
 
 
 def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
@@ -42,9 +41,9 @@ def _replicas(replicas: Sequence[Replica]) -> Text:
     return line
 
 
-def _profiles(state: State) -> Table:
+def _profiles(state: State) -> Group:
     numbers = ("GENERATION", "PODS", "WAITING", "REFUSED")
-    table = _table("PROFILE", "READY", "GENERATION", "REVISION", "PODS", "WAITING", "REFUSED", "", numbers=numbers)
+    table = _table("PROFILE", "READY", "GENERATION", "REVISION", "PODS", "WAITING", "REFUSED", numbers=numbers)
     for profile in state.profiles:
         pods = state.places.get(profile.name, {})
         table.add_row(
@@ -54,9 +53,9 @@ def _profiles(state: State) -> Table:
             short(profile.revision),
             str(sum(map(bool, pods.values()))),
             *_waiting(profile),
-            Text(profile.problem, style="red", overflow="ellipsis"),
         )
-    return table
+    problems = (f"{profile.name}: {profile.problem}" for profile in state.profiles if profile.problem)
+    return Group(table, *(Text(problem, style="red", no_wrap=True, overflow="ellipsis") for problem in problems))
 
 
 def _waiting(profile: Profile) -> Iterator[Text]:

@@ -32,16 +32,15 @@ class Watcher:
         self._api = api
         self._replicas = replicas
         self._tails = {replica.name: Tail(replica.log) for replica in replicas}
-        self._due = 0.0
+        self._began = self._took = 0.0
         self.state = State()
 
-    def look(self, *, now: bool = False) -> State:
-        """The state; read again when that is due, or ``now``. Raises ApiError."""
+    def look(self, period: float = PERIOD) -> State:
+        """The state, read again when the last time was so long ago. Raises ApiError."""
         started = time.monotonic()
-        if now or started >= self._due:
-            self.state = self._read()
-            took = time.monotonic() - started
-            self._due = started + max(PERIOD, SHARE * took)
+        if started >= self._began + max(period, SHARE * self._took):
+            self._began, self.state = started, self._read()
+            self._took = time.monotonic() - started
         return self.state
 
     def _read(self) -> State:
