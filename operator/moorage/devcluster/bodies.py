@@ -29,7 +29,7 @@ def media_type(content_type: str) -> str:
 
 
 def read(data: bytes, content_type: str, kind: str) -> Any:
-    """A body of an object. Raises Problem 400 and 415."""
+    """A body of an object, or of options, where ``kind`` is empty. Raises Problem 400 and 415."""
     given = media_type(content_type)
     if given == protobuf.MEDIA_TYPE:
         try:
@@ -49,8 +49,11 @@ def read(data: bytes, content_type: str, kind: str) -> Any:
 
 
 def _unrecognized(data: bytes, kind: str, why: str) -> Problem:
+    unread = f"couldn't get version/kind; {why}"
+    if not kind:
+        return bad_request(unread)
     shown = data[:1024].decode(errors="replace") or "<empty>"
-    return bad_request(f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {why} ({shown})")
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {unread} ({shown})")
 
 
 def _go_type(value: object) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from moorage.devcluster import crd_rules
-from moorage.devcluster.kinds import Body, Column, Reads, Resource, Scale, Strategy
+from moorage.devcluster.kinds import META, Body, Column, Reads, Resource, Scale, Strategy
 from moorage.devcluster.problems import Cause, Problem, bad_request, forbidden
 from moorage.devcluster.schemas import parsing, structural
 
@@ -25,6 +25,7 @@ class CustomResourceDefinitions(Strategy):
 
     status_at_creation = True
     conditional = True
+    status_leaves = META
 
     def default(self, body: Body) -> None:
         """Names that follow from others, and what is not said of versions. Raises Problem for a schema that is none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from moorage.devcluster import names
 from moorage.devcluster.problems import Cause
@@ -17,6 +17,9 @@ from moorage.devcluster.schemas.node import ANYTHING, Node
 
 Body: TypeAlias = dict[str, Any]
 """An object as JSON has it."""
+
+META: Final = ("labels", "annotations", "finalizers", "ownerReferences")
+"""Metadata that who writes an object may set."""
 
 
 class Reads(Protocol):
@@ -38,6 +41,10 @@ class Strategy:
     """Whether a creator may set the status."""
     conditional: bool = False
     """Whether who replaces an object has to say its metadata.resourceVersion."""
+    made_by_update: bool = False
+    """Whether an object that is not there is made when somebody replaces it."""
+    status_leaves: Sequence[str] = ()
+    """Metadata that stays as it is when the status is changed."""
     propagation: str = ""
     """What becomes of what the object owns, when who deletes it does not say: Background where this is empty."""
     selectable: Mapping[str, Callable[[Body], str]] = MappingProxyType({})
@@ -73,7 +80,7 @@ class Strategy:
 
     def grace(self, body: Body, asked: int | None) -> int:
         """Seconds that a deletion waits; 0 removes at once."""
-        return self.grace_seconds if asked is None else asked
+        return (self.grace_seconds if asked is None else asked) if self.grace_seconds else 0
 
     def held(self, body: Body) -> bool:
         """Whether somebody has something to do before a deleted object may go."""

@@ -10,15 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from moorage.devcluster import names
-from moorage.devcluster.kinds import Body, Resource, Strategy
-from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict, invalid
+from moorage.devcluster.kinds import META, Body, Resource, Strategy
+from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict, invalid, unregistered
 from moorage.devcluster.requests import Target, WriteOptions
 from moorage.devcluster.schemas import emptiness, values
 
 _OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 """Metadata that a writer cannot change; what it says there is not looked at."""
-_OMITTED = ("labels", "annotations", "finalizers", "ownerReferences")
-"""Metadata that is left out where it is empty."""
 _GENERATED = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -43,7 +41,7 @@ def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
     if text := values.mistyped(body, resource.schema):
         raise bad_request(_cannot(resource, text))
     values.default(body, resource.schema)
-    for key in _OMITTED:
+    for key in META:
         if key in body["metadata"] and not body["metadata"][key]:
             del body["metadata"][key]
     if not resource.custom:
@@ -64,8 +62,7 @@ def _same_type(resource: Resource, body: Body) -> None:
         raise invalid(kind, resource.group, name, [Cause.invalid("kind", kind, f"must be {resource.kind}")])
     if kind != resource.kind:
         of_version = str(version).rpartition("/")[2]
-        unknown = f'no kind "{kind}" is registered for version "{version}"'
-        raise bad_request(f'{kind} in version "{of_version}" cannot be handled as a {resource.kind}: {unknown}')
+        raise bad_request(f'{kind} in version "{of_version}" cannot be handled as a {resource.kind}: {unregistered(kind, version)}')
 
 
 def _cannot(resource: Resource, why: str) -> str:
@@ -76,7 +73,8 @@ def begin(target: Target, body: Body, now: datetime, uid: str) -> None:
     """Give a new object its metadata."""
     metadata = body["metadata"]
     for field in _OWN:
-        metadata.pop(field, None)
+        if field != "generation":  # which who writes may say where nobody counts
+            metadata.pop(field, None)
     if metadata.pop("resourceVersion", ""):
         raise Problem(500, "", "resourceVersion should not be set on objects to be created")
     _same_namespace(target, metadata)
@@ -109,6 +107,7 @@ def carry(target: Target, new: Body, old: Body) -> None:
         if not str(version).isdecimal():
             raise Problem(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
         raise conflict(resource.plural, resource.group, name, STALE)
+    metadata["resourceVersion"] = before["resourceVersion"]
     for field in _OWN:
         metadata.pop(field, None)
         if field in before:

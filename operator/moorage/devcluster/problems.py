@@ -150,6 +150,11 @@ def bad_request(message: str) -> Problem:
     return Problem(400, "BadRequest", message)
 
 
+def unregistered(kind: str, version: str) -> str:
+    """What is said of a kind that is not served, with the line of Go at which a kube-apiserver notices."""
+    return f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+
+
 def forbidden(plural: str, group: str, name: str, why: str) -> Problem:
     """Admission refuses."""
     return Problem(403, "Forbidden", f'{qualified(plural, group)} "{name}" is forbidden: {why}', _about(name, group, plural))

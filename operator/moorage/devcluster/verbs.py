@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from moorage.devcluster import managed_fields, names, objects
-from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.kinds import META, Body, Resource
 from moorage.devcluster.listing import Pages
 from moorage.devcluster.problems import Cause, already_exists, conflict, forbidden, invalid, not_found
 from moorage.devcluster.requests import DeleteOptions, Listing, ListOptions, Target, WriteOptions
@@ -81,12 +81,17 @@ class Verbs:
             return body
         return self.store.put(resource.key, target.namespace, body).body
 
-    def update(self, target: Target, body: Body, options: WriteOptions) -> Body:
-        """Replace the object, or with ``target.subresource`` "status" its status."""
+    def update(self, target: Target, body: Body, options: WriteOptions) -> tuple[Body, bool]:
+        """Replace the object, or with ``target.subresource`` "status" its status. Returns the object and whether it was created."""
+        resource = target.resource
+        new = objects.decoded(resource, body, options)
+        objects.require_name(new["metadata"], target.name)
+        if resource.strategy.made_by_update and not target.subresource and not self.store.get(resource.key, target.namespace, target.name):
+            new["metadata"].pop("resourceVersion", None)
+            return self.create(target, new, options), True
         old = self.get(target)
-        new = objects.decoded(target.resource, body, options)
         objects.require_version(target, new)
-        return self._change(target, old.body, new, options)
+        return self._change(target, old.body, new, options), False
 
     def patch(self, target: Target, change: Callable[[Body], Body], options: WriteOptions) -> Body:
         """Replace the object by what ``change`` makes of a copy of it."""
@@ -128,7 +133,8 @@ class Verbs:
         if options.dry_run:
             return new
         if "deletionTimestamp" in new["metadata"] and not strategy.held(new) and not new["metadata"].get("deletionGracePeriodSeconds"):
-            return self._remove(target, new)
+            self._remove(target, old)  # what watches see last is what was there; who wrote sees what it made of it
+            return new
         return self.store.put(resource.key, target.namespace, new).body
 
     def _causes(self, resource: Resource, new: Body, old: Body | None, *, status: bool = False) -> Sequence[Cause]:
@@ -212,9 +218,10 @@ def copied(stored: Stored) -> Body:
 def _parted(target: Target, new: Body, old: Body) -> Body:
     """What the writer may change of the two halves of an object that has a status subresource."""
     if target.subresource == "status":
-        kept = old if target.resource.custom else {**old, "metadata": new["metadata"]}
-        parted = {**kept, "status": new.get("status")}
-        parted["metadata"] = {**kept["metadata"], "managedFields": new["metadata"].get("managedFields")}
+        leaves = META if target.resource.custom else target.resource.strategy.status_leaves
+        unlike = {name: old["metadata"].get(name) for name in leaves}
+        metadata = {name: value for name, value in {**new["metadata"], **unlike}.items() if value is not None}
+        parted = {**old, "status": new.get("status"), "metadata": metadata}
         return {key: value for key, value in parted.items() if value is not None}
     if target.resource.has_status:
         new.pop("status", None)

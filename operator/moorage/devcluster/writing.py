@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.devcluster import accepting, bodies, options, patches
 from moorage.devcluster.kinds import Body
-from moorage.devcluster.problems import Problem, bad_request, method_not_allowed
+from moorage.devcluster.problems import Problem, bad_request, method_not_allowed, unregistered
 from moorage.devcluster.reading import Reading, inward, outward, stored_as
 from moorage.devcluster.requests import Answer, Request, Target, WriteOptions
 from moorage.devcluster.subresources import Subresource
@@ -32,7 +32,8 @@ class Writing:
         """PUT."""
         asked = options.writing(request, "UpdateOptions")
         body = inward(target, self._body(request, target.resource.kind, asked))
-        return self._shown(request, target, self._verbs.update(stored_as(target), body, asked), asked)
+        made, created = self._verbs.update(stored_as(target), body, asked)
+        return self._shown(request, target, made, asked, 201 if created else 200)
 
     def patch(self, request: Request, target: Target) -> Answer:
         """PATCH, by the media type."""
@@ -75,7 +76,7 @@ class Writing:
         body = self._verbs.delete(stored_as(target), asked)
         if "deletionTimestamp" in body["metadata"] and self._still_there(target, before.body):
             return self._shown(request, target, body, WriteOptions())
-        if target.resource.key in _ANSWERED_WITH_THE_OBJECT:
+        if target.resource.shows_removed:
             return self._shown(request, target, body, WriteOptions())
         details = {"name": target.name, "group": target.resource.group, "kind": target.resource.plural, "uid": body["metadata"]["uid"]}
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
@@ -95,9 +96,9 @@ class Writing:
     def _delete_body(self, request: Request) -> Any:
         if not request.body.strip():
             return None
-        body = bodies.read(request.body, request.content_type, "DeleteOptions")
-        if body.get("kind", "DeleteOptions") != "DeleteOptions":
-            raise bad_request(f'{body["kind"]} in version "v1" cannot be handled as a DeleteOptions')
+        body = bodies.read(request.body, request.content_type, "")
+        if (kind := body.get("kind", "DeleteOptions")) != "DeleteOptions":
+            raise bad_request(unregistered(kind, body.get("apiVersion", "v1")))
         return body
 
     # ---- subresources ------------------------------------------------------------------------------------------------------
@@ -152,7 +153,3 @@ class Writing:
         wanted = accepting.wanted(request.accept, collection=False)
         answer = self._reading.shown(target, outward(target, body), wanted, request.query.get("includeObject", ""), code)
         return Answer(answer.code, answer.body, tuple(asked.warnings), answer.content_type)
-
-
-_ANSWERED_WITH_THE_OBJECT = frozenset({"pods", "serviceaccounts", "persistentvolumes", "persistentvolumeclaims", "services"})
-"""Kinds whose deletion is answered with their last state even when they are gone."""

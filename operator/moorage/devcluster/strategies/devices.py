@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from moorage.devcluster import choosing
-from moorage.devcluster.kinds import Body, Strategy
+from moorage.devcluster.kinds import META, Body, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import IMMUTABLE, at, fill, read_quantities, unchanged, unique
 
@@ -87,6 +87,8 @@ class DeviceClasses(Strategy):
 
 class ResourceClaims(Strategy):
     """ResourceClaims."""
+
+    status_leaves = META
 
     def default(self, body: Body) -> None:
         """One device of each request."""

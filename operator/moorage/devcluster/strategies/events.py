@@ -23,6 +23,8 @@ _RENAMED: Final = {
     "deprecatedLastTimestamp": "lastTimestamp",
 }
 _NEW: Final = {old: new for new, old in _RENAMED.items()}
+_TIMES: Final = ("eventTime", "firstTimestamp", "lastTimestamp")
+_TEXTS: Final = ("reportingComponent", "reportingInstance")
 _OMITTED: Final = ("reportingController", "reportingInstance")
 GROUP_VERSION: Final = "events.k8s.io/v1"
 NEWER: Final = "events.events.k8s.io"
@@ -31,6 +33,7 @@ NEWER: Final = "events.events.k8s.io"
 class Events(Strategy):
     """As they are stored: core's."""
 
+    made_by_update = True
     selectable = (
         _OBJECT
         | choosing.at("reason", "type", "reportingComponent")
@@ -38,10 +41,21 @@ class Events(Strategy):
     )
 
     def default(self, body: Body) -> None:
+        """Nobody owns what is shown though it is not said."""
+        for field in (*_TIMES, *_TEXTS):
+            if not body.get(field):
+                body.pop(field, None)
+        fill(body, {"involvedObject": {}, "source": {}})
+
+    def prepare_create(self, body: Body) -> None:
         """What is always shown."""
-        for time in ("eventTime", "firstTimestamp", "lastTimestamp"):
+        for time in _TIMES:
             body.setdefault(time, None)
-        fill(body, {"involvedObject": {}, "reportingComponent": "", "reportingInstance": "", "source": {}})
+        fill(body, dict.fromkeys(_TEXTS, ""))
+
+    def prepare_update(self, new: Body, old: Body) -> None:
+        """Likewise."""
+        self.prepare_create(new)
 
     def validate(self, body: Body) -> Sequence[Cause]:
         """An event is where its object is; one about what is in no namespace is in "default"."""

@@ -61,6 +61,7 @@ class Leases(Strategy):
     """Who leads."""
 
     conditional = True
+    made_by_update = True
 
     def default(self, body: Body) -> None:
         """Nobody yet."""

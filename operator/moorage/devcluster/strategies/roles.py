@@ -16,6 +16,8 @@ _GROUP: Final = "rbac.authorization.k8s.io"
 class Roles(Strategy):
     """Roles and ClusterRoles."""
 
+    made_by_update = True
+
     def name(self, name: str) -> Sequence[str]:
         """Such as system:node."""
         return names.path_segment(name)
@@ -27,6 +29,8 @@ class Roles(Strategy):
 
 class Bindings(Strategy):
     """RoleBindings and ClusterRoleBindings."""
+
+    made_by_update = True
 
     def name(self, name: str) -> Sequence[str]:
         """Such as system:node."""

@@ -21,6 +21,7 @@ _GIVEN: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 class Services(Strategy):
     """Addresses are given out and nobody answers at them."""
 
+    made_by_update = True
     selectable = choosing.at("spec.clusterIP", "spec.type")
 
     def name(self, name: str) -> Sequence[str]:
@@ -108,6 +109,8 @@ def _port_causes(ports: Sequence[Body]) -> Iterator[Cause]:
 
 class Endpoints(Strategy):
     """Endpoints."""
+
+    made_by_update = True
 
     def default(self, body: Body) -> None:
         """TCP."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster.kinds import Body, Reads, Strategy
+from moorage.devcluster.kinds import META, Body, Reads, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import at, fill, one_of, read_quantities, unchanged
 from moorage.devcluster.strategies.placement import node_selector_causes
@@ -202,6 +202,7 @@ class Attachments(Strategy):
     """VolumeAttachments."""
 
     conditional = True
+    status_leaves = META
 
     def prepare_create(self, body: Body) -> None:
         """Not yet."""

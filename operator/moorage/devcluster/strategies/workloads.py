@@ -91,6 +91,8 @@ def template_causes(spec: Body, restarts: Sequence[str] = ("Always",)) -> Iterat
 class Deployments(Workload):
     """Their generation counts annotations too."""
 
+    status_leaves = ("labels",)
+
     def default(self, body: Body) -> None:
         """Roll by quarters."""
         super().default(body)
