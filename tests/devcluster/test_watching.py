@@ -261,6 +261,7 @@ def test_whoever_follows_a_watch_has_what_a_list_has(before: list[tuple[str, str
                 known[name] = body
         answer = asked.ask("GET", f"{NODES}?labelSelector=pool=x")
         assert isinstance(answer.body, bytes)
-        assert sorted(known.items()) == [(item["metadata"]["name"], item) for item in json.loads(answer.body)["items"]]
+        typed = {"kind": "Node", "apiVersion": "v1"}
+        assert sorted(known.items()) == [(item["metadata"]["name"], {**typed, **item}) for item in json.loads(answer.body)["items"]]
 
     asyncio.run(run())

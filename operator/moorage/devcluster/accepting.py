@@ -6,11 +6,17 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
+from moorage.devcluster import protobuf
 from moorage.devcluster.bodies import JSON, SERVED, YAML
-from moorage.devcluster.problems import not_acceptable
+from moorage.devcluster.kinds import Resource
+from moorage.devcluster.problems import not_acceptable, not_negotiable, wrong_form
 
 _META: Final = "meta.k8s.io"
+_VERSIONS: Final = ("v1", "v1beta1")
+_ONE: Final = "PartialObjectMetadata"
+_MANY: Final = "PartialObjectMetadataList"
 _ANYTHING: Final = ("*/*", "application/*", JSON)
+_WATCHED: Final = tuple(f"{media};stream=watch" for media in (JSON, protobuf.MEDIA_TYPE))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,25 +26,39 @@ class Wanted:
     yaml: bool = False
     table: bool = False
     metadata_only: bool = False
+    version: str = "v1"
+    """Of meta.k8s.io: that of a Table, or of metadata alone."""
+
+    @property
+    def meta(self) -> str:
+        """The apiVersion of a Table, or of metadata alone."""
+        return f"{_META}/{self.version}"
 
 
-def wanted(accept: str, *, collection: bool) -> Wanted:
+def wanted(accept: str, resource: Resource, *, collection: bool = False, watched: bool = False) -> Wanted:
     """The first that is served. Raises Problem 406."""
     if not accept.strip():
         return Wanted()
-    for media, parameters in _clauses(accept):
-        if media not in _ANYTHING and media != YAML:
+    clauses = _clauses(accept)
+    if not any(media == "*/*" or media in SERVED for media, _ in clauses):
+        raise not_negotiable([*SERVED, *(_WATCHED if collection or watched else ())])
+    for media, parameters in clauses:
+        if media not in _ANYTHING and (media != YAML or watched):
             continue
-        form = parameters.get("as", "")
+        form, version, yaml = parameters.get("as", ""), parameters.get("v", ""), media == YAML
         if not form:
-            return Wanted(yaml=media == YAML)
-        if parameters.get("g") != _META or parameters.get("v") != "v1":
+            return Wanted(yaml)
+        if parameters.get("g") != _META or version not in _VERSIONS or form not in ("Table", _ONE, _MANY):
             continue
-        if form == "Table":
-            return Wanted(yaml=media == YAML, table=True)
-        if form == ("PartialObjectMetadataList" if collection else "PartialObjectMetadata"):
-            return Wanted(yaml=media == YAML, metadata_only=True)
-    raise not_acceptable(SERVED)
+        if form == (_ONE if collection else _MANY):
+            raise wrong_form(form, resource.list_kind if collection else resource.kind, resource.group)
+        return Wanted(yaml, table=form == "Table", metadata_only=form != "Table", version=version)
+    raise not_acceptable(_WATCHED if watched else SERVED)
+
+
+def yaml_first(accept: str) -> bool:
+    """Whether a refusal is to be in YAML; who accepts nothing that is served gets JSON."""
+    return next((media == YAML for media, _ in _clauses(accept) if media in _ANYTHING or media == YAML), False)
 
 
 def discovery_version(accept: str) -> str:

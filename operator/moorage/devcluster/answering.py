@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from moorage.devcluster import options, paths
+from moorage.devcluster import accepting, options, paths
+from moorage.devcluster.accepting import Wanted
 from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.discovery import Discovery
-from moorage.devcluster.problems import Problem, method_not_allowed, no_such_path
-from moorage.devcluster.reading import Reading
+from moorage.devcluster.problems import Problem, Unserved, method_not_allowed, no_such_path
+from moorage.devcluster.reading import Reading, encoded
 from moorage.devcluster.requests import Answer, Request, Target
 from moorage.devcluster.subresources import Subresources
 from moorage.devcluster.verbs import Verbs
@@ -17,6 +19,8 @@ from moorage.devcluster.writing import Writing
 
 _OF_CONTAINERS: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 _STATUS: Final = "status"
+_DEPRECATED: Final = {"endpoints": ("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",)}
+"""What is said to whoever asks about a resource, whatever the answer."""
 
 
 class Answering:
@@ -42,14 +46,20 @@ class Answering:
 
     def answer(self, request: Request) -> Answer:
         """Answer; a refusal is a Status."""
+        warnings: tuple[str, ...] = ()
         try:
-            return self._discovery.answer(request) or self._about(request)
+            if found := self._discovery.answer(request):
+                return found
+            target, watched = paths.target(self._catalogue, request.path)
+            warnings = _DEPRECATED.get(target.resource.key, ())
+            answer = self._about(request, target, watched=watched)
+        except Unserved:
+            return Answer(404, b"404 page not found\n", content_type="text/plain; charset=utf-8")
         except Problem as problem:
-            after = (problem.details or {}).get("retryAfterSeconds")
-            return Answer(problem.code, problem.status(), headers={"Retry-After": str(after)} if after else {})
+            answer = _refused(request, problem)
+        return dataclasses.replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
-    def _about(self, request: Request) -> Answer:
-        target, watched = paths.target(self._catalogue, request.path)
+    def _about(self, request: Request, target: Target, *, watched: bool) -> Answer:
         if target.subresource or not target.name:
             one = self._subresources.find(target)
             if one is not None:
@@ -83,3 +93,9 @@ class Answering:
         if request.method not in ("GET", "PUT", "PATCH"):
             raise method_not_allowed()
         return self._of_objects[request.method][1](request, target)
+
+
+def _refused(request: Request, problem: Problem) -> Answer:
+    after = (problem.details or {}).get("retryAfterSeconds")
+    answer = encoded(problem.code, problem.status(), Wanted(yaml=accepting.yaml_first(request.accept)))
+    return dataclasses.replace(answer, headers={"Retry-After": str(after)}) if after else answer

@@ -15,6 +15,19 @@ from moorage.devcluster.problems import Problem, bad_request, unsupported_media_
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 SERVED: Final = (JSON, YAML, protobuf.MEDIA_TYPE)
+_UNREAD: Final = "couldn't get version/kind; json parse error: "
+_SHOWN: Final = 30
+"""Bytes of an unreadable body that a refusal shows."""
+_FAULTS: Final = (
+    ("expected ':'", "after object key", 0),
+    ("expected ',' or '}'", "after object key:value pair", 0),
+    ("expected ',' or ']'", "after array element", 0),
+    ("object keys must be strings", "looking for beginning of object key string", 0),
+    ("trailing comma in object", "looking for beginning of object key string", 0),
+    ("trailing characters", "after top-level value", 1),
+    ("invalid escape character in string", "in string escape code", 1),
+)
+"""How a complaint of the decoder ends, what Go says of the same, and how many bytes before the place."""
 _MOST_YAML_VALUES: Final = 500_000
 """What a YAML text may grow to: aliases can make much of little."""
 
@@ -35,43 +48,62 @@ def read(data: bytes, content_type: str, kind: str) -> Any:
         try:
             return protobuf.read(data)
         except protobuf.Malformed as fault:
-            raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {fault}") from fault
+            raise _unrecognized(data, kind, str(fault)) from fault
     if given not in (JSON, YAML, ""):
         raise unsupported_media_type(given, SERVED)
     try:
         value = from_yaml(data) if given == YAML else from_json(data)
     except Unreadable as fault:
-        raise _unrecognized(data, kind, f"json parse error: {fault}") from fault
+        raise _unrecognized(data, kind, str(fault) if given == YAML else f"{_UNREAD}{fault}") from fault
+    if value is None:
+        return {}
     if not isinstance(value, dict):
         go = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        raise _unrecognized(data, kind, f"json parse error: json: cannot unmarshal {_go_type(value)} into Go value of type {go}")
+        raise _unrecognized(data, kind, f"{_UNREAD}json: cannot unmarshal {_go_type(value)} into Go value of type {go}")
+    for field in ("apiVersion", "kind"):
+        if not isinstance(value.get(field, ""), str | None):
+            wrong = f"json: cannot unmarshal {_go_type(value[field])} into Go struct field .{field} of type string"
+            raise _unrecognized(data, kind, _UNREAD + wrong)
     return value
 
 
 def _unrecognized(data: bytes, kind: str, why: str) -> Problem:
-    unread = f"couldn't get version/kind; {why}"
     if not kind:
-        return bad_request(unread)
-    shown = data[:1024].decode(errors="replace") or "<empty>"
-    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {unread} ({shown})")
+        return bad_request(why)
+    first = data[:_SHOWN]
+    shown = first.decode(errors="replace") if first.startswith(b"{") else first.hex()
+    more = " ..." if len(data) > _SHOWN else ""
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({shown or '<empty>'}{more})")
 
 
 def _go_type(value: object) -> str:
-    names = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+    names = {list: "array", dict: "object", str: "string", bool: "bool", int: "number", float: "number"}
     return names.get(type(value), "null")
 
 
 def from_json(data: bytes) -> Any:
     """Decode. Raises Unreadable."""
-    if not data.strip():
-        raise Unreadable("unexpected end of JSON input")
+    text = data.decode(errors="replace")
     try:
-        return msgspec.json.decode(data.decode(errors="replace"))
+        return msgspec.json.decode(text)
     except msgspec.DecodeError as fault:
-        text = str(fault)
-        raise Unreadable("unexpected end of JSON input" if "truncated" in text else f"invalid character: {text}") from fault
+        raise Unreadable(_fault(str(fault), text.encode())) from fault
     except RecursionError as fault:
         raise Unreadable("exceeded max depth") from fault
+
+
+def _fault(said: str, data: bytes) -> str:
+    """A decoder's complaint, as Go has it."""
+    complaint, found, place = said.partition(" (byte ")
+    if not found:
+        return "unexpected end of JSON input" if "truncated" in said else f"json: {said}"
+    words, where, back = next((one for one in _FAULTS if complaint.endswith(one[0])), ("", "looking for beginning of value", 0))
+    at = int(place.rstrip(")")) - back
+    if at >= len(data):
+        return "unexpected end of JSON input"
+    if words == "" and data[at] < ord(" "):
+        where = "in string literal"
+    return f"invalid character {chr(data[at])!r} {where}"
 
 
 def duplicates(data: bytes) -> list[str]:
@@ -122,22 +154,34 @@ def from_yaml(data: bytes) -> Any:
     try:
         return _as_json(yaml.load(data, _Loader), [_MOST_YAML_VALUES])  # noqa: S506 - a safe loader
     except (yaml.YAMLError, UnicodeError, ValueError) as fault:
-        raise Unreadable(f"error converting YAML to JSON: yaml: {' '.join(str(fault).split())}") from fault
+        raise Unreadable(f"yaml: {_yaml_fault(fault)}") from fault
     except RecursionError as fault:
-        raise Unreadable("error converting YAML to JSON: yaml: document contains excessive aliasing") from fault
+        raise Unreadable("yaml: document contains excessive aliasing") from fault
+
+
+def _yaml_fault(fault: Exception) -> str:
+    """The words are libyaml's, here and there; the line is counted as there."""
+    if not isinstance(fault, yaml.MarkedYAMLError):
+        return getattr(fault, "reason", "") or " ".join(str(fault).split())
+    line = fault.problem_mark.line if fault.problem_mark else 0
+    if line and isinstance(fault, yaml.scanner.ScannerError):
+        line += 1
+    elif not line and fault.context_mark:
+        line = fault.context_mark.line
+    return f"line {line}: {fault.problem}" if line else str(fault.problem)
 
 
 def _as_json(value: Any, left: list[int]) -> Any:
     left[0] -= 1
     if left[0] < 0:
-        raise Unreadable("error converting YAML to JSON: yaml: document contains excessive aliasing")
+        raise Unreadable("yaml: document contains excessive aliasing")
     if isinstance(value, dict):
         return {_key(key): _as_json(inner, left) for key, inner in value.items()}
     if isinstance(value, list):
         return [_as_json(inner, left) for inner in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    raise Unreadable(f"error converting YAML to JSON: a {type(value).__name__} has no place in JSON")
+    raise Unreadable(f"yaml: a {type(value).__name__} has no place in JSON")
 
 
 def _key(key: Any) -> str:
@@ -145,7 +189,7 @@ def _key(key: Any) -> str:
         return str(key).lower()
     if isinstance(key, str | int | float):
         return str(key)
-    raise Unreadable(f"error converting YAML to JSON: unsupported map key of type {type(key).__name__}")
+    raise Unreadable(f"yaml: unsupported map key of type {type(key).__name__}")
 
 
 def to_yaml(body: Any) -> bytes:

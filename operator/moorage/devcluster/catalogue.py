@@ -21,6 +21,10 @@ class Catalogue:
         """The resource at /apis/GROUP/VERSION/PLURAL, or /api/VERSION/PLURAL for the group ""."""
         return self._resources.get((group, version, plural))
 
+    def built_in(self, group: str) -> bool:
+        """Whether this is a group of built-in kinds."""
+        return any(resource.group == group and not resource.custom for resource in self)
+
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         """The resource whose objects say that of themselves."""
         return next((r for r in self._resources.values() if r.kind == kind and r.api_version == api_version), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -10,13 +11,17 @@ from moorage.devcluster import accepting
 from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.openapi import OpenApi
-from moorage.devcluster.problems import method_not_allowed, no_such_path
+from moorage.devcluster.problems import Unserved, method_not_allowed, no_such_path
 from moorage.devcluster.requests import Answer, Request, Target
 from moorage.devcluster.subresources import Subresources
 
 VERSION: Final = {
     "major": "1",
     "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
     "gitVersion": "v1.36.1+moorage",
     "gitCommit": "",
     "gitTreeState": "clean",
@@ -38,7 +43,7 @@ class Discovery:
         self._openapi = openapi
 
     def answer(self, request: Request) -> Answer | None:
-        """The answer, or None. Raises Problem."""
+        """The answer, or None. Raises Problem and Unserved."""
         path = request.path.rstrip("/") or "/"
         found = self._at(path, request)
         if found is not None and request.method not in ("GET", "HEAD"):
@@ -57,21 +62,22 @@ class Discovery:
             return self._aggregated(version, core=path == "/api")
         if path == "/":
             return Answer(200, {"paths": ["/api", "/apis", *sorted(_HEALTH), "/openapi/v3", "/version"]})
-        return self._plain(first, rest)
+        return self._plain(first, rest, request.host)
 
-    def _plain(self, first: str, rest: list[str]) -> Answer | None:
+    def _plain(self, first: str, rest: list[str], host: str) -> Answer | None:
         body: Body | None = None
         match first, rest:
             case "api", []:
-                body = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+                address = {"clientCIDR": "0.0.0.0/0", "serverAddress": host}
+                body = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
             case "apis", []:
                 groups = [self._group(name) for name in self._groups() if name]
                 body = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
             case "api", [version]:
                 body = self._version("", version)
             case "apis", [group]:
-                if group not in self._groups():
-                    raise no_such_path()
+                if not group or group not in self._groups():
+                    raise Unserved
                 body = {"kind": "APIGroup", "apiVersion": "v1", **self._group(group)}
             case "apis", [group, version]:
                 body = self._version(group, version)
@@ -94,7 +100,7 @@ class Discovery:
     def _version(self, group: str, version: str) -> Body:
         found = self._of(group, version)
         if not found:
-            raise no_such_path()
+            raise no_such_path() if self._catalogue.built_in(group) else Unserved
         listed = list(itertools.chain.from_iterable(self._listed(resource) for resource in found))
         return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": found[0].api_version, "resources": listed}
 
@@ -104,12 +110,13 @@ class Discovery:
             "singularName": resource.singular,
             "namespaced": resource.namespaced,
             "kind": resource.kind,
-            "verbs": list(resource.verbs),
+            "verbs": _verbs(resource),
             "shortNames": list(resource.short_names),
             "categories": list(resource.categories),
         }
         yield {key: value for key, value in main.items() if value not in ([], None)}
-        for name, api_version, kind, verbs in self._beside(resource):
+        beside = list(self._beside(resource))
+        for name, api_version, kind, verbs in beside if resource.custom else sorted(beside, key=operator.itemgetter(0)):
             group, _, version = api_version.rpartition("/")
             other = {} if (group, version) == (resource.group, resource.version) else {"group": group, "version": version}
             other = {key: value for key, value in other.items() if value}
@@ -151,11 +158,17 @@ class Discovery:
             "responseKind": _kind(resource.api_version, resource.kind),
             "scope": "Namespaced" if resource.namespaced else "Cluster",
             "singularResource": resource.singular,
-            "verbs": list(resource.verbs),
+            "verbs": _verbs(resource),
             **({"shortNames": list(resource.short_names)} if resource.short_names else {}),
             **({"categories": list(resource.categories)} if resource.categories else {}),
             **({"subresources": beside} if beside else {}),
         }
+
+
+def _verbs(resource: Resource) -> list[str]:
+    """Sorted; those of custom resources are told in an order of their own."""
+    last = ("create", "update", "watch") if resource.custom else ()
+    return sorted(resource.verbs, key=lambda verb: (verb in last, verb))
 
 
 def _kind(api_version: str, kind: str) -> Body:

@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from moorage.devcluster import choosing
-from moorage.devcluster.problems import Cause, Problem, bad_request, expired, invalid
+from moorage.devcluster.problems import Cause, Problem, bad_request, expired, invalid, quoted
 from moorage.devcluster.requests import Listing, ListOptions, Target
 from moorage.devcluster.store import Store, Stored
 
 KEPT_PAGES = 100
 KEPT_FOR = timedelta(minutes=5)
+_MOST_DIGITS = 19
 _GONE = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
     "parameter."
@@ -94,9 +95,11 @@ def _match_causes(version: str, match: str) -> list[Cause]:
 
 def parsed_version(text: str, prefix: str = "") -> int:
     """A resourceVersion as a number. Raises Problem: 400 where lists say so with ``prefix``, else 500 as the API server has it."""
-    if text.isdecimal():
+    whole = text.isascii() and text.isdecimal()
+    if whole and len(text) <= _MOST_DIGITS:
         return int(text)
-    message = f'{prefix}resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+    why = "value out of range" if whole else "invalid syntax"
+    message = f"{prefix}resourceVersion: Invalid value: {quoted(text)}: strconv.ParseUint: parsing {quoted(text)}: {why}"
     raise bad_request(message) if prefix else Problem(500, "", message)
 
 

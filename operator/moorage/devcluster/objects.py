@@ -30,7 +30,9 @@ def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
     if not isinstance(body, dict):
         raise bad_request(f"an object of kind {resource.kind} is expected, not {type(body).__name__}")
     _same_type(resource, body)
-    if not isinstance(body.setdefault("metadata", {}), dict):
+    if body.get("metadata") is None:
+        body["metadata"] = {}
+    if not isinstance(body["metadata"], dict):
         raise bad_request(f"{resource.kind}: metadata must be an object")
     unknown = values.prune(body, resource.schema)
     if unknown and options.field_validation == "Strict":

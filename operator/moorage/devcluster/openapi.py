@@ -8,7 +8,7 @@ from typing import Any, Final
 from moorage.devcluster import crds
 from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.kinds import Body, Resource
-from moorage.devcluster.problems import no_such_path
+from moorage.devcluster.problems import Unserved
 from moorage.devcluster.requests import Answer
 from moorage.devcluster.schemas import parsing
 
@@ -27,7 +27,7 @@ class OpenApi:
         self._find = find
 
     def answer(self, parts: list[str]) -> Answer:
-        """What is behind /openapi/ and these parts. Raises Problem 404: there is no v2."""
+        """What is behind /openapi/ and these parts. Raises Unserved: there is no v2."""
         match parts:
             case ["v3"]:
                 served = dict.fromkeys(_place(resource) for resource in self._catalogue)
@@ -36,7 +36,7 @@ class OpenApi:
                 found = [resource for resource in self._catalogue if _place(resource) == "/".join(place)]
                 if found:
                     return Answer(200, self._document(found))
-        raise no_such_path()
+        raise Unserved
 
     def _document(self, resources: Iterable[Resource]) -> Body:
         schemas: Body = {}

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from moorage.devcluster.problems import Cause, Problem, bad_request, invalid
+from moorage.devcluster.listing import parsed_version
+from moorage.devcluster.problems import Cause, Problem, bad_request, invalid, quoted
 from moorage.devcluster.requests import DeleteOptions, ListOptions, Request, Target, WatchOptions, WriteOptions
 
 Query: TypeAlias = Mapping[str, str]
 
 _GROUP = "meta.k8s.io"
 _LONGEST_MANAGER = 128
+_MOST_DIGITS = 19
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _PROPAGATIONS = ("", "Foreground", "Background", "Orphan")
 _MATCHES = ("", "Exact", "NotOlderThan")
@@ -27,8 +29,11 @@ def number(query: Query, name: str) -> int | None:
     text = query.get(name, "")
     if not text:
         return None
-    if not text.removeprefix("-").removeprefix("+").isdecimal() or not text.isascii() or len(text) > 19:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    digits = text[1:] if text[0] in "+-" else text
+    if not digits.isdecimal() or not digits.isascii():
+        raise bad_request(f"strconv.ParseInt: parsing {quoted(text)}: invalid syntax")
+    if len(digits) > _MOST_DIGITS or abs(int(digits)) >= 1 << 63:
+        raise bad_request(f"strconv.ParseInt: parsing {quoted(text)}: value out of range")
     return int(text)
 
 
@@ -116,27 +121,25 @@ def watching(target: Target, query: Query, revision: int) -> WatchOptions:
         causes.append(Cause.forbidden(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
     elif "sendInitialEvents" in query and match != "NotOlderThan":
         causes.append(Cause.forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
-    _check("ListOptions", [*causes, *_match(options)])
+    if match not in ("", "NotOlderThan"):
+        causes.append(Cause.unsupported(field, match, ("NotOlderThan",)))
+    _check("ListOptions", causes)
     return WatchOptions(
         target=target,
         label_selector=options.label_selector,
         field_selector=options.field_selector,
         since=_since(options.resource_version, query, revision, initial=initial),
         bookmarks=flag(query, "allowWatchBookmarks"),
-        initial_events=initial,
         timeout_seconds=number(query, "timeoutSeconds") or None,
         include_object=query.get("includeObject", ""),
     )
 
 
 def _since(version: str, query: Query, revision: int, *, initial: bool) -> int | None:
-    if version and (not version.isdecimal() or not version.isascii() or len(version) > 19):
-        raise bad_request(f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax')
-    if initial:
+    number = parsed_version(version) if version else 0
+    if initial or not (number or "sendInitialEvents" in query):
         return None
-    if version in ("", "0"):
-        return revision if "sendInitialEvents" in query else None
-    return int(version)
+    return number or revision
 
 
 def deleting(query: Query, body: Any) -> DeleteOptions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moorage.devcluster.catalogue import Catalogue
-from moorage.devcluster.problems import no_such_path
+from moorage.devcluster.problems import Unserved, no_such_path
 from moorage.devcluster.requests import Target
 
 _WITH_SUBRESOURCE = 3
@@ -11,14 +11,14 @@ _OF_NAMESPACES = ("status", "finalize")
 
 
 def target(catalogue: Catalogue, path: str) -> tuple[Target, bool]:
-    """What a path names, and whether it is one of the old paths that say ``watch`` themselves. Raises Problem 404."""
+    """What a path names, and whether it is one of the old paths that say ``watch`` themselves. Raises Problem 404 and Unserved."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
     elif parts[0] == "apis" and len(parts) > 3:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
-        raise no_such_path()
+        raise Unserved
     watched = rest[0] == "watch" and len(rest) > 1
     return _found(catalogue, group, version, rest[1:] if watched else rest), watched
 
@@ -29,6 +29,8 @@ def _found(catalogue: Catalogue, group: str, version: str, rest: list[str]) -> T
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource, *more = (*rest, "", "") if len(rest) <= _WITH_SUBRESOURCE else rest
     resource = catalogue.find(group, version, plural)
+    if resource is None and not catalogue.built_in(group):
+        raise Unserved
     if resource is None or any(more) or "" in rest:
         raise no_such_path()
     if bool(namespace) != resource.namespaced and (namespace or name):

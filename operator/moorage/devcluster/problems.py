@@ -122,6 +122,10 @@ def no_such_path() -> Problem:
     return Problem(404, "NotFound", "the server could not find the requested resource", {})
 
 
+class Unserved(Exception):
+    """A path that no API has to do with: a text says so, and no Status."""
+
+
 def already_exists(plural: str, group: str, name: str, *, going: bool = False) -> Problem:
     """The name is taken, maybe by one that is ``going``."""
     text = f'{qualified(plural, group)} "{name}" already exists'
@@ -174,6 +178,20 @@ def not_acceptable(served: Sequence[str]) -> Problem:
     """No media type that the client accepts is served."""
     text = f"only the following media types are accepted: {', '.join(served)}"
     return Problem(406, "NotAcceptable", text)
+
+
+def not_negotiable(served: Sequence[str]) -> Problem:
+    """The same, where not even the kind of medium is known."""
+    text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(served)}"
+    return Problem(406, "NotAcceptable", text, {})
+
+
+def wrong_form(form: str, kind: str, group: str) -> Problem:
+    """The metadata of an object is wanted of a list, or that of a list of an object."""
+    listed = "not a list" if form.endswith("List") else "a list"
+    # As in Go, whose packages are named by the first word of the group; events.k8s.io has none of its own.
+    package = "core" if group in ("", "events.k8s.io") else group.partition(".")[0]
+    return Problem(406, "NotAcceptable", f"you requested {form}, but the requested object is {listed} (*{package}.{kind})")
 
 
 def unsupported_media_type(given: str, served: Sequence[str]) -> Problem:

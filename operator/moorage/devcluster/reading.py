@@ -10,7 +10,8 @@ import msgspec
 
 from moorage.devcluster import accepting, bodies, options, tables
 from moorage.devcluster.accepting import Wanted
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.listing import parsed_version, require_reached
 from moorage.devcluster.requests import Answer, ListOptions, Request, Target
 from moorage.devcluster.store import Stored
 from moorage.devcluster.verbs import Verbs
@@ -26,8 +27,10 @@ class Reading:
 
     def get(self, request: Request, target: Target) -> Answer:
         """One object. Raises Problem."""
-        wanted = accepting.wanted(request.accept, collection=False)
-        stored = self._verbs.get(stored_as(target))
+        wanted = accepting.wanted(request.accept, target.resource)
+        if version := request.query.get("resourceVersion"):
+            require_reached(parsed_version(version), self._verbs.store.revision)
+        stored = self._verbs.get(target)
         return self.shown(target, outward(target, stored.body), wanted, request.query.get("includeObject", ""))
 
     def list(self, request: Request, target: Target) -> Answer:
@@ -36,10 +39,10 @@ class Reading:
 
     def listed(self, request: Request, target: Target, which: ListOptions, chosen: Iterable[Stored] | None = None) -> Answer:
         """A list as the client wants it; of ``chosen`` where that is what is left to show."""
-        wanted = accepting.wanted(request.accept, collection=True)
+        wanted = accepting.wanted(request.accept, target.resource, collection=True)
         page = self._verbs.list(stored_as(target), which)
         meta: dict[str, Any] = {"resourceVersion": str(page.revision)}
-        if page.continue_:
+        if page.continue_ or (target.resource.custom and not wanted.table and not wanted.metadata_only):
             meta["continue"] = page.continue_
         if page.remaining is not None:
             meta["remainingItemCount"] = page.remaining
@@ -56,7 +59,12 @@ class Reading:
             body = tables.partials(found, meta)
         else:
             resource = target.resource
-            body = {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": meta, "items": list(found)}
+            body = {
+                "kind": resource.list_kind,
+                "apiVersion": resource.api_version,
+                "metadata": meta,
+                "items": [_item(resource, one) for one in found],
+            }
         return encoded(200, body, wanted)
 
     def shown(self, target: Target, body: Body, wanted: Wanted, include_object: str = "", code: int = 200) -> Answer:
@@ -69,13 +77,15 @@ class Reading:
 
     def watch(self, request: Request, target: Target) -> Answer:
         """What is to be streamed. Raises Problem."""
-        wanted = accepting.wanted(request.accept, collection=False)
+        wanted = accepting.wanted(request.accept, target.resource, watched=True)
         asked = options.watching(target, request.query, self._verbs.store.revision)
-        return Answer(200, dataclasses.replace(asked, as_table=wanted.table, metadata_only=wanted.metadata_only))
+        return Answer(200, dataclasses.replace(asked, as_table=wanted.table, metadata_only=wanted.metadata_only, meta=wanted.meta))
 
 
 def encoded(code: int, body: Body, wanted: Wanted) -> Answer:
-    """An answer in YAML where that is wanted."""
+    """An answer in YAML, or in an older version of Tables and metadata, where that is wanted."""
+    if wanted.table or wanted.metadata_only:
+        body = tables.of_version(body, wanted.meta)
     return Answer(code, bodies.to_yaml(body), content_type=bodies.YAML) if wanted.yaml else Answer(code, body)
 
 
@@ -97,10 +107,17 @@ def inward(target: Target, body: Body) -> Body:
     return form.inward(body) if form else body
 
 
+def _item(resource: Resource, body: Body) -> Body:
+    """An object as lists have it: what a built-in kind is, the list says."""
+    return body if resource.custom else {key: value for key, value in body.items() if key not in ("kind", "apiVersion")}
+
+
 def _joined(target: Target, items: Iterable[Stored], meta: Body) -> bytes:
     """A list of texts that are there already: thousands of objects cost no more than their bytes."""
     resource = target.resource
     head = _ENCODER.encode({"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": meta})
-    form = resource.form
-    texts = [_ENCODER.encode(form.outward(one.body)) for one in items] if form else [one.text for one in items]
+    if form := resource.form:
+        texts = [_ENCODER.encode(_item(resource, form.outward(one.body))) for one in items]
+    else:
+        texts = [one.text if resource.custom else one.untyped for one in items]
     return b"".join((head[:-1], b',"items":[', b",".join(texts), b"]}\n"))

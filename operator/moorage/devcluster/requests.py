@@ -25,6 +25,8 @@ class Request:
     accept: str = ""
     user_agent: str = ""
     user: str = "admin"
+    host: str = ""
+    """Where the client thinks that we are."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,20 +90,20 @@ class Listing:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """Of a watch: ``since`` None starts with what is there now, as synthetic ADDED events."""
+    """Of a watch: ``since`` None starts with what is there now, as synthetic ADDED events and a bookmark that ends them."""
 
     target: Target
     label_selector: str = ""
     field_selector: str = ""
     since: int | None = None
     bookmarks: bool = False
-    initial_events: bool = False
-    """sendInitialEvents: what is there, then a bookmark that says so."""
     timeout_seconds: float | None = None
     as_table: bool = False
     metadata_only: bool = False
     include_object: str = ""
     """What rows of a Table have of their objects."""
+    meta: str = "meta.k8s.io/v1"
+    """The apiVersion of a Table, or of metadata alone."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ _ENCODER = msgspec.json.Encoder()
 class Stored:
     """An object at one revision."""
 
-    __slots__ = ("_text", "body", "key", "revision")
+    __slots__ = ("_head", "_text", "body", "key", "revision")
 
     def __init__(self, key: tuple[str, str], body: Body, revision: int) -> None:
         self.key = key
@@ -32,13 +32,22 @@ class Stored:
         self.body = body
         self.revision = revision
         self._text: bytes | None = None
+        self._head = 0
 
     @property
     def text(self) -> bytes:
-        """The body as JSON."""
+        """The body as JSON; its kind and apiVersion come first."""
         if self._text is None:
-            self._text = _ENCODER.encode(self.body)
+            typed = {key: self.body[key] for key in ("kind", "apiVersion") if key in self.body}
+            self._text = _ENCODER.encode({**typed, **self.body})
+            self._head = len(_ENCODER.encode(typed)) if typed else 0
         return self._text
+
+    @property
+    def untyped(self) -> bytes:
+        """The same without kind and apiVersion: a list of a built-in kind has its items so."""
+        text = self.text
+        return b"{" + text[self._head :] if self._head else text
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class Watch:
         """Lines, several together. Ends by itself at the time that was asked for."""
         started = time.monotonic()
         ends = started + min(self._options.timeout_seconds or _LONGEST, _LONGEST)
-        bookmark = started
+        bookmark = _next_bookmark(started, ends) if self._options.since is None else started
         if self._first:
             yield b"".join(self._first)
         while not self._ended:
@@ -133,7 +133,7 @@ class Watch:
         page = self._verbs.list(stored_as(options.target), which)
         for stored in page.items:
             yield self._form.event("ADDED", stored)
-        if options.initial_events and options.bookmarks:
+        if options.bookmarks:
             yield self._form.bookmark(page.revision, _INITIAL_EVENTS_END)
 
     # ---- what there is -----------------------------------------------------------------------------------------------------
@@ -176,10 +176,12 @@ class _Form:
     def __init__(self, verbs: Verbs, options: WatchOptions) -> None:
         self._target = options.target
         self._metadata_only = options.metadata_only
-        self._plain = not options.as_table and not options.metadata_only and options.target.resource.form is None
+        self._whole = not options.as_table and not options.metadata_only
+        self._plain = self._whole and options.target.resource.form is None
         self._clock = verbs.clock
         self._printer = tables.Printer(options.target.resource, options.include_object) if options.as_table else None
         self._headers = True
+        self._meta = options.meta
 
     def event(self, kind: str, stored: Stored) -> bytes:
         """One line; the text of an object is written once for all who watch it."""
@@ -187,7 +189,7 @@ class _Form:
 
     def bookmark(self, revision: int, annotations: Body | None = None) -> bytes:
         """A line that says how far this watch has come."""
-        metadata: Body = {"resourceVersion": str(revision), "creationTimestamp": None}
+        metadata: Body = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
         resource = self._target.resource
@@ -199,7 +201,7 @@ class _Form:
             meta = {"resourceVersion": body["metadata"].get("resourceVersion", "")}
             shown = self._printer.table([body], self._clock(), meta, headers=self._headers)
             self._headers = False
-        return _ENCODER.encode(shown)
+        return _ENCODER.encode(shown if self._whole else tables.of_version(shown, self._meta))
 
 
 def _line(kind: str, text: bytes) -> bytes:

@@ -68,6 +68,7 @@ class Web:
                 accept=", ".join(headers.getall("Accept", ())),
                 user_agent=headers.get("User-Agent", ""),
                 user=user,
+                host=request.host,
             )
         )
 

@@ -50,7 +50,7 @@ class Writing:
         try:
             body = bodies.from_yaml(request.body)
         except bodies.Unreadable as fault:
-            raise bad_request(f"error decoding YAML: {fault}") from fault
+            raise bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from fault
         if not isinstance(body, dict):
             raise bad_request("error decoding YAML: an object is expected")
         self._warn(request, target.resource.kind, asked)
@@ -106,7 +106,7 @@ class Writing:
     def asked(self, request: Request, target: Target, one: Subresource) -> Answer:
         """A subresource, or a review. Raises Problem 405 for what it does not take."""
         if request.method == "GET" and one.get:
-            wanted = accepting.wanted(request.accept, collection=False)
+            wanted = accepting.wanted(request.accept, target.resource)
             return self._reading.shown(target, one.get(self._verbs, target), wanted)
         if request.method == "POST" and one.create:
             asked = options.writing(request, "CreateOptions")
@@ -150,6 +150,6 @@ class Writing:
         asked.warnings += found
 
     def _shown(self, request: Request, target: Target, body: Body, asked: WriteOptions, code: int = 200) -> Answer:
-        wanted = accepting.wanted(request.accept, collection=False)
+        wanted = accepting.wanted(request.accept, target.resource)
         answer = self._reading.shown(target, outward(target, body), wanted, request.query.get("includeObject", ""), code)
         return Answer(answer.code, answer.body, tuple(asked.warnings), answer.content_type)

@@ -80,6 +80,20 @@ def partials(bodies: Iterable[Body], list_meta: Mapping[str, Any]) -> Body:
     return {"kind": "PartialObjectMetadataList", "apiVersion": _META, "metadata": list_meta, "items": items}
 
 
+def of_version(shown: Body, api_version: str) -> Body:
+    """A Table, or metadata alone, in the version of meta.k8s.io that the client knows."""
+    if shown["apiVersion"] == api_version:
+        return shown
+    rows = [{**row, "object": _of_version(row["object"], api_version)} for row in shown.get("rows", ())]
+    items = [_of_version(item, api_version) for item in shown.get("items", ())]
+    return {**shown, "apiVersion": api_version, **({"rows": rows} if rows else {}), **({"items": items} if items else {})}
+
+
+def _of_version(body: Body | None, api_version: str) -> Body | None:
+    """A row's object may be whole, or not there."""
+    return {**body, "apiVersion": api_version} if body and body["apiVersion"] == _META else body
+
+
 def _definition(column: Column) -> Body:
     return {
         "name": column.name,
