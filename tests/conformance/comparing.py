@@ -126,7 +126,7 @@ class _Masks:
         match value:
             case dict():
                 owner = str(value.get("uid") or owner)
-                return {self._text(key): self._field(key, item, owner) for key, item in value.items()}
+                return {self._text(key): self._field(key, item, owner) for key, item in sorted(value.items())}
             case list():
                 return [self._masked(item, owner) for item in value]
             case str():

@@ -214,7 +214,7 @@ def test_a_definition_waits_for_its_objects() -> None:
     """And lets nobody make others meanwhile."""
     body = made(named("as", "A"))
     assert STRATEGY.held(body)
-    body["metadata"]["deletionTimestamp"] = NOW
+    body["metadata"] |= {"deletionTimestamp": NOW, "deletionGracePeriodSeconds": 0}
     STRATEGY.prepare_delete(body)
     assert body["metadata"]["finalizers"] == [crds.CLEANUP]
     assert STRATEGY.held(body)

@@ -98,7 +98,7 @@ def resources() -> list[Resource]:
     own = _own()
     served = [_joined(resource, own.get(resource.key)) for resource in parsing.served()]
     core = next(resource for resource in served if resource.key == "events")
-    form = Form(core, events.inward, events.outward)
+    form = Form(dataclasses.replace(core, said=events.GROUP), events.inward, events.outward)
     return [dataclasses.replace(one, form=form, strategy=events.NewerEvents()) if one.key == events.NEWER else one for one in served]
 
 

@@ -75,6 +75,7 @@ class CustomResourceDefinitions(Strategy):
     def prepare_delete(self, body: Body) -> None:
         """Have its objects deleted."""
         metadata, status = body["metadata"], body["status"]
+        del metadata["deletionGracePeriodSeconds"]  # it takes as long as it takes
         metadata["finalizers"] = [*(one for one in metadata.get("finalizers", ()) if one != CLEANUP), CLEANUP]
         why = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
         terminating = _condition("Terminating", True, "InstanceDeletionPending", why, metadata["deletionTimestamp"])

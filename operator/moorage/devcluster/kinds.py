@@ -47,6 +47,8 @@ class Strategy:
     """Metadata that stays as it is when the status is changed."""
     propagation: str = ""
     """What becomes of what the object owns, when who deletes it does not say: Background where this is empty."""
+    orphans: str = ""
+    """What who deletes an object is told when they do not say what becomes of what it owns."""
     selectable: Mapping[str, Callable[[Body], str]] = MappingProxyType({})
     """What a field selector may name besides metadata.name and metadata.namespace, and how to read it (``choosing.at``)."""
 
@@ -158,6 +160,8 @@ class Resource:
     shows_removed: bool = False
     """Whether who deletes an object for good is shown it, and not a Status."""
     form: Form | None = None
+    said: str = ""
+    """The group that refusals name, where that is another one's than the resource's own: of what a ``Form`` is stored as."""
 
     @property
     def key(self) -> str:

@@ -9,6 +9,8 @@ import secrets
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from moorage.devcluster import names
 from moorage.devcluster.kinds import META, Body, Resource, Strategy
 from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict, invalid, unregistered
@@ -69,6 +71,14 @@ def _same_type(resource: Resource, body: Body) -> None:
 
 def _cannot(resource: Resource, why: str) -> str:
     return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
+
+
+def unpatched(resource: Resource, patched: Body, refused: Problem) -> Problem:
+    """The refusal of a patch that makes of an object what cannot be decoded as one: where a body's is 400, this is 422."""
+    if refused.code != 400:
+        return refused
+    why = refused.message.rpartition(f" cannot be handled as a {resource.kind}: ")[2]
+    return invalid("", "", "", [Cause.invalid("patch", msgspec.json.encode(patched, order="sorted").decode(), why)])
 
 
 def begin(target: Target, body: Body, now: datetime, uid: str) -> None:

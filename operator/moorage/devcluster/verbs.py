@@ -20,7 +20,7 @@ import msgspec
 from moorage.devcluster import managed_fields, names, objects
 from moorage.devcluster.kinds import META, Body, Resource
 from moorage.devcluster.listing import Pages
-from moorage.devcluster.problems import Cause, already_exists, conflict, forbidden, invalid, not_found
+from moorage.devcluster.problems import Cause, Problem, already_exists, conflict, forbidden, invalid, not_found
 from moorage.devcluster.requests import DeleteOptions, Listing, ListOptions, Target, WriteOptions
 from moorage.devcluster.schemas import rules, values
 from moorage.devcluster.store import Store, Stored
@@ -43,7 +43,7 @@ class Verbs:
         """The object. Raises Problem 404."""
         stored = self.store.get(target.resource.key, target.namespace, target.name)
         if stored is None:
-            raise not_found(target.resource.plural, target.resource.group, target.name)
+            raise not_found(target.resource.plural, target.resource.said or target.resource.group, target.name)
         return stored
 
     def list(self, target: Target, options: ListOptions) -> Listing:
@@ -76,7 +76,8 @@ class Verbs:
         self._refuse(resource, body, self._causes(resource, body, None))
         name = body["metadata"]["name"]
         if there := self.store.get(resource.key, target.namespace, name):
-            raise already_exists(resource.plural, resource.group, name, going="deletionTimestamp" in there.body["metadata"])
+            going = "deletionTimestamp" in there.body["metadata"]
+            raise already_exists(resource.plural, resource.said or resource.group, name, going=going)
         if options.dry_run:
             return body
         return self.store.put(resource.key, target.namespace, body).body
@@ -96,7 +97,11 @@ class Verbs:
     def patch(self, target: Target, change: Callable[[Body], Body], options: WriteOptions) -> Body:
         """Replace the object by what ``change`` makes of a copy of it."""
         old = self.get(target)
-        new = objects.decoded(target.resource, change(copied(old)), options)
+        patched = change(copied(old))
+        try:
+            new = objects.decoded(target.resource, patched, options)
+        except Problem as refused:
+            raise objects.unpatched(target.resource, change(copied(old)), refused) from refused
         if (uid := new["metadata"].get("uid")) and uid != old.body["metadata"]["uid"]:
             self._refuse(target.resource, new, [Cause.invalid("metadata.uid", uid, "field is immutable")])
         return self._change(target, old.body, new, options)
@@ -188,9 +193,10 @@ class Verbs:
             return old.body
         metadata["deletionTimestamp"] = objects.timestamp(self.clock() + timedelta(seconds=grace))
         metadata["deletionGracePeriodSeconds"] = grace
-        if target.resource.generation and "deletionTimestamp" not in old.body["metadata"]:
-            metadata["generation"] = metadata.get("generation", 0) + 1
         strategy.prepare_delete(new)
+        # What has no time to end in is only marked.
+        if target.resource.generation and "deletionTimestamp" not in old.body["metadata"] and "deletionGracePeriodSeconds" in metadata:
+            metadata["generation"] = metadata.get("generation", 0) + 1
         if at_once:  # a kind with a grace period shows that it was none
             return self._remove(target, new)
         return self.store.put(target.resource.key, target.namespace, new).body

@@ -132,7 +132,8 @@ class _BuiltIn(_Parser):
         """As Go sees it."""
         fields = {"$ref", "properties", "additionalProperties"} & schema.keys()
         anything = not fields and schema.get("type", "object") == "object"
-        return super().node({**schema, "x-kubernetes-preserve-unknown-fields": True} if anything else schema)
+        whole = {"x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-map-type": "atomic"}
+        return super().node({**schema, **whole} if anything else schema)
 
     def field(self, schema: Mapping[str, Any]) -> Node:
         """Zero stands for a field that is not there; in lists and maps it stands for null."""

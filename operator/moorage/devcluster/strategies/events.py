@@ -26,8 +26,9 @@ _NEW: Final = {old: new for new, old in _RENAMED.items()}
 _TIMES: Final = ("eventTime", "firstTimestamp", "lastTimestamp")
 _TEXTS: Final = ("reportingComponent", "reportingInstance")
 _OMITTED: Final = ("reportingController", "reportingInstance")
-GROUP_VERSION: Final = "events.k8s.io/v1"
-NEWER: Final = "events.events.k8s.io"
+GROUP: Final = "events.k8s.io"
+GROUP_VERSION: Final = f"{GROUP}/v1"
+NEWER: Final = f"events.{GROUP}"
 
 
 class Events(Strategy):

@@ -236,6 +236,10 @@ class Jobs(Strategy):
     """Jobs."""
 
     propagation = "Orphan"
+    orphans = (
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+        "propagationPolicy=Orphan to suppress this warning"
+    )
     selectable = MappingProxyType({"status.successful": choosing.reader("status.succeeded", unsaid="0")})
 
     def default(self, body: Body) -> None:
