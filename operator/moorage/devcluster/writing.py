@@ -72,15 +72,16 @@ class Writing:
     def delete(self, request: Request, target: Target) -> Answer:
         """DELETE of an object: a Status where it is gone, and the object where somebody has to finish it."""
         asked = options.deleting(request.query, self._delete_body(request))
+        orphans = "" if asked.propagation else target.resource.strategy.orphans
+        told = WriteOptions(warnings=[orphans] if orphans else [])
         before = self._verbs.get(stored_as(target))
         body = self._verbs.delete(stored_as(target), asked)
-        if "deletionTimestamp" in body["metadata"] and self._still_there(target, before.body):
-            return self._shown(request, target, body, WriteOptions())
-        if target.resource.shows_removed:
-            return self._shown(request, target, body, WriteOptions())
+        waits = "deletionTimestamp" in body["metadata"] and self._still_there(target, before.body)
+        if waits or target.resource.shows_removed:
+            return self._shown(request, target, body, told)
         details = {"name": target.name, "group": target.resource.group, "kind": target.resource.plural, "uid": body["metadata"]["uid"]}
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-        return Answer(200, {**success, "details": {key: value for key, value in details.items() if value}})
+        return Answer(200, {**success, "details": {key: value for key, value in details.items() if value}}, tuple(told.warnings))
 
     def _still_there(self, target: Target, before: Body) -> bool:
         now = self._verbs.find(stored_as(target).resource.key, target.namespace, target.name)
