@@ -217,7 +217,7 @@ def crds() -> None:
 def demo(**flags: Any) -> None:
     """Run a local cluster with the operator and sample pods. Ctrl-C ends it and leaves nothing."""
     from moorage.apps.demo import program
-    from moorage.apps.demo.cluster import NoCheckout, Wanted
+    from moorage.apps.demo.cluster import Wanted, WrongUse
     from moorage.devcluster import shapes
 
     wanted = Wanted(*(flags[name] for name in ("nodes", "zones", "shape", "port", "real")))
@@ -225,7 +225,7 @@ def demo(**flags: Any) -> None:
         if wanted.shape is not None:
             shapes.read(_read(wanted.shape, "--shape"), str(wanted.shape))
         wanted.command()
-    except (NoCheckout, shapes.ShapeError) as error:
+    except (WrongUse, shapes.ShapeError) as error:
         _fail(str(error))
     last = flags["exit_after_tour"]
     raise SystemExit(program.run(program.Options(wanted, flags["tour"] or last, last, 0.0 if last else flags["pace"])))

@@ -14,10 +14,10 @@ from moorage.apps.demo.state import Decision, Fill, Profile, Replica, State
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
-def text(state: State, width: int = 110) -> str:
+def text(state: State, width: int = 110, height: int = 50) -> str:
     """What is seen, without colours."""
     console = Console(file=io.StringIO(), width=width)
-    console.print(view.render(state, NOW))
+    console.print(view.render(state, NOW, height))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in printed.splitlines())
 
@@ -69,12 +69,27 @@ def test_nothing_yet() -> None:
 def test_many_nodes(count: int) -> None:
     """A screen has room for twelve: else the fullest, and the others together."""
     nodes = tuple(Fill(f"node-{number}", "a", number / count, 0.0, 1) for number in range(count))
-    shown, others = view.pick(nodes)
+    shown, others = view.pick(nodes, 12)
     assert sorted([*shown, *others], key=lambda each: each.cpu) == list(nodes)
     assert len(shown) + bool(others) == 12
     if others:
         assert min(node.cpu for node in shown) >= max(node.cpu for node in others)
         assert f"and {count - 11} more" in text(State(nodes=nodes))
+
+
+@pytest.mark.parametrize("height", [24, 30, 60])
+@pytest.mark.parametrize("decided", [0, 1, 9])
+@pytest.mark.parametrize("nodes", [1, 6, 100])
+def test_all_of_it_fits(height: int, decided: int, nodes: int) -> None:
+    """The terminal's last line is the cursor's; a usual one has 24 of them."""
+    state = State(
+        profiles=(Profile("binpack", 1, "r", False, "because", 0, 0), Profile("spread", 1, "r", True, "", 0, 0)),
+        nodes=tuple(Fill(f"node-{number}", "a", 0.0, 0.0, 1) for number in range(nodes)),
+        decisions=tuple(Decision(ago(number), "demo/p", "n", "spread", "r") for number in range(decided)),
+    )
+    lines = text(state, height=height).splitlines()
+    assert len(lines) < height
+    assert sum("ago" in line for line in lines) >= min(decided, 3)
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

@@ -20,8 +20,8 @@ GRACE = 5.0
 """Seconds in which the control plane may end by itself."""
 
 
-class NoCheckout(Exception):
-    """The real control plane is built in a checkout, and this is none."""
+class WrongUse(Exception):
+    """Such a cluster cannot be had; the text says why."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,12 +35,14 @@ class Wanted:
     real: bool = False
 
     def command(self) -> tuple[list[str], Path | None]:
-        """The command of the control plane, and the folder that it runs in. Raises NoCheckout."""
+        """The command of the control plane, and the folder that it runs in. Raises WrongUse."""
         module, root = "moorage.devcluster", None
         if self.real:
             module, root = "tests.rig.demo", resources.checkout()
+            if self.port:
+                raise WrongUse("--port is for the embedded cluster: --real takes any free one")
             if root is None:
-                raise NoCheckout("--real needs a checkout of moorage, since the real control plane is built there")
+                raise WrongUse("--real needs a checkout of moorage, since the real control plane is built there")
         nodes = [f"--nodes={self.nodes}", f"--zones={self.zones}"] if self.shape is None else [f"--shape={self.shape.absolute()}"]
         port = [f"--port={self.port}"] if self.port else []
         return [sys.executable, *([] if root else ["-I"]), "-m", module, *nodes, *port], root

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from moorage.apps.demo import samples, tour
 from moorage.apps.demo.api import Api, ApiError
-from moorage.apps.demo.cluster import REPLICAS, ControlPlane, NoCheckout, Replica, Wanted
+from moorage.apps.demo.cluster import REPLICAS, ControlPlane, Replica, Wanted
 from moorage.apps.demo.processes import Processes, ProcessFailed
 from moorage.apps.demo.screen import Screen
 from moorage.apps.demo.stage import Stage
@@ -49,7 +49,7 @@ def run(options: Options) -> int:
             _play(_start(stack, screen, processes, options), options, processes.folder, started)
     except KeyboardInterrupt:
         pass
-    except (ApiError, NotObserved, NoCheckout, ProcessFailed) as error:
+    except (ApiError, NotObserved, ProcessFailed) as error:
         print(f"moorage: demo: {error}", file=sys.stderr)
         status = 1
     print("The demo has ended; nothing of it is left.", flush=True)

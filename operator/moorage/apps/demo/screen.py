@@ -40,7 +40,7 @@ class Screen:
         if not self._live.is_started:
             self._live.start()
         self._shown = state
-        self._live.update(view.render(state, datetime.datetime.now(datetime.UTC)), refresh=True)
+        self._live.update(view.render(state, datetime.datetime.now(datetime.UTC), self._console.height), refresh=True)
 
     def key(self) -> bool:
         """Whether somebody pressed Enter since the last time."""

@@ -188,4 +188,5 @@ def _make(stage: Stage, name: str) -> None:
 
 
 def _placed(stage: Stage, name: str) -> str:
-    return stage.until(lambda: stage.look().places.get(PROFILE, {}).get(name), f"pod {name} to get a node, which needs one with room", SECONDS)
+    what = f"pod {name} to get a node (is there one with room?)"
+    return stage.until(lambda: stage.look().places.get(PROFILE, {}).get(name), what, SECONDS)

@@ -11,15 +11,22 @@ from rich.text import Text
 
 from moorage.apps.demo.state import Decision, Fill, Profile, Replica, State
 
-MOST_NODES = 12
-MOST_DECISIONS = 6
+MOST_NODES, MOST_DECISIONS = 12, 6
+FEWEST = 3
+"""Rows of either, however low the terminal is."""
+_OTHER_LINES = 9
+"""The replicas, three headings, what is empty, and the cursor's."""
 BAR = 16
 """Characters."""
 
 
-def render(state: State, now: datetime.datetime) -> RenderableType:
-    """Replicas, profiles, nodes, and what was decided last."""
-    parts = (_replicas(state.replicas), _profiles(state), _nodes(state.nodes), _decisions(state.decisions, now))
+def render(state: State, now: datetime.datetime, height: int) -> RenderableType:
+    """Replicas, profiles, nodes, and what was decided last, in as many lines as the terminal has."""
+    problems = [f"{profile.name}: {profile.problem}" for profile in state.profiles if profile.problem]
+    room = height - len(state.profiles) - len(problems) - _OTHER_LINES
+    decisions = state.decisions[: min(MOST_DECISIONS, max(FEWEST, room // 2))]
+    nodes = _nodes(state.nodes, min(MOST_NODES, max(FEWEST, room - len(decisions))))
+    parts = (_replicas(state.replicas), _profiles(state, problems), nodes, _decisions(decisions, now))
     return Group(*(each for part in parts for each in (part, Text())))
 
 
@@ -41,7 +48,7 @@ def _replicas(replicas: Sequence[Replica]) -> Text:
     return line
 
 
-def _profiles(state: State) -> Group:
+def _profiles(state: State, problems: Sequence[str]) -> Group:
     numbers = ("GENERATION", "PODS", "WAITING", "REFUSED")
     table = _table("PROFILE", "READY", "GENERATION", "REVISION", "PODS", "WAITING", "REFUSED", numbers=numbers)
     for profile in state.profiles:
@@ -54,7 +61,6 @@ def _profiles(state: State) -> Group:
             str(sum(map(bool, pods.values()))),
             *_waiting(profile),
         )
-    problems = (f"{profile.name}: {profile.problem}" for profile in state.profiles if profile.problem)
     return Group(table, *(Text(problem, style="red", no_wrap=True, overflow="ellipsis") for problem in problems))
 
 
@@ -63,9 +69,9 @@ def _waiting(profile: Profile) -> Iterator[Text]:
         yield Text(str(count), style="yellow" if count else "")
 
 
-def _nodes(nodes: Sequence[Fill]) -> Table:
+def _nodes(nodes: Sequence[Fill], most: int) -> Table:
     table = _table("NODE", "ZONE", "CPU", "MEMORY", "PODS", numbers=("PODS",))
-    shown, others = pick(nodes)
+    shown, others = pick(nodes, most)
     for node in shown:
         table.add_row(node.name, node.zone, bar(node.cpu), bar(node.memory), str(node.pods))
     if others:
@@ -75,12 +81,12 @@ def _nodes(nodes: Sequence[Fill]) -> Table:
     return table
 
 
-def pick(nodes: Sequence[Fill]) -> tuple[list[Fill], list[Fill]]:
+def pick(nodes: Sequence[Fill], most: int) -> tuple[list[Fill], list[Fill]]:
     """The nodes that have a row of their own, by zone, or the fullest first where there are too many; and the others."""
-    if len(nodes) <= MOST_NODES:
+    if len(nodes) <= most:
         return sorted(nodes, key=lambda node: (node.zone, node.name)), []
     fullest = sorted(nodes, key=lambda node: (-max(node.cpu, node.memory), node.zone, node.name))
-    return fullest[: MOST_NODES - 1], fullest[MOST_NODES - 1 :]
+    return fullest[: most - 1], fullest[most - 1 :]
 
 
 def bar(share: float) -> Text:
@@ -92,7 +98,7 @@ def bar(share: float) -> Text:
 
 def _decisions(decisions: Sequence[Decision], now: datetime.datetime) -> Table:
     table = _table("DECIDED", "POD", "NODE", "PROFILE", "REVISION")
-    for decision in decisions[:MOST_DECISIONS]:
+    for decision in decisions:
         node = Text(decision.node) if decision.node else Text("none will do", style="yellow")
         table.add_row(age(now - decision.at), decision.pod, node, decision.profile, short(decision.revision))
     return table
