@@ -127,8 +127,10 @@ def carry(target: Target, new: Body, old: Body) -> None:
 
 
 def require_name(metadata: dict[str, Any], name: str) -> None:
-    """See that an object has the name that the URL says; it may leave that to the URL. Raises Problem 400."""
-    if (said := metadata.setdefault("name", name)) != name:
+    """See that an object has the name that the URL says. Raises Problem 400."""
+    if not (said := metadata.get("name")):
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if said != name:
         raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({name})")
 
 

@@ -114,6 +114,7 @@ class Verbs:
             raise not_found(resource.plural, resource.group, target.name)
         live = copied(old) if old else None
         merged = managed_fields.apply(applied, live, self._write(target, options), force=options.force)
+        merged["metadata"].setdefault("name", target.name)  # which who applies may leave to the URL
         if old is None:
             objects.require_name(merged["metadata"], target.name)
             return self.create(target, merged, options, tracked=True), True

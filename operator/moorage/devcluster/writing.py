@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.devcluster import accepting, bodies, options, patches
 from moorage.devcluster.kinds import Body
-from moorage.devcluster.problems import Problem, bad_request, method_not_allowed, unregistered
+from moorage.devcluster.problems import Problem, bad_request, method_not_allowed, unregistered, unsupported_media_type
 from moorage.devcluster.reading import Reading, inward, outward, stored_as
 from moorage.devcluster.requests import Answer, Request, Target, WriteOptions
 from moorage.devcluster.subresources import Subresource
@@ -51,21 +51,23 @@ class Writing:
             body = bodies.from_yaml(request.body)
         except bodies.Unreadable as fault:
             raise bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from fault
-        if not isinstance(body, dict):
-            raise bad_request("error decoding YAML: an object is expected")
+        if not isinstance(body, dict | None):
+            unmarshaled = f"json: cannot unmarshal {patches.json_type(body)} into Go value of type map[string]interface {{}}"
+            raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {unmarshaled}")
         self._warn(request, target.resource.kind, asked)
-        made, created = self._verbs.apply(stored_as(target), inward(target, body), asked)
+        made, created = self._verbs.apply(stored_as(target), inward(target, body or {}), asked)
         return self._shown(request, target, made, asked, 201 if created else 200)
 
     def _change(self, request: Request, target: Target, asked: WriteOptions) -> Callable[[Body], Body]:
         """What a patch does. Raises Problem 400 and 415."""
         given, resource = bodies.media_type(request.content_type), target.resource
-        if given not in patches.accepted(resource):
-            raise Problem(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+        if given not in (served := patches.accepted(resource)):
+            unlisted = Problem(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+            raise unsupported_media_type(request.content_type or "?", served) if resource.custom else unlisted
         try:
             patch = bodies.from_json(request.body)
         except bodies.Unreadable as fault:
-            raise bad_request(f"error decoding patch: {fault}") from fault
+            raise bad_request(f"{'' if given == patches.STRATEGIC else 'error decoding patch: '}{fault}") from fault
         self._warn(request, resource.kind, asked)
         return patches.change(given, patch, resource)
 
@@ -128,7 +130,9 @@ class Writing:
     def _of_kind(body: Body, one: Subresource) -> Body:
         body.setdefault("apiVersion", one.api_version)
         if (kind := body.setdefault("kind", one.kind)) != one.kind:
-            raise bad_request(f"{kind} cannot be handled as a {one.kind}: unknown conversion")
+            version, wanted = str(body["apiVersion"]).rpartition("/")[2], one.api_version.partition("/")[0].partition(".")[0]
+            text = f"converting ({version}.{kind}) to ({wanted}.{one.kind}): unknown conversion"
+            raise bad_request(f'{kind} in version "{version}" cannot be handled as a {one.kind}: {text}')
         if not isinstance(body.setdefault("metadata", {}), dict):
             raise bad_request(f"{one.kind}: metadata must be an object")
         return body

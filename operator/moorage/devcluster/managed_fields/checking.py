@@ -8,15 +8,16 @@ from typing import Any, Final
 from moorage.devcluster.kinds import Resource
 from moorage.devcluster.managed_fields.field_sets import shown
 from moorage.devcluster.managed_fields.walking import item_key
-from moorage.devcluster.problems import Problem, bad_request
+from moorage.devcluster.patches.shapes import json_type
+from moorage.devcluster.problems import bad_request
 from moorage.devcluster.schemas.node import ANYTHING, Merge, Node
 
 
 def require_appliable(applied: Any, resource: Resource) -> None:
-    """Raises Problem: 400 for another object than this resource's, 500, as the API server does, for one that does not fit the schema."""
+    """Raises Problem 400 for another object than this resource's, and for one that does not fit the schema (the API server says 500)."""
     if not isinstance(applied, dict):
-        raise bad_request("error decoding YAML: the configuration is not an object")
-    version, kind = applied.get("apiVersion", ""), applied.get("kind", "")
+        raise bad_request(f"error decoding YAML: {json_type(applied)} is no object")
+    version, kind = _text(applied, "apiVersion"), _text(applied, "kind")
     if (version, kind) != (resource.api_version, resource.kind):
         raise bad_request(f"invalid object type: {_group_version(version)}, Kind={kind}")
     metadata = applied.get("metadata")
@@ -24,14 +25,18 @@ def require_appliable(applied: Any, resource: Resource) -> None:
         raise bad_request("metadata.managedFields must be nil")
     if errors := list(_errors(applied, resource.schema, "")):
         about = metadata if isinstance(metadata, dict) else {}
-        name = f"{about.get('namespace', '')}/{about.get('name', '')}; {_group_version(version)}, Kind={kind}"
+        name = f"{_text(about, 'namespace')}/{_text(about, 'name')}; {_group_version(version)}, Kind={kind}"
         text = errors[0] if len(errors) == 1 else "".join(["errors:", *(f"\n  {error}" for error in errors)])
-        raise Problem(500, "", f"failed to create typed patch object ({name}): {text}")
+        raise bad_request(f"failed to create typed patch object ({name}): {text}")
 
 
-def _group_version(version: object) -> str:
-    text = str(version)
-    return text if "/" in text else f"/{text}"
+def _text(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _group_version(version: str) -> str:
+    return version if "/" in version else f"/{version}"
 
 
 def _errors(value: Any, node: Node, path: str) -> Iterator[str]:

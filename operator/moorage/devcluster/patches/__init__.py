@@ -11,10 +11,11 @@ from typing import Any, Final
 from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.patches.json_patches import json_patch
 from moorage.devcluster.patches.merge_patches import merge_patch
+from moorage.devcluster.patches.shapes import json_type
 from moorage.devcluster.patches.strategic import strategic
 from moorage.devcluster.problems import unsupported_media_type
 
-__all__ = ["APPLY", "JSON", "MERGE", "STRATEGIC", "accepted", "change", "json_patch", "merge_patch", "strategic"]
+__all__ = ["APPLY", "JSON", "MERGE", "STRATEGIC", "accepted", "change", "json_patch", "json_type", "merge_patch", "strategic"]
 
 JSON: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"

@@ -2,7 +2,7 @@
 
 ``$patch: replace`` and ``$patch: delete`` stand in an object or an item of a merged list, ``$retainKeys`` in an object;
 ``$setElementOrder/NAME`` and ``$deleteFromPrimitiveList/NAME`` beside the list of that name. What is wrong with a patch is answered with
-500, as the API server does.
+400; the API server says 500 with the same texts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.patches.shapes import cloned, json_type
-from moorage.devcluster.problems import Problem, bad_request
+from moorage.devcluster.problems import bad_request
 from moorage.devcluster.schemas.node import ANYTHING, Node
 
 _PATCH: Final = "$patch"
@@ -24,16 +24,12 @@ _DELETE: Final = "$deleteFromPrimitiveList/"
 
 
 def strategic(old: Body, patch: Any, node: Node) -> Body:
-    """The new body. Raises Problem 400 and 500."""
+    """The new body. Raises Problem 400."""
     if patch is None:
         return dict(old)
     if not isinstance(patch, dict):
         raise bad_request(f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}")
     return _object(old, patch, node)
-
-
-def _wrong(text: str) -> Problem:
-    return Problem(500, "", text)
 
 
 def _object(old: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
@@ -43,7 +39,7 @@ def _object(old: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str,
     if directive == "delete":
         return {}
     if _PATCH in patch:
-        raise _wrong(f"unknown patch type: {_shown(directive)} in map: {_shown(patch)}")
+        raise bad_request(f"unknown patch type: {_shown(directive)} in map: {_shown(patch)}")
     return _merged(old, patch, node)
 
 
@@ -83,8 +79,10 @@ def _is_directive(name: str) -> bool:
 
 
 def _plain(patch: Any) -> Any:
-    """The value of a patch where there is nothing to merge with: without directives and nulls."""
+    """The value of a patch where there is nothing to merge with: without nulls and directives, and nothing of an object that has one."""
     if isinstance(patch, dict):
+        if _PATCH in patch:
+            return {}
         return {name: _plain(value) for name, value in patch.items() if value is not None and not _is_directive(name)}
     if not isinstance(patch, list):
         return patch
@@ -105,7 +103,7 @@ def _retained(old: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 
 def _list(old: list[Any], patch: list[Any], node: Node) -> list[Any]:
     if len({type(item) for item in [*old, *patch]}) > 1:
-        raise _wrong(f"list element types are not identical: [{_shown(old)} {_shown(patch)}]")
+        raise bad_request(f"list element types are not identical: [{_shown(old)} {_shown(patch)}]")
     key = _key(node)
     if not key:
         merged = {_identity(item, key): item for item in [*old, *patch]}
@@ -119,9 +117,9 @@ def _list(old: list[Any], patch: list[Any], node: Node) -> list[Any]:
         elif directive == "replace":
             replacing = True
         elif directive == "merge":
-            raise _wrong("merging lists cannot yet be specified in the patch")
+            raise bad_request("merging lists cannot yet be specified in the patch")
         elif _PATCH in item:
-            raise _wrong(f"unknown patch type: {_shown(directive)} in map: {_shown(item)}")
+            raise bad_request(f"unknown patch type: {_shown(directive)} in map: {_shown(item)}")
         else:
             content.append(item)
     if replacing:
@@ -142,27 +140,27 @@ def _identity(item: Any, key: str) -> bytes:
     if not key:
         return msgspec.json.encode(item)
     if key not in item:
-        raise _wrong(f"map: {_shown(item)} does not contain declared merge key: {key}")
+        raise bad_request(f"map: {_shown(item)} does not contain declared merge key: {key}")
     return msgspec.json.encode(item[key])
 
 
 def _order(order: Any, patch: Any, node: Node | None) -> list[Any]:
     """Check an order: it has keys, and names what the patch adds or changes in the patch's order."""
     if not isinstance(order, list):
-        raise _wrong(f"expected a []interface {{}}, but received a {json_type(order)}")
+        raise bad_request(f"expected a []interface {{}}, but received a {json_type(order)}")
     if node is None:
-        raise _wrong("unable to find api field in struct for the json field of an element order")
+        raise bad_request("unable to find api field in struct for the json field of an element order")
     key = _key(node)
     for index, item in enumerate(order):
         if key and not isinstance(item, dict):
-            raise _wrong(f"value for key {index} is not a map")
+            raise bad_request(f"value for key {index} is not a map")
     wanted = iter([_identity(item, key) for item in order])
     named = [item for item in patch or () if not (isinstance(item, dict) and _PATCH in item)] if isinstance(patch, list | None) else []
     for item in named:
         if key and not isinstance(item, dict):
-            raise _wrong(f"list element types are not identical: [{_shown(named)}]")
+            raise bad_request(f"list element types are not identical: [{_shown(named)}]")
         if _identity(item, key) not in wanted:  # `in` moves the iterator on, so this compares sequences
-            raise _wrong(f"The order in patch list:\n{_shown(patch)}\n doesn't match $setElementOrder list:\n{_shown(order)}\n")
+            raise bad_request(f"The order in patch list:\n{_shown(patch)}\n doesn't match $setElementOrder list:\n{_shown(order)}\n")
     return order
 
 
