@@ -21,7 +21,7 @@ _TEXTS: Final = (
     (re.compile(r"\b10\.\d+\.\d+\.\d+\b"), "<address>"),
     (re.compile(r"(?i)(resource ?version[^0-9]{1,20}|current: |\()\d+"), r"\1<version>"),
     (re.compile(r"\b\d+[smh](\d+[ms])? ago"), "<age> ago"),
-    (re.compile(r"(?<!\S)(\d+[smh]|<invalid>)(?!\S)"), "<age>"),
+    (re.compile(r"(?<!\S)(\d+[smh](\d+[ms])?|<invalid>)(?!\S) *"), "<age> "),
     (re.compile(r"/\S*/(kubectl-edit-|LIVE-|MERGED-)\S*?(?=[/ ]|$)"), r"<temporary \1>"),
     (re.compile(r"\.[0-9a-f]{16}\b"), ".<event>"),
     (re.compile(r"X509SHA256=[0-9a-f]{64}"), "X509SHA256=<hash>"),

@@ -53,7 +53,7 @@ def asked() -> Asked:
         ("GET", "/api/v1/bindings", 405, "MethodNotAllowed"),
         ("GET", "/foo", 404, ""),
         ("GET", "/apis/foo/v1", 404, ""),
-        ("GET", "/openapi/v2", 404, ""),
+        ("GET", "/openapi/v2", 200, ""),
         ("GET", "/openapi/v3/apis/example.com/v1", 200, ""),
         ("GET", "/readyz", 200, ""),
         ("GET", f"{NODES}?limit=foo", 400, "BadRequest"),

@@ -329,3 +329,26 @@ def test_more_updaters_than_are_kept_become_one() -> None:
     track(new, old, write("b"))
     assert [entry[0] for entry in entries(new)] == ["z", "ancient-changes", *(f"m{number:02}" for number in range(6, 14)), "b"]
     assert entries(new)[1][2:4] == ["", {"f:spec": {f"f:x{number}": {} for number in range(6)}}]
+
+
+@pytest.mark.parametrize(
+    ("manager", "last", "refused"),
+    [
+        ("kubectl", {"apiVersion": "apps/v1", "metadata": {"name": "e"}, "spec": {"replicas": 1}}, False),
+        ("other", {"apiVersion": "apps/v1", "metadata": {"name": "e"}, "spec": {"replicas": 1}}, True),
+        ("kubectl", {"apiVersion": "apps/v1", "metadata": {"name": "e"}, "spec": {"replicas": 7}}, True),
+        ("kubectl", {"apiVersion": "apps/v1beta1", "metadata": {"name": "e"}, "spec": {"replicas": 1}}, True),
+        ("kubectl", {"apiVersion": "apps/v1", "metadata": [], "spec": {"replicas": 1}}, True),
+        ("kubectl", [], True),
+    ],
+    ids=["as it is", "another manager", "changed since", "another version", "no object", "no map"],
+)
+def test_kubectl_takes_over_what_it_applied_by_itself(manager: str, last: Any, refused: bool) -> None:
+    """And nothing else."""
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(last)}
+    live = copy.deepcopy(DEPLOYMENT) | {"metadata": {"name": "e", "annotations": annotations}}
+    track(live, None, Write(DEPLOYMENTS, "kubectl-client-side-apply", "", EARLIER))
+    applied = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "e"}, "spec": {"replicas": 3}}
+    with pytest.raises(Problem, match="Apply failed with 1 conflict") if refused else contextlib.nullcontext():
+        new = apply(applied, live, Write(DEPLOYMENTS, manager, "", NOW), force=False)
+        assert new["spec"]["replicas"] == 3

@@ -57,7 +57,7 @@ class Discovery:
         if path == "/version":
             return Answer(200, dict(VERSION))
         if first == "openapi":
-            return self._openapi.answer(rest)
+            return self._openapi.answer(rest, request.accept)
         if path in ("/api", "/apis") and (version := accepting.discovery_version(request.accept)):
             return self._aggregated(version, core=path == "/api")
         if path == "/":

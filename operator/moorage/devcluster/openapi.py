@@ -16,6 +16,8 @@ _REF: Final = "$ref"
 _AT: Final = "#/components/schemas/"
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _GVK: Final = "x-kubernetes-group-version-kind"
+_INFO: Final = {"title": "Moorage's embedded cluster", "version": "1.36"}
+_V2: Final = "com.github.proto-openapi.spec.v2"
 _WRITES: Final = frozenset({"post", "put", "patch"})
 
 
@@ -26,9 +28,13 @@ class OpenApi:
         self._catalogue = catalogue
         self._find = find
 
-    def answer(self, parts: list[str]) -> Answer:
-        """What is behind /openapi/ and these parts. Raises Unserved: there is no v2."""
+    def answer(self, parts: list[str], accept: str) -> Answer:
+        """What is behind /openapi/ and these parts. Raises Unserved. v2 is empty: kubectl looks there for kinds that v3 has not."""
         match parts:
+            case ["v2"] if _V2 in accept:
+                return Answer(200, b"\n\x032.0", content_type=f"application/{_V2}.v1.0+protobuf")
+            case ["v2"]:
+                return Answer(200, {"swagger": "2.0", "info": _INFO, "paths": {}, "definitions": {}})
             case ["v3"]:
                 served = dict.fromkeys(_place(resource) for resource in self._catalogue)
                 return Answer(200, {"paths": {place: {"serverRelativeURL": f"/openapi/v3/{place}"} for place in served}})
@@ -44,8 +50,7 @@ class OpenApi:
         for resource in resources:
             schemas |= self._schemas(resource)
             paths |= _paths(resource)
-        info = {"title": "Moorage's embedded cluster", "version": "1.36"}
-        return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
+        return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": schemas}}
 
     def _schemas(self, resource: Resource) -> Body:
         """The kind's, with all that they refer to."""

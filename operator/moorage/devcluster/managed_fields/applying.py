@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
+import msgspec
+
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.managed_fields.checking import require_appliable
-from moorage.devcluster.managed_fields.field_sets import Fields, intersection, paths, union
+from moorage.devcluster.managed_fields.field_sets import Fields, difference, intersection, paths, union
 from moorage.devcluster.managed_fields.managers import APPLY, UPDATE, Entry, Write, arranged, without
 from moorage.devcluster.managed_fields.merging import merged, pruned
 from moorage.devcluster.managed_fields.tracking import blank, updated
@@ -17,6 +19,7 @@ from moorage.devcluster.managed_fields.walking import applied_fields, difference
 from moorage.devcluster.patches.shapes import cloned
 from moorage.devcluster.problems import Problem, quoted
 
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _BEFORE = "before-first-apply"
 """Who owns, as an updater, what an object without owners had when it was applied to for the first time."""
 
@@ -24,7 +27,7 @@ _BEFORE = "before-first-apply"
 def apply(applied: Any, live: Body | None, write: Write, *, force: bool) -> Body:
     """The live object, or a new one where that is None, with what is applied, and its managedFields; neither body is changed.
 
-    Raises Problem: 409 when others own what would change and ``force`` does not take it, 400 and 500 for what cannot be applied.
+    Raises Problem: 409 when others own what would change and ``force`` does not take it, 400 for what cannot be applied.
     """
     require_appliable(applied, write.resource)
     schema = write.resource.schema
@@ -41,7 +44,7 @@ def apply(applied: Any, live: Body | None, write: Write, *, force: bool) -> Body
         result = pruned(result, schema, mine["fieldsV1"], _owned(others, claimed))
     changed, removed = difference_of(write.seen(base), write.seen(result), schema)
     if not force:
-        _refuse_conflicts(others, changed)
+        _refuse_conflicts(others, difference(changed, _last_applied(live, write)))
 
     kept = without(others, changed, removed)
     if claimed is not None:
@@ -73,6 +76,20 @@ def _entries(live: Body | None, write: Write) -> list[Entry]:
 def _owned(entries: Iterable[Entry], claimed: Fields | None) -> Fields | None:
     sets = (entry["fieldsV1"] or None for entry in entries)
     return reduce(union, sets, claimed)
+
+
+def _last_applied(live: Body | None, write: Write) -> Fields | None:
+    """What kubectl applied by itself before it left that to the server, as far as it still is so: that it may take back."""
+    annotations = live["metadata"].get("annotations", {}) if live and write.manager == "kubectl" else {}
+    try:
+        last = msgspec.json.decode(annotations.get(_LAST_APPLIED, "{}"), type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None  # somebody else wrote the annotation
+    if live is None or last.get("apiVersion") != live["apiVersion"] or not isinstance(last.get("metadata"), dict):
+        return None
+    schema, said = write.resource.schema, write.seen(last)
+    changed, removed = difference_of(said, write.seen(live), schema)
+    return difference(difference(applied_fields(said, schema), changed), removed)
 
 
 def _refuse_conflicts(others: Iterable[Entry], changed: Fields | None) -> None:
