@@ -98,4 +98,5 @@ class Answering:
 def _refused(request: Request, problem: Problem) -> Answer:
     after = (problem.details or {}).get("retryAfterSeconds")
     answer = encoded(problem.code, problem.status(), Wanted(yaml=accepting.yaml_first(request.accept)))
-    return dataclasses.replace(answer, headers={"Retry-After": str(after)}) if after else answer
+    headers = {"Retry-After": str(after)} if after else {}
+    return dataclasses.replace(answer, headers=headers, warnings=tuple(request.warnings))

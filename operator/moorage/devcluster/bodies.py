@@ -48,26 +48,27 @@ def read(data: bytes, content_type: str, kind: str) -> Any:
         try:
             return protobuf.read(data)
         except protobuf.Malformed as fault:
-            raise _unrecognized(data, kind, str(fault)) from fault
+            raise unrecognized(data, kind, str(fault)) from fault
     if given not in (JSON, YAML, ""):
         raise unsupported_media_type(given, SERVED)
     try:
         value = from_yaml(data) if given == YAML else from_json(data)
     except Unreadable as fault:
-        raise _unrecognized(data, kind, str(fault) if given == YAML else f"{_UNREAD}{fault}") from fault
+        raise unrecognized(data, kind, str(fault) if given == YAML else f"{_UNREAD}{fault}") from fault
     if value is None:
         return {}
     if not isinstance(value, dict):
         go = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        raise _unrecognized(data, kind, f"{_UNREAD}json: cannot unmarshal {_go_type(value)} into Go value of type {go}")
+        raise unrecognized(data, kind, f"{_UNREAD}json: cannot unmarshal {_go_type(value)} into Go value of type {go}")
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field, ""), str | None):
             wrong = f"json: cannot unmarshal {_go_type(value[field])} into Go struct field .{field} of type string"
-            raise _unrecognized(data, kind, _UNREAD + wrong)
+            raise unrecognized(data, kind, _UNREAD + wrong)
     return value
 
 
-def _unrecognized(data: bytes, kind: str, why: str) -> Problem:
+def unrecognized(data: bytes, kind: str, why: str) -> Problem:
+    """The refusal of a body that does not say what it is; ``kind`` is what it should be, "" for options."""
     if not kind:
         return bad_request(why)
     first = data[:_SHOWN]

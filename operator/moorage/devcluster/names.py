@@ -102,14 +102,27 @@ def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[Ca
         yield Cause("FieldValueTooLong", field, f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes")
 
 
-def finalizer_causes(finalizers: Sequence[str]) -> Iterator[Cause]:
-    """Of metadata.finalizers."""
+def finalizer_causes(finalizers: Sequence[str], *, free: bool = False) -> Iterator[Cause]:
+    """Of metadata.finalizers; ``free`` ones need no domain."""
     for finalizer in finalizers:
         yield from (Cause.invalid("metadata.finalizers", finalizer, text) for text in qualified(finalizer))
     for index, finalizer in enumerate(finalizers):
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        if not free and _has_no_domain(finalizer):
             text = "name is neither a standard finalizer name nor is it fully qualified"
             yield Cause.invalid(f"metadata.finalizers[{index}]", finalizer, text)
+
+
+def finalizer_warnings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
+    """What is said of finalizers that a change of metadata brings and that could be somebody else's."""
+    for finalizer in new.get("finalizers") or ():
+        if finalizer not in (old.get("finalizers") or ()) and _has_no_domain(finalizer):
+            path = " including a path (/)" if "." in finalizer else ""
+            why = "to avoid accidental conflicts with other finalizer writers"
+            yield f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name{path} {why}'
+
+
+def _has_no_domain(finalizer: str) -> bool:
+    return "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
 
 
 def new_finalizer_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from moorage.devcluster import names
-from moorage.devcluster.kinds import META, Body, Resource, Strategy
+from moorage.devcluster.kinds import META, Body, Resource
 from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict, invalid, unregistered
 from moorage.devcluster.requests import Target, WriteOptions
 from moorage.devcluster.schemas import emptiness, values
@@ -20,6 +21,9 @@ from moorage.devcluster.schemas import emptiness, values
 _OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 """Metadata that a writer cannot change; what it says there is not looked at."""
 _GENERATED = "bcdfghjklmnpqrstvwxz2456789"
+_RANDOM = 5
+_LONGEST_PREFIX = 63 - _RANDOM
+_TRIES = 8
 
 
 def timestamp(now: datetime) -> str:
@@ -81,8 +85,8 @@ def unpatched(resource: Resource, patched: Body, refused: Problem) -> Problem:
     return invalid("", "", "", [Cause.invalid("patch", msgspec.json.encode(patched, order="sorted").decode(), why)])
 
 
-def begin(target: Target, body: Body, now: datetime, uid: str) -> None:
-    """Give a new object its metadata."""
+def begin(target: Target, body: Body, now: datetime, uid: str, taken: Callable[[str], bool]) -> None:
+    """Give a new object its metadata; a name that is made up is, if at all possible, not ``taken``."""
     metadata = body["metadata"]
     for field in _OWN:
         if field != "generation":  # which who writes may say where nobody counts
@@ -91,7 +95,8 @@ def begin(target: Target, body: Body, now: datetime, uid: str) -> None:
         raise Problem(500, "", "resourceVersion should not be set on objects to be created")
     _same_namespace(target, metadata)
     if not metadata.get("name") and (prefix := metadata.get("generateName")):
-        metadata["name"] = prefix + "".join(secrets.choice(_GENERATED) for _ in range(5))
+        made_up = [prefix[:_LONGEST_PREFIX] + "".join(secrets.choice(_GENERATED) for _ in range(_RANDOM)) for _ in range(_TRIES)]
+        metadata["name"] = next((name for name in made_up if not taken(name)), made_up[-1])
     metadata |= {"uid": uid, "creationTimestamp": timestamp(now)}
     if target.resource.generation:
         metadata["generation"] = 1
@@ -142,16 +147,16 @@ def _same_namespace(target: Target, metadata: dict[str, Any]) -> None:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
-def metadata_causes(body: Body, strategy: Strategy) -> list[Cause]:
+def metadata_causes(body: Body, resource: Resource) -> list[Cause]:
     """Rules of metadata for all kinds."""
     metadata = body["metadata"]
     if name := metadata.get("name"):
-        causes = [Cause.invalid("metadata.name", name, text) for text in strategy.name(name)]
+        causes = [Cause.invalid("metadata.name", name, text) for text in resource.strategy.name(name)]
     else:
         causes = [Cause.required("metadata.name", "name or generateName is required")]
     causes += names.label_causes(metadata.get("labels") or {}, "metadata.labels")
     causes += names.annotation_causes(metadata.get("annotations") or {}, "metadata.annotations")
-    causes += names.finalizer_causes(metadata.get("finalizers") or ())
+    causes += names.finalizer_causes(metadata.get("finalizers") or (), free=resource.custom)
     causes += names.owner_causes(metadata.get("ownerReferences") or ())
     return causes
 

@@ -66,19 +66,25 @@ def writing(request: Request, kind: str, *, apply: bool = False) -> WriteOptions
         causes.append(Cause.required("fieldManager", "is required for apply patch"))
     if len(manager) > _LONGEST_MANAGER:
         causes.append(Cause.invalid("fieldManager", manager, "must have at most 128 bytes"))
-    if not manager.isprintable():
-        causes.append(Cause.invalid("fieldManager", manager, "should only contain printable characters"))
+    unprintable = ((place, letter) for place, letter in enumerate(manager) if not letter.isprintable())
+    causes += [Cause.invalid("fieldManager", manager, f"invalid character U+{ord(x):04X} (at position {at})") for at, x in unprintable]
     if "force" in query and kind == "PatchOptions" and not apply:
         causes.append(Cause.forbidden("force", "may not be specified for non-apply patch"))
     dry_run = _dry_run(query, causes)
     _check(kind, causes)
     return WriteOptions(
-        manager=manager or request.user_agent.partition("/")[0][:_LONGEST_MANAGER] or "unknown",
+        manager=manager or _program(request.user_agent) or "unknown",
         user=request.user,
         dry_run=dry_run,
         field_validation=validation or "Warn",
         force=flag(query, "force"),
+        warnings=request.warnings,
     )
+
+
+def _program(user_agent: str) -> str:
+    """The name before the first slash, as far as it can be printed."""
+    return "".join(letter for letter in user_agent.partition("/")[0] if letter.isprintable())[:_LONGEST_MANAGER]
 
 
 def listing(query: Query) -> ListOptions:

@@ -59,7 +59,8 @@ def quoted(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+        plain = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        return '"' + "".join(f"\\x{ord(one):02x}" if one < " " else one for one in plain) + '"'
     if isinstance(value, float):
         return number(value)
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)  # "null", whole numbers, and objects as compact JSON

@@ -25,6 +25,8 @@ class Request:
     accept: str = ""
     user_agent: str = ""
     user: str = "admin"
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    """Gathers what is said of it, whatever the answer."""
     host: str = ""
     """Where the client thinks that we are."""
 

@@ -65,7 +65,7 @@ class Verbs:
         """Create; ``target.name`` is not looked at, and owners of fields not where they are ``tracked``. Returns the object as stored."""
         resource, strategy = target.resource, target.resource.strategy
         body = objects.decoded(resource, body, options)
-        objects.begin(target, body, self.clock(), self._uids())
+        objects.begin(target, body, self.clock(), self._uids(), lambda name: self.find(resource.key, target.namespace, name) is not None)
         if not tracked:  # before admission and strategies: what they set belongs to nobody
             managed_fields.track(body, None, self._write(target, options))
         self._require_namespace(target, body["metadata"].get("name", ""))
@@ -74,6 +74,7 @@ class Verbs:
             body.pop("status", None)
         strategy.prepare_create(body)
         self._refuse(resource, body, self._causes(resource, body, None))
+        options.warnings += names.finalizer_warnings(body["metadata"], {}) if resource.custom else ()
         name = body["metadata"]["name"]
         if there := self.store.get(resource.key, target.namespace, name):
             going = "deletionTimestamp" in there.body["metadata"]
@@ -132,6 +133,7 @@ class Verbs:
             if resource.generation and _content(new) != _content(old):
                 new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         self._refuse(resource, new, self._causes(resource, new, old, status=target.subresource == "status"))
+        options.warnings += names.finalizer_warnings(new["metadata"], old["metadata"]) if resource.custom else ()
         if not tracked:
             managed_fields.track(new, old, self._write(target, options))
         if managed_fields.same(new, old):
@@ -144,7 +146,7 @@ class Verbs:
         return self.store.put(resource.key, target.namespace, new).body
 
     def _causes(self, resource: Resource, new: Body, old: Body | None, *, status: bool = False) -> Sequence[Cause]:
-        causes = objects.metadata_causes(new, resource.strategy)
+        causes = objects.metadata_causes(new, resource)
         if resource.custom:
             wrong = values.validate(new, resource.schema, "")
             # A rule may count on the types and the fields that the schema promises.

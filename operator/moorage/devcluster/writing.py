@@ -24,14 +24,14 @@ class Writing:
     def create(self, request: Request, target: Target) -> Answer:
         """POST to a collection."""
         asked = options.writing(request, "CreateOptions")
-        body = inward(target, self._body(request, target.resource.kind, asked))
+        body = inward(target, self._body(request, target.resource.kind, asked, custom=target.resource.custom))
         made = self._verbs.create(stored_as(target), body, asked)
         return self._shown(request, target, made, asked, 201)
 
     def update(self, request: Request, target: Target) -> Answer:
         """PUT."""
         asked = options.writing(request, "UpdateOptions")
-        body = inward(target, self._body(request, target.resource.kind, asked))
+        body = inward(target, self._body(request, target.resource.kind, asked, custom=target.resource.custom))
         made, created = self._verbs.update(stored_as(target), body, asked)
         return self._shown(request, target, made, asked, 201 if created else 200)
 
@@ -139,8 +139,10 @@ class Writing:
 
     # ---- bodies ------------------------------------------------------------------------------------------------------------
 
-    def _body(self, request: Request, kind: str, asked: WriteOptions) -> Body:
+    def _body(self, request: Request, kind: str, asked: WriteOptions, *, custom: bool = False) -> Body:
         body: Body = bodies.read(request.body, request.content_type, kind)
+        if custom and not body.get("kind"):
+            raise bodies.unrecognized(request.body, kind, f"Object 'Kind' is missing in '{request.body.decode(errors='replace')}'")
         self._warn(request, kind, asked)
         return body
 
