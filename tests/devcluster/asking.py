@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from moorage.devcluster import built_in, crds
+from moorage.devcluster import built_in
 from moorage.devcluster.answering import Answering
 from moorage.devcluster.catalogue import Catalogue
+from moorage.devcluster.definitions import Definitions
 from moorage.devcluster.discovery import Discovery
 from moorage.devcluster.openapi import OpenApi
 from moorage.devcluster.requests import Answer, Request, Target, WatchOptions, WriteOptions
-from moorage.devcluster.store import Change, Store
+from moorage.devcluster.store import Store
 from moorage.devcluster.subresources import Subresources
 from moorage.devcluster.tokens import IssuedTokens
 from moorage.devcluster.verbs import Verbs
@@ -52,21 +53,17 @@ class Asked:
         subresources = Subresources(IssuedTokens(lambda: self.now))
         discovery = Discovery(self.catalogue, subresources, OpenApi(self.catalogue, self.verbs.find))
         self.answering = Answering(self.verbs, self.catalogue, subresources, discovery)
-        self.verbs.store.listen(crds.KEY, self._follow)
+        Definitions(self.verbs, self.catalogue, lambda _: None)
         for body in built_in.initial_objects():
             resource = self.catalogue.of_kind(body["apiVersion"], body["kind"])
             assert resource
             self.verbs.create(Target(resource), body, WriteOptions())
 
-    def _follow(self, change: Change) -> None:
-        spec = change.now.body["spec"]
-        self.catalogue.replace(spec["group"], spec["names"]["plural"], crds.resources(change.now.body))
-
     def wait(self, seconds: float) -> None:
         """Let time pass."""
         self.now += timedelta(seconds=seconds)
 
-    def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json", **more: str) -> Answer:
+    def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json", **more: Any) -> Answer:
         """``path`` may have a query; ``body`` is sent as it is when it is bytes."""
         path, _, query = path.partition("?")
         pairs = dict(pair.partition("=")[::2] for pair in query.split("&") if pair)

@@ -16,11 +16,12 @@ from typing import Final, Self
 
 from aiohttp import web
 
-from moorage.devcluster import built_in, controllers, crds
+from moorage.devcluster import built_in, controllers
 from moorage.devcluster.answering import Answering
 from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.certificates import Certificates
 from moorage.devcluster.controllers import Controllers
+from moorage.devcluster.definitions import Definitions
 from moorage.devcluster.discovery import Discovery
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.openapi import OpenApi
@@ -63,7 +64,7 @@ class DevCluster:
         self._watches = Watches(self.verbs)
         self._make([*built_in.initial_objects(), *settings.nodes])
         self._controllers = Controllers(self.verbs, self.catalogue, settings.moving)
-        self.verbs.store.listen(crds.KEY, self._definition_changed)
+        Definitions(self.verbs, self.catalogue, self._watches.end)
         self.verbs.store.listen_to_all(self._told)
 
     async def __aenter__(self) -> Self:
@@ -104,15 +105,6 @@ class DevCluster:
             self.verbs.create(Target(resource, namespace), body, WriteOptions(manager="moorage"))
 
     # ---- what moves --------------------------------------------------------------------------------------------------------
-
-    def _definition_changed(self, change: Change) -> None:
-        """Serve what a definition says from this moment on."""
-        body = change.now.body
-        group, plural = body["spec"]["group"], body["spec"]["names"]["plural"]
-        served = [] if change.type == "DELETED" else crds.resources(body)
-        self.catalogue.replace(group, plural, served)
-        if not served:
-            self._watches.end(f"{plural}.{group}")
 
     def _told(self, resource: str, change: Change) -> None:
         self._controllers.told(resource, change)

@@ -1,7 +1,6 @@
 """CustomResourceDefinitions: what a definition's own life is, and what is served because of it.
 
-A kube-apiserver accepts names and serves them a moment after a definition was made; here both are done when ``create`` returns. What
-it was refused for, names that another definition has, is looked at then and by ``renamed``, for when that other one has gone.
+Its names are accepted after it was made, unless another definition has them, and again when that other one has gone (``renamed``).
 """
 
 from __future__ import annotations
@@ -45,19 +44,16 @@ class CustomResourceDefinitions(Strategy):
                 raise bad_request(f'{_KIND} in version "v1" cannot be handled as a {_KIND}: {why}')
 
     def admit(self, body: Body, reads: Reads) -> None:
-        """Accept the names, or not, and note the storage version."""
+        """No names yet (``renamed``); note the storage version."""
         stored = [version["name"] for version in body["spec"]["versions"] if version["storage"]][:1]
-        when = body["metadata"].get("creationTimestamp", "")
-        body["status"] = {**_names_status({**body, "status": {}}, reads.every(KEY), when), "storedVersions": stored}
+        body["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 
     def prepare_update(self, new: Body, old: Body) -> None:
-        """Note a new storage version; short names and categories that are new are accepted where the old ones were."""
+        """Note a new storage version."""
         status = dict(new.get("status") or {})
         stored = status.get("storedVersions") or []
         storage = [version["name"] for version in new["spec"]["versions"] if version["storage"] and version["name"] not in stored]
         status["storedVersions"] = [*stored, *storage[:1]]
-        if _is(old, "NamesAccepted"):
-            status["acceptedNames"] = new["spec"]["names"]
         new["status"] = status
 
     def validate(self, body: Body) -> Sequence[Cause]:
@@ -109,14 +105,14 @@ def _names_status(definition: Body, others: Iterable[Body], now: str) -> Body:
             accepted[key] = said
         else:
             accepted.pop(key, None)
-    if wanted.get("categories"):
-        accepted["categories"] = wanted["categories"]
+    accepted = {**accepted, "categories": wanted.get("categories")}
     names = _condition("NamesAccepted", not fault[0], *(fault if fault[0] else ("NoConflicts", "no conflicts found")), now)
     established = _condition("Established", True, "InitialNamesAccepted", "the initial names have been accepted", now)
     if fault[0] and not _is(definition, "Established"):
         established = _condition("Established", False, "NotAccepted", "not all names are accepted", now)
     old = {one["type"]: one for one in status.get("conditions") or ()}
     new = {one["type"]: one if one["status"] != old.get(one["type"], {}).get("status") else _kept(one, old) for one in (names, established)}
+    accepted = {key: said for key, said in accepted.items() if said}
     return {"acceptedNames": {"plural": "", "kind": "", **accepted}, "conditions": list({**old, **new}.values())}
 
 
@@ -129,7 +125,7 @@ def _taken(definition: Body, others: Iterable[Body]) -> tuple[set[str], set[str]
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:
-        if other["spec"]["group"] == definition["spec"]["group"] and other["metadata"]["name"] != definition["metadata"].get("name"):
+        if other["spec"]["group"] == definition["spec"].get("group") and other["metadata"]["name"] != definition["metadata"].get("name"):
             names = (other.get("status") or {}).get("acceptedNames") or {}
             resources |= {names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())}
             kinds |= {names.get("kind", ""), names.get("listKind", "")}

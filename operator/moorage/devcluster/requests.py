@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.store import Stored
+
+SERVER: Final = "kube-apiserver"
+"""Who owns the fields that the API server writes of its own accord."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ class Store:
         self.revision = 1
         self._shelves: dict[str, _Shelf] = {}
         self._everything: list[Callable[[str, Change], None]] = []
+        self._untold: collections.deque[tuple[str, Change]] = collections.deque()
 
     def get(self, resource: str, namespace: str, name: str) -> Stored | None:
         """The object, if any."""
@@ -157,7 +158,18 @@ class Store:
         if len(shelf.log) == KEPT_CHANGES:
             shelf.forgotten = shelf.log[0].revision
         shelf.log.append(change)
-        for listener in tuple(shelf.listeners):
-            listener(change)
-        for follower in self._everything:
-            follower(resource, change)
+        self._untold.append((resource, change))
+        if len(self._untold) > 1:  # a listener wrote: all are told in order, so of this when they know what came before
+            return
+        while self._untold:
+            self._tell_next()
+
+    def _tell_next(self) -> None:
+        resource, change = self._untold[0]
+        try:
+            for listener in tuple(self._shelf(resource).listeners):
+                listener(change)
+            for follower in self._everything:
+                follower(resource, change)
+        finally:
+            self._untold.popleft()
