@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from moorage.devcluster import objects
+from moorage.devcluster import managed_fields, objects
 from moorage.devcluster.bindings import done, save, set_condition, stored_pod
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.problems import Problem, bad_request, conflict
-from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
+from moorage.devcluster.requests import SERVER, DeleteOptions, Target, WriteOptions
+from moorage.devcluster.schemas import parsing
 from moorage.devcluster.strategies.common import at
 from moorage.devcluster.strategies.workloads import selects
 from moorage.devcluster.verbs import Verbs
@@ -60,6 +61,9 @@ def _ask_budget(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
     if not budgets or _needs_none(pod, budgets[0]):
         return
     budget = _taken(budgets[0], pod, objects.timestamp(verbs.clock()))
+    schema = parsing.builtin("policy/v1", "PodDisruptionBudget")
+    resource = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", has_status=True, schema=schema)
+    managed_fields.track(budget, budgets[0], managed_fields.Write(resource, SERVER, "status", verbs.clock()))
     if not options.dry_run:
         verbs.store.put(_BUDGETS, budget["metadata"]["namespace"], budget)
 

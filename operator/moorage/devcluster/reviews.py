@@ -5,14 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, Final, Protocol
 
-from moorage.devcluster import objects
-from moorage.devcluster.kinds import Body
+from moorage.devcluster import managed_fields, objects
+from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.problems import Cause, bad_request, invalid
 from moorage.devcluster.requests import Target, WriteOptions
+from moorage.devcluster.schemas import parsing
 from moorage.devcluster.strategies.common import at
 from moorage.devcluster.verbs import Verbs
 
 ISSUER: Final = "https://kubernetes.default.svc"
+_GROUP: Final = "authentication.k8s.io"
 _CREATED: Final = 201
 _HOUR: Final = 3600
 _SHORTEST: Final = 600
@@ -30,9 +32,17 @@ class Tokens(Protocol):
         """Whose token this is; "" for a token that is not ours, or not any more."""
 
 
-def access(_: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
+def _read(verbs: Verbs, resource: Resource, asked: Body, options: WriteOptions, subresource: str = "") -> Body:
+    """What is asked, with the owner of its fields, though nobody will look for him."""
+    review = objects.decoded(resource, asked, options)
+    review.pop("status", None)
+    managed_fields.track(review, None, managed_fields.Write(resource, options.manager, subresource, verbs.clock()))
+    return review
+
+
+def access(verbs: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
     """SelfSubjectAccessReview, SubjectAccessReview, LocalSubjectAccessReview: yes."""
-    review = objects.decoded(target.resource, review, options)
+    review = _read(verbs, target.resource, review, options)
     spec: dict[str, Any] = review.get("spec") or {}
     if (spec.get("resourceAttributes") is None) == (spec.get("nonResourceAttributes") is None):
         causes = [Cause.invalid("spec.resourceAttributes", spec.get("resourceAttributes"), _EITHER)]
@@ -73,9 +83,9 @@ class TokenReviews:
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
 
-    def review(self, _: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
+    def review(self, verbs: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
         """TokenReview."""
-        review = objects.decoded(target.resource, review, options)
+        review = _read(verbs, target.resource, review, options)
         token = at(review, "spec.token")
         if not token:
             raise bad_request("token is required for TokenReview in authentication")
@@ -86,22 +96,27 @@ class TokenReviews:
     def issue(self, verbs: Verbs, target: Target, request: Body, options: WriteOptions) -> tuple[int, Body]:
         """POST to serviceaccounts/NAME/token."""
         metadata = verbs.get(target).body["metadata"]
-        spec: dict[str, Any] = request.get("spec") or {}
-        seconds = spec.get("expirationSeconds") or _HOUR
+        spec: Any = request.get("spec") or {}
+        if isinstance(spec, dict) and spec.get("expirationSeconds") is None:
+            spec = {**spec, "expirationSeconds": _HOUR}
+        resource = Resource(_GROUP, "v1", "tokenrequests", "TokenRequest", schema=parsing.builtin(f"{_GROUP}/v1", "TokenRequest"))
+        read = _read(verbs, resource, {**request, "spec": spec}, options, target.subresource)
+        spec, seconds = read["spec"], read["spec"]["expirationSeconds"]
         if seconds < _SHORTEST:
             causes = [Cause.invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")]
-            raise invalid("TokenRequest", "authentication.k8s.io", "", causes)
+            raise invalid("TokenRequest", _GROUP, "", causes)
         now = verbs.clock()
         given = {"audiences": spec.get("audiences") or [ISSUER], "expirationSeconds": seconds, "boundObjectRef": spec.get("boundObjectRef")}
         token = self._tokens.issue(f"{_ACCOUNT}{target.namespace}:{target.name}", seconds)
         return _CREATED, {
             "kind": "TokenRequest",
-            "apiVersion": "authentication.k8s.io/v1",
+            "apiVersion": resource.api_version,
             "metadata": {
                 "name": target.name,
                 "namespace": target.namespace,
                 "uid": metadata["uid"],
                 "creationTimestamp": objects.timestamp(now),
+                "managedFields": read["metadata"]["managedFields"],
             },
             "spec": given,
             "status": {"token": token, "expirationTimestamp": objects.timestamp(now + timedelta(seconds=seconds))},

@@ -58,9 +58,9 @@ class Write:
         mine = (entry["manager"], entry["operation"], entry.get("subresource", "")) == (self.manager, operation, self.subresource)
         return mine and (operation == APPLY or entry["apiVersion"] == self.resource.api_version)
 
-    def time(self) -> str:
-        """As entries have it."""
-        return timestamp(self.now)
+    def time(self) -> str | None:
+        """As entries have it; those of who scales have none."""
+        return None if self.subresource == "scale" else timestamp(self.now)
 
 
 def readable(entries: Any) -> bool:
