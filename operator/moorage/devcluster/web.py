@@ -61,25 +61,25 @@ class Web:
         return self._answering.answer(
             Request(
                 method=request.method,
-                path=request.path,
-                query=dict(request.query.items()),
+                path=_text(request.path),
+                query={_text(name): _text(value) for name, value in request.query.items()},
                 body=body,
-                content_type=headers.get("Content-Type", ""),
-                accept=", ".join(headers.getall("Accept", ())),
-                user_agent=headers.get("User-Agent", ""),
+                content_type=_text(headers.get("Content-Type", "")),
+                accept=_text(", ".join(headers.getall("Accept", ()))),
+                user_agent=_text(headers.get("User-Agent", "")),
                 user=user,
-                host=request.host,
+                host=_text(request.host),
             )
         )
 
     def _user(self, request: web.BaseRequest) -> str:
-        """The token's user, or else the certificate's; "" for nobody we know."""
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return self._token_user(token.strip())
+        """The certificate's user, or else the token's; "" for nobody we know."""
         certificate = request.get_extra_info("peercert") or {}
         subject = {name: value for part in certificate.get("subject", ()) for name, value in part}
-        return str(subject.get("commonName", ""))
+        if name := subject.get("commonName"):
+            return str(name)
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        return self._token_user(token.strip()) if scheme.lower() == "bearer" else ""
 
     async def _stream(self, request: web.BaseRequest, options: WatchOptions) -> web.StreamResponse:
         watch = self._watches.open(options)
@@ -93,6 +93,11 @@ class Web:
             return response
         finally:
             watch.close()
+
+
+def _text(text: str) -> str:
+    """What came, without the surrogates that stand for bytes that are no UTF-8: those go into no answer."""
+    return text.encode(errors="replace").decode()
 
 
 async def _body(request: web.BaseRequest) -> bytes:
