@@ -92,7 +92,7 @@ def encoded(code: int, body: Body, wanted: Wanted) -> Answer:
 def stored_as(target: Target) -> Target:
     """Where the objects are that this path shows."""
     form = target.resource.form
-    return dataclasses.replace(target, resource=form.stored) if form else target
+    return dataclasses.replace(target, resource=form.stored, shown=target.resource) if form else target
 
 
 def outward(target: Target, body: Body) -> Body:

@@ -42,6 +42,8 @@ class Target:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    shown: Resource | None = None
+    """As what the objects are shown, where that is another form of what is stored."""
 
 
 @dataclasses.dataclass(slots=True)

@@ -12,6 +12,7 @@ Each is one synchronous call, so between reading and writing nobody else comes i
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
@@ -114,7 +115,8 @@ class Verbs:
         if old is None and target.subresource:
             raise not_found(resource.plural, resource.group, target.name)
         live = copied(old) if old else None
-        merged = managed_fields.apply(applied, live, self._write(target, options), force=options.force)
+        stored = dataclasses.replace(target, shown=None)  # which is what was made of what came
+        merged = managed_fields.apply(applied, live, self._write(stored, options), force=options.force)
         merged["metadata"].setdefault("name", target.name)  # which who applies may leave to the URL
         if old is None:
             objects.require_name(merged["metadata"], target.name)
@@ -122,7 +124,7 @@ class Verbs:
         return self._change(target, old.body, objects.decoded(resource, merged, options), options, tracked=True), False
 
     def _write(self, target: Target, options: WriteOptions) -> managed_fields.Write:
-        return managed_fields.Write(target.resource, options.manager, target.subresource, self.clock())
+        return managed_fields.Write(target.shown or target.resource, options.manager, target.subresource, self.clock())
 
     def _change(self, target: Target, old: Body, new: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
         resource, strategy = target.resource, target.resource.strategy

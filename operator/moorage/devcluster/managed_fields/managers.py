@@ -36,6 +36,7 @@ class Write:
 
     def seen(self, body: Body) -> Body:
         """What of a body can have owners by this write: the main resource's writers cannot own a status that has its own."""
+        body = self.resource.form.outward(body) if self.resource.form else body
         unseen = "status" if self.resource.has_status and self.subresource != "status" else ""
         view = {name: value for name, value in body.items() if name not in ("apiVersion", "kind", "metadata", unseen)}
         metadata = {name: value for name, value in body.get("metadata", {}).items() if name not in _SERVERS}
