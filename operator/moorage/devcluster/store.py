@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
 from moorage.devcluster.kinds import Body
+
+log = logging.getLogger(__name__)
 
 KEPT_CHANGES = 20_000
 """Changes of one resource that watches can resume from; older versions are answered with 410."""
@@ -64,6 +67,10 @@ class Change:
         return self.now.revision
 
 
+Listener: TypeAlias = Callable[[str, Change], None]
+"""Told of a resource's qualified name, and of a change of one of its objects."""
+
+
 class TooOld(Exception):
     """The log does not reach back so far; ``oldest`` is the first revision that can be resumed from."""
 
@@ -79,7 +86,7 @@ class _Shelf:
         self.log: collections.deque[Change] = collections.deque(maxlen=KEPT_CHANGES)
         self.forgotten = 0
         """Revision of the youngest change that the log has lost."""
-        self.listeners: list[Callable[[Change], None]] = []
+        self.listeners: list[Listener] = []
 
 
 class Store:
@@ -88,7 +95,7 @@ class Store:
     def __init__(self) -> None:
         self.revision = 1
         self._shelves: dict[str, _Shelf] = {}
-        self._everything: list[Callable[[str, Change], None]] = []
+        self._everything: list[Listener] = []
         self._untold: collections.deque[tuple[str, Change]] = collections.deque()
 
     def get(self, resource: str, namespace: str, name: str) -> Stored | None:
@@ -136,10 +143,14 @@ class Store:
     def listen(self, resource: str, listener: Callable[[Change], None]) -> Callable[[], None]:
         """Have ``listener`` called with every change from now on, within the write; returns what ends that."""
         listeners = self._shelf(resource).listeners
-        listeners.append(listener)
-        return lambda: listeners.remove(listener)
 
-    def listen_to_all(self, listener: Callable[[str, Change], None]) -> None:
+        def told(_: str, change: Change) -> None:
+            listener(change)
+
+        listeners.append(told)
+        return lambda: listeners.remove(told)
+
+    def listen_to_all(self, listener: Listener) -> None:
         """Likewise, for every resource."""
         self._everything.append(listener)
 
@@ -166,10 +177,14 @@ class Store:
 
     def _tell_next(self) -> None:
         resource, change = self._untold[0]
+        tell_each((*self._shelf(resource).listeners, *self._everything), resource, change)
+        self._untold.popleft()
+
+
+def tell_each(listeners: Iterable[Listener], resource: str, change: Change) -> None:
+    """The write was made: who fails at hearing of it is no reason to refuse it, or to tell nobody else."""
+    for listener in listeners:
         try:
-            for listener in tuple(self._shelf(resource).listeners):
-                listener(change)
-            for follower in self._everything:
-                follower(resource, change)
-        finally:
-            self._untold.popleft()
+            listener(resource, change)
+        except Exception:
+            log.exception("a change was not followed", extra={"resource": resource, "key": "/".join(change.now.key)})

@@ -20,7 +20,7 @@ from moorage.devcluster.controllers.replicas import Replicas
 from moorage.devcluster.controllers.statefulsets import StatefulSets
 from moorage.devcluster.controllers.volumes import Volumes
 from moorage.devcluster.controllers.world import REPLICATION_CONTROLLERS, World
-from moorage.devcluster.store import Change
+from moorage.devcluster.store import Change, tell_each
 from moorage.devcluster.verbs import Verbs
 
 
@@ -71,9 +71,7 @@ class Controllers:
 
     def told(self, resource: str, change: Change) -> None:
         """Note what to look at; called within the write."""
-        self._world.told(resource, change)
-        for controller in self._all:
-            controller.told(resource, change)
+        tell_each((self._world.told, *(controller.told for controller in self._all)), resource, change)
 
     def due(self) -> datetime | None:
         """When there is work next; a time that has passed means now."""
