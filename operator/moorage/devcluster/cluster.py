@@ -37,7 +37,6 @@ log = logging.getLogger(__name__)
 
 _HOST: Final = "127.0.0.1"
 _LONGEST_SLEEP: Final = 3600.0
-_AFTER_A_FAULT: Final = 1.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,6 +82,7 @@ class DevCluster:
             self.kubeconfig.touch(mode=0o600)
             self.kubeconfig.write_text(certificates.kubeconfig(self.server))
             task = asyncio.create_task(self._move())
+            task.add_done_callback(_tell_fault)
             stack.push_async_callback(_stopped, task)
             self._ending = stack.pop_all()
         return self
@@ -120,16 +120,18 @@ class DevCluster:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._work.wait(), wait)
                 continue
-            try:
-                self._controllers.work(_now())
-            except Exception:
-                log.exception("a controller failed")
-                await asyncio.sleep(_AFTER_A_FAULT)
+            self._controllers.work(_now())
             await asyncio.sleep(0)
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _tell_fault(task: asyncio.Task[None]) -> None:
+    """Without what moves, a cluster looks alive: it has to be said at once."""
+    if not task.cancelled() and (fault := task.exception()):
+        log.critical("the controllers have stopped", exc_info=fault)
 
 
 async def _stopped(task: asyncio.Task[None]) -> None:

@@ -38,9 +38,10 @@ def test_each_key_once_at_its_earliest_time(adds: list[tuple[Key, int]], now: in
 class _Refused(Controller):
     """Is refused so many times."""
 
-    def __init__(self, cluster: Cluster, times: int, rest: float = 0.0) -> None:
+    def __init__(self, cluster: Cluster, times: int, rest: float = 0.0, fault: Exception | None = None) -> None:
         super().__init__(cluster.controllers._world)
         self.left, self.looks, self.rest = times, list[datetime](), timedelta(seconds=rest)
+        self._fault = fault or conflict("pods", "", "x", STALE)
 
     def concerned(self, resource: str, change: Change) -> Iterable[Key]:
         yield "look", change.now.key[1]
@@ -49,7 +50,7 @@ class _Refused(Controller):
         self.looks.append(now)
         if self.left:
             self.left -= 1
-            raise conflict("pods", "", key[1], STALE)
+            raise self._fault
 
 
 def run(cluster: Cluster, controller: Controller, seconds: float) -> None:
@@ -59,16 +60,34 @@ def run(cluster: Cluster, controller: Controller, seconds: float) -> None:
     cluster.run(seconds)
 
 
-def test_a_refusal_is_told_and_looked_at_again_later_and_later(caplog: pytest.LogCaptureFixture) -> None:
-    """And not any more when it is overcome."""
+@pytest.mark.parametrize(("fault", "told"), [(None, "the object has been modified"), (KeyError("type"), "KeyError: 'type'")])
+def test_a_refusal_is_told_and_looked_at_again_later_and_later(
+    fault: Exception | None, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """So is a fault; and not any more when it is overcome."""
     cluster = Cluster()
-    controller = _Refused(cluster, 4)
+    controller = _Refused(cluster, 4, fault=fault)
     with caplog.at_level(logging.WARNING):
         run(cluster, controller, 60)
     waits = [(after - before).total_seconds() for before, after in zip(controller.looks, controller.looks[1:], strict=False)]
     assert waits == pytest.approx([0.1, 0.2, 0.4, 0.8])
-    assert len(caplog.records) == 4 and "the object has been modified" in caplog.text
+    assert len(caplog.records) == 4 and told in caplog.text
     assert controller.due() is None
+
+
+def test_a_controller_that_does_not_hear_keeps_nobody_from_hearing() -> None:
+    """Nor the write from being made."""
+
+    class Deaf(_Refused):
+        def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+            raise KeyError("type")
+
+    cluster = Cluster()
+    behind = _Refused(cluster, 0)
+    cluster.controllers._all += [Deaf(cluster, 0), behind]
+    cluster.create("configmaps", "m")
+    cluster.run(1)
+    assert behind.looks
 
 
 def test_a_controller_may_rest_between_looks() -> None:

@@ -1,7 +1,7 @@
 """A controller: a queue of what to look at, and when.
 
 It is told of changes within the writes that make them, so it only notes a key then. Later, ``work`` looks at what is there now and does
-what is missing. A refusal is not the end: it is logged, and looked at again after a while.
+what is missing. A refusal, or a fault, is not the end: it is logged, and looked at again after a while.
 """
 
 from __future__ import annotations
@@ -99,14 +99,17 @@ class Controller:
             try:
                 self.reconcile(key, now)
             except Problem as problem:
-                self._again(key, now, problem)
+                log.warning("%s %s: %s", type(self).__name__, "/".join(key), problem.message)
+                self._again(key, now)
+            except Exception:  # a fault of ours must not be the end of what else there is to do, nor of this
+                log.exception("%s %s", type(self).__name__, "/".join(key))
+                self._again(key, now)
             else:
                 self._refused.pop(key, None)
                 if self.rest:
                     self._rested[key] = now + self.rest
 
-    def _again(self, key: Key, now: datetime, problem: Problem) -> None:
+    def _again(self, key: Key, now: datetime) -> None:
         after = min(self._refused.get(key, _FIRST_RETRY / 2) * 2, _LAST_RETRY)
         self._refused[key] = after
-        log.warning("%s %s: %s", type(self).__name__, "/".join(key), problem.message, extra={"again_in": after.total_seconds()})
         self.queue.add(key, now + after)
