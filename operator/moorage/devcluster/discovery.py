@@ -143,10 +143,14 @@ class Discovery:
 
     def _gathered(self, group: str) -> Body:
         versions = [
-            {"version": version, "resources": [self._described(one) for one in self._of(group, version)], "freshness": "Current"}
+            {"version": version, "resources": [self._described(one) for one in self._sorted(group, version)], "freshness": "Current"}
             for version in self._versions(group)
         ]
         return {"metadata": {"name": group} if group else {}, "versions": versions}
+
+    def _sorted(self, group: str, version: str) -> list[Resource]:
+        """Custom ones by their names; built-in ones stand in the API server's order already."""
+        return sorted(self._of(group, version), key=lambda resource: resource.plural if resource.custom else "")
 
     def _described(self, resource: Resource) -> Body:
         beside = [
