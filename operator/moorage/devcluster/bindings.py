@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from moorage.devcluster import objects
+from moorage.devcluster import conditions, objects
 from moorage.devcluster.kinds import Body
-from moorage.devcluster.problems import Problem, bad_request, conflict, not_found
+from moorage.devcluster.problems import bad_request, conflict, not_found
 from moorage.devcluster.requests import Target, WriteOptions
 from moorage.devcluster.verbs import Verbs, copied
 
@@ -43,16 +44,16 @@ def _bind(verbs: Verbs, namespace: str, binding: Body, options: WriteOptions) ->
             pod["metadata"][part] = {**(pod["metadata"].get(part) or {}), **metadata[part]}
     pod["spec"]["nodeName"] = node
     pod["status"].pop("nominatedNodeName", None)  # it is where it was to be
-    set_condition(pod, {"type": "PodScheduled", "status": "True"}, objects.timestamp(verbs.clock()))
+    set_condition(pod, {"type": "PodScheduled", "status": "True"}, verbs.clock())
     save(verbs, pod, options)
     return done()
 
 
 def _node(target: Body) -> str:
     if target.get("kind") not in {None, "", "Node"}:
-        raise Problem(500, "", f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"')
+        raise bad_request(f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"')
     if not target.get("name"):
-        raise Problem(500, "", "target.name: Required value")
+        raise bad_request("target.name: Required value")
     return str(target["name"])
 
 
@@ -88,10 +89,7 @@ def save(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
         verbs.store.put(PODS, pod["metadata"]["namespace"], pod)
 
 
-def set_condition(pod: Body, condition: Body, now: str) -> None:
-    """Write a condition of a pod's status; its time stays when its status does."""
-    conditions: list[Body] = pod.setdefault("status", {}).setdefault("conditions", [])
-    place = next((index for index, one in enumerate(conditions) if one["type"] == condition["type"]), len(conditions))
-    before = conditions[place : place + 1]
-    since = before[0]["lastTransitionTime"] if before and before[0]["status"] == condition["status"] else now
-    conditions[place : place + 1] = [{**condition, "lastProbeTime": None, "lastTransitionTime": since}]
+def set_condition(pod: Body, condition: Body, now: datetime) -> None:
+    """Write a condition of a pod's status."""
+    said = conditions.dated(pod, {**condition, "lastProbeTime": None}, objects.timestamp(now))
+    pod.setdefault("status", {})["conditions"] = conditions.with_these(pod, said)

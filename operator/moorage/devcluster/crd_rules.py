@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from moorage.devcluster import names
+from moorage.devcluster import conditions, names
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.schemas import parsing, rules, structural, values
@@ -288,7 +288,7 @@ def _stored(body: Body) -> list[Cause]:
 def update_causes(new: Body, old: Body) -> Iterator[Cause]:
     """What may not change once the names are served."""
     fixed: list[tuple[str, ...]] = [("group",), ("names", "plural")]
-    if any(one["type"] == "Established" and one["status"] == "True" for one in (old.get("status") or {}).get("conditions") or ()):
+    if conditions.holds(old, "Established"):
         fixed += [("scope",), ("names", "kind")]
     for path in fixed:
         now, before = new["spec"], old["spec"]

@@ -5,10 +5,10 @@ Its names are accepted after it was made, unless another definition has them, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster import crd_rules
+from moorage.devcluster import conditions, crd_rules
 from moorage.devcluster.kinds import META, Body, Column, Reads, Resource, Scale, Strategy
 from moorage.devcluster.problems import Cause, Problem, bad_request, forbidden
 from moorage.devcluster.schemas import parsing, structural
@@ -74,8 +74,8 @@ class CustomResourceDefinitions(Strategy):
         del metadata["deletionGracePeriodSeconds"]  # it takes as long as it takes
         metadata["finalizers"] = [*(one for one in metadata.get("finalizers", ()) if one != CLEANUP), CLEANUP]
         why = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-        terminating = _condition("Terminating", True, "InstanceDeletionPending", why, metadata["deletionTimestamp"])
-        status["conditions"] = [*(one for one in status.get("conditions") or () if one["type"] != "Terminating"), terminating]
+        terminating = _condition("Terminating", True, "InstanceDeletionPending", why)
+        status["conditions"] = conditions.with_these(body, conditions.dated(body, terminating, metadata["deletionTimestamp"]))
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------------
@@ -106,18 +106,13 @@ def _names_status(definition: Body, others: Iterable[Body], now: str) -> Body:
         else:
             accepted.pop(key, None)
     accepted = {**accepted, "categories": wanted.get("categories")}
-    names = _condition("NamesAccepted", not fault[0], *(fault if fault[0] else ("NoConflicts", "no conflicts found")), now)
-    established = _condition("Established", True, "InitialNamesAccepted", "the initial names have been accepted", now)
-    if fault[0] and not _is(definition, "Established"):
-        established = _condition("Established", False, "NotAccepted", "not all names are accepted", now)
-    old = {one["type"]: one for one in status.get("conditions") or ()}
-    new = {one["type"]: one if one["status"] != old.get(one["type"], {}).get("status") else _kept(one, old) for one in (names, established)}
+    names = _condition("NamesAccepted", not fault[0], *(fault if fault[0] else ("NoConflicts", "no conflicts found")))
+    established = _condition("Established", True, "InitialNamesAccepted", "the initial names have been accepted")
+    if fault[0] and not conditions.holds(definition, "Established"):
+        established = _condition("Established", False, "NotAccepted", "not all names are accepted")
+    said = conditions.with_these(definition, *(conditions.dated(definition, one, now) for one in (names, established)))
     accepted = {key: said for key, said in accepted.items() if said}
-    return {"acceptedNames": {"plural": "", "kind": "", **accepted}, "conditions": list({**old, **new}.values())}
-
-
-def _kept(condition: Body, old: Mapping[str, Body]) -> Body:
-    return {**condition, "lastTransitionTime": old[condition["type"]].get("lastTransitionTime", condition["lastTransitionTime"])}
+    return {"acceptedNames": {"plural": "", "kind": "", **accepted}, "conditions": said}
 
 
 def _taken(definition: Body, others: Iterable[Body]) -> tuple[set[str], set[str]]:
@@ -132,13 +127,8 @@ def _taken(definition: Body, others: Iterable[Body]) -> tuple[set[str], set[str]
     return resources - {""}, kinds - {""}
 
 
-def _condition(kind: str, true: bool, reason: str, message: str, now: str) -> Body:
-    return {"type": kind, "status": "True" if true else "False", "lastTransitionTime": now, "reason": reason, "message": message}
-
-
-def _is(definition: Body, condition: str) -> bool:
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == condition and one.get("status") == "True" for one in conditions)
+def _condition(kind: str, true: bool, reason: str, message: str) -> Body:
+    return {"type": kind, "status": "True" if true else "False", "reason": reason, "message": message}
 
 
 # ---- what is served --------------------------------------------------------------------------------------------------------
@@ -160,14 +150,14 @@ class CustomResources(Strategy):
 
 def resources(definition: Body) -> list[Resource]:
     """What is served: each version that is to be, once the names are accepted."""
-    return list(_resources(definition)) if _is(definition, "Established") else []
+    return list(_resources(definition)) if conditions.holds(definition, "Established") else []
 
 
 def _resources(definition: Body) -> Iterator[Resource]:
     spec = definition["spec"]
     group, plural, kind = spec["group"], spec["names"]["plural"], spec["names"]["kind"]
     names = definition["status"].get("acceptedNames") or {}
-    strategy = CustomResources(_refusal(plural, group) if _is(definition, "Terminating") else None)
+    strategy = CustomResources(_refusal(plural, group) if conditions.holds(definition, "Terminating") else None)
     for version in spec["versions"]:
         if not version["served"]:
             continue

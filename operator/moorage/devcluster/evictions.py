@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from moorage.devcluster import managed_fields, objects
+from moorage.devcluster import conditions, managed_fields, objects
 from moorage.devcluster.bindings import done, save, set_condition, stored_pod
 from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.problems import Problem, bad_request, conflict
@@ -35,7 +35,7 @@ def evict(verbs: Verbs, target: Target, eviction: Body, options: WriteOptions) -
     _check(pod, wanted)
     if "deletionTimestamp" not in pod["metadata"] and pod["spec"].get("nodeName"):  # others are gone in a moment
         condition = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
-        set_condition(pod, condition, objects.timestamp(verbs.clock()))
+        set_condition(pod, condition, verbs.clock())
         save(verbs, pod, quiet)
     verbs.delete(Target(target.resource, target.namespace, target.name), DeleteOptions(deletion.get("gracePeriodSeconds"), dry_run=dry))
     return done()
@@ -79,7 +79,7 @@ def _budgets(budgets: Sequence[Body], pod: Body) -> list[Body]:
 
 def _needs_none(pod: Body, budget: Body) -> bool:
     """A pod that is not ready is no loss, unless its budget lacks pods already."""
-    if any(one["type"] == "Ready" and one["status"] == "True" for one in at(pod, "status.conditions") or ()):
+    if conditions.holds(pod, "Ready"):
         return False
     if at(budget, "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
@@ -100,14 +100,13 @@ def _taken(budget: Body, pod: Body, now: str) -> Body:
     disrupted = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: now}
     taken = {**budget, "metadata": dict(metadata), "status": {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}}
     if allowed == 1:
-        taken["status"]["conditions"] = _used_up(status, generation, now)
+        taken["status"]["conditions"] = _used_up(budget, generation, now)
     return taken
 
 
-def _used_up(status: Body, generation: int, now: str) -> list[Body]:
-    others = [one for one in status.get("conditions") or () if one["type"] != "DisruptionAllowed"]
-    condition = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
-    return [*others, condition | {"observedGeneration": generation, "lastTransitionTime": now}]
+def _used_up(budget: Body, generation: int, now: str) -> list[Body]:
+    said = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "", "observedGeneration": generation}
+    return conditions.with_these(budget, conditions.dated(budget, said, now))
 
 
 def _refusal(why: str, after: int) -> Problem:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.devcluster.controllers.world import condition
+from moorage.devcluster import conditions
 from moorage.devcluster.objects import timestamp
 from tests.devcluster.controllers.harness import Cluster, deployment
 
@@ -41,7 +41,7 @@ def test_numbers(spec: dict[str, Any], expected: tuple[int, ...]) -> None:
     cluster.run(3)
     assert counted(cluster) == expected
     reason = "SufficientPods" if expected[-1] else "InsufficientPods"
-    assert condition(cluster.get(BUDGETS, "b"), "DisruptionAllowed")["reason"] == reason
+    assert conditions.find(cluster.get(BUDGETS, "b"), "DisruptionAllowed")["reason"] == reason
 
 
 def test_it_follows_pods_and_scale() -> None:

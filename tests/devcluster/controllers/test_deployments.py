@@ -8,8 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from moorage.devcluster import conditions
 from moorage.devcluster.controllers.rollouts import goal
-from moorage.devcluster.controllers.world import active, condition, holds
+from moorage.devcluster.controllers.world import active
 from moorage.devcluster.problems import forbidden
 from tests.devcluster.controllers.harness import Cluster, deployment, template
 
@@ -48,11 +49,11 @@ def test_pods_come_and_the_status_tells() -> None:
     pods = cluster.names(PODS)
     assert len(pods) == 3 and all(pod.startswith(f"{name}-") for pod in pods)
     before = cluster.get(DEPLOYMENTS, "web")
-    assert not rolled_out(before) and not holds(before, "Available") and before["status"]["unavailableReplicas"] == 3
+    assert not rolled_out(before) and not conditions.holds(before, "Available") and before["status"]["unavailableReplicas"] == 3
     cluster.run(2)
     after = cluster.get(DEPLOYMENTS, "web")
-    assert rolled_out(after) and holds(after, "Available") and holds(after, "Progressing")
-    assert condition(after, "Progressing")["reason"] == "NewReplicaSetAvailable"
+    assert rolled_out(after) and conditions.holds(after, "Available") and conditions.holds(after, "Progressing")
+    assert conditions.find(after, "Progressing")["reason"] == "NewReplicaSetAvailable"
     assert after["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
     assert "unavailableReplicas" not in after["status"]
     pod = cluster.get(PODS, pods[0])
@@ -85,7 +86,7 @@ def test_a_paused_deployment_is_scaled_and_does_not_roll() -> None:
     cluster.change(DEPLOYMENTS, "web", lambda body: body["spec"].update(paused=True, template=template("app:2")))
     cluster.run(20)
     assert images(cluster) == ["app:1"] * 2
-    assert condition(cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "DeploymentPaused"
+    assert conditions.find(cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "DeploymentPaused"
     cluster.change(DEPLOYMENTS, "web", scale_to(4))
     cluster.run(20)
     assert images(cluster) == ["app:1"] * 4
@@ -113,12 +114,12 @@ def test_a_rollout_that_does_not_move_is_late_and_may_recover() -> None:
     cluster = Cluster(binds=False)
     cluster.create(DEPLOYMENTS, "web", spec=deployment(2))
     cluster.run(601)
-    late = condition(cluster.get(DEPLOYMENTS, "web"), "Progressing")
+    late = conditions.find(cluster.get(DEPLOYMENTS, "web"), "Progressing")
     assert (late["status"], late["reason"]) == ("False", "ProgressDeadlineExceeded")
     for pod in cluster.names(PODS):
         cluster.bind(pod)
     cluster.run(5)
-    assert condition(cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
+    assert conditions.find(cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
 def test_early_templates_are_forgotten() -> None:
@@ -144,11 +145,11 @@ def test_pods_that_cannot_be_made_are_reported() -> None:
         patch.setattr(strategy, "admit", refuse)
         cluster.create(DEPLOYMENTS, "web", spec=deployment(1))
         cluster.run(3)
-        failure = condition(cluster.get(DEPLOYMENTS, "web"), "ReplicaFailure")
+        failure = conditions.find(cluster.get(DEPLOYMENTS, "web"), "ReplicaFailure")
         assert failure["reason"] == "FailedCreate" and "no PriorityClass" in failure["message"]
     cluster.run(60)
     assert rolled_out(cluster.get(DEPLOYMENTS, "web"))
-    assert not condition(cluster.get(DEPLOYMENTS, "web"), "ReplicaFailure")
+    assert not conditions.find(cluster.get(DEPLOYMENTS, "web"), "ReplicaFailure")
 
 
 @pytest.mark.parametrize("key", [SETS, "replicationcontrollers"])
@@ -187,7 +188,7 @@ def test_a_rollout_keeps_its_bounds(replicas: int, surge: int | str, unavailable
 
     def check() -> None:
         pods = [body for body in cluster.verbs.every(PODS) if active(body)]
-        assert sum(holds(pod, "Ready") for pod in pods) >= bounds.least
+        assert sum(conditions.holds(pod, "Ready") for pod in pods) >= bounds.least
         assert sum(body["spec"]["replicas"] for body in cluster.verbs.every(SETS)) <= bounds.most
 
     cluster.watchers.append(check)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from moorage.devcluster import conditions
 from moorage.devcluster.controllers import Settings
 from moorage.devcluster.controllers.kubelet import RUN_FOR
 from moorage.devcluster.controllers.reports import duration
-from moorage.devcluster.controllers.world import condition, holds
 from moorage.devcluster.requests import DeleteOptions
 from tests.devcluster.controllers.harness import Cluster
 
@@ -40,10 +40,10 @@ def test_a_node_becomes_ready_and_offers_what_it_has() -> None:
     cluster.create(NODES, "broken", status={"conditions": [{"type": "Ready", "status": "False", "reason": "Broken"}]})
     cluster.settle()
     node = cluster.get(NODES, "new")
-    assert holds(node, "Ready") and node["status"]["allocatable"] == {"cpu": "7", "pods": "110"}
+    assert conditions.holds(node, "Ready") and node["status"]["allocatable"] == {"cpu": "7", "pods": "110"}
     assert {each["type"] for each in node["status"]["addresses"]} == {"InternalIP", "Hostname"}
     assert [taint["key"] for taint in node["spec"]["taints"]] == ["mine"]
-    assert condition(cluster.get(NODES, "broken"), "Ready")["reason"] == "Broken"
+    assert conditions.find(cluster.get(NODES, "broken"), "Ready")["reason"] == "Broken"
     cluster.change(NODES, "new", lambda body: body["status"]["capacity"].update({"example.com/gpu": "4"}), "status")
     cluster.settle()
     assert cluster.get(NODES, "new")["status"]["allocatable"]["example.com/gpu"] == "4"
@@ -60,7 +60,7 @@ def test_a_bound_pod_runs_after_a_while() -> None:
     status = cluster.get(PODS, "p")["status"]
     assert status["phase"] == "Running"
     for type_ in ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"):
-        assert condition({"status": status}, type_)["status"] == "True"
+        assert conditions.find({"status": status}, type_)["status"] == "True"
     (container,) = status["containerStatuses"]
     assert container["ready"] and "running" in container["state"] and container["allocatedResources"] == {"cpu": "1"}
     assert [next(iter(each["state"])) for each in status["initContainerStatuses"]] == ["terminated", "running"]
@@ -128,7 +128,7 @@ def test_a_pod_ends_after_the_time_that_it_says() -> None:
     assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
     cluster.run(1)
     pod = cluster.get(PODS, "p")
-    assert pod["status"]["phase"] == "Succeeded" and not holds(pod, "Ready")
+    assert pod["status"]["phase"] == "Succeeded" and not conditions.holds(pod, "Ready")
     assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
 
 
@@ -137,8 +137,8 @@ def test_readiness_gates_are_waited_for() -> None:
     cluster = Cluster()
     a_pod(cluster, readinessGates=[{"conditionType": "example.com/open"}])
     cluster.run(2)
-    assert condition(cluster.get(PODS, "p"), "Ready")["reason"] == "ReadinessGatesNotReady"
-    assert holds(cluster.get(PODS, "p"), "ContainersReady")
+    assert conditions.find(cluster.get(PODS, "p"), "Ready")["reason"] == "ReadinessGatesNotReady"
+    assert conditions.holds(cluster.get(PODS, "p"), "ContainersReady")
     for value in ("True", "False"):
         gate = {"type": "example.com/open", "status": value}
 
@@ -148,7 +148,7 @@ def test_readiness_gates_are_waited_for() -> None:
 
         cluster.change(PODS, "p", turn, "status")
         cluster.settle()
-        assert condition(cluster.get(PODS, "p"), "Ready")["status"] == value
+        assert conditions.find(cluster.get(PODS, "p"), "Ready")["status"] == value
 
 
 def test_pods_go_with_their_node() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from moorage.devcluster.controllers.world import active, holds
+from moorage.devcluster import conditions
+from moorage.devcluster.controllers.world import active
 from tests.devcluster.controllers.harness import Cluster, template
 
 SETS, PODS, CLAIMS = "statefulsets.apps", "pods", "persistentvolumeclaims"
@@ -54,7 +55,7 @@ def test_a_new_template_comes_one_by_one_down_to_the_partition() -> None:
     a_set(cluster, 3, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}})
     cluster.run(10)
     least = []
-    cluster.watchers.append(lambda: least.append(sum(active(pod) and holds(pod, "Ready") for pod in cluster.verbs.every(PODS))))
+    cluster.watchers.append(lambda: least.append(sum(active(pod) and conditions.holds(pod, "Ready") for pod in cluster.verbs.every(PODS))))
 
     def images() -> list[str]:
         return [pod["spec"]["containers"][0]["image"] for pod in cluster.verbs.every(PODS)]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
+from moorage.devcluster import conditions
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.rollouts import part
 from moorage.devcluster.controllers.selecting import labels_of, matching
-from moorage.devcluster.controllers.world import PODS, condition, controller_of, holds, leaving, moment, turned
+from moorage.devcluster.controllers.world import PODS, controller_of, leaving, moment
 from moorage.devcluster.kinds import Body
+from moorage.devcluster.objects import timestamp
 from moorage.devcluster.store import Change
 
 BUDGETS = "poddisruptionbudgets.policy"
@@ -47,7 +49,7 @@ class Budgets(Controller):
         matches = matching(budget["spec"].get("selector"))
         pods = [pod for pod in self.world.pods["namespace", key[1]] if matches(labels_of(pod))]
         evicted = self._evicted(budget, pods, now)
-        healthy = sum(1 for pod in pods if not leaving(pod) and holds(pod, "Ready") and pod["metadata"]["name"] not in evicted)
+        healthy = sum(1 for pod in pods if not leaving(pod) and conditions.holds(pod, "Ready") and pod["metadata"]["name"] not in evicted)
         expected, desired = self._wanted(budget, pods)
         allowed = max(healthy - desired, 0) if expected > 0 else 0
         status = {
@@ -104,7 +106,7 @@ def _replicas(body: Body) -> int | None:
 
 def _counts(pod: Body) -> object:
     """What of a pod a budget looks at."""
-    return labels_of(pod), holds(pod, "Ready"), leaving(pod), controller_of(pod)
+    return labels_of(pod), conditions.holds(pod, "Ready"), leaving(pod), controller_of(pod)
 
 
 def _said(budget: Body) -> object:
@@ -117,12 +119,11 @@ def _evicted(budget: Body) -> dict[str, str]:
 
 
 def _condition(budget: Body, allowed: bool, now: datetime) -> Body:
-    value = "True" if allowed else "False"
-    return {
+    said = {
         "type": "DisruptionAllowed",
-        "status": value,
+        "status": "True" if allowed else "False",
         "observedGeneration": budget["metadata"].get("generation"),
-        "lastTransitionTime": turned(condition(budget, "DisruptionAllowed"), value, now),
         "reason": "SufficientPods" if allowed else "InsufficientPods",
         "message": "",
     }
+    return conditions.dated(budget, said, timestamp(now))

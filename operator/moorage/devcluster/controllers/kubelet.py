@@ -10,9 +10,10 @@ import itertools
 from collections.abc import Iterable
 from datetime import datetime
 
+from moorage.devcluster import conditions
 from moorage.devcluster.controllers import reports
 from moorage.devcluster.controllers.controlling import Controller, Key
-from moorage.devcluster.controllers.world import KUBELET, NODES, PODS, World, condition, finished, holds, leaving, moment, seconds
+from moorage.devcluster.controllers.world import KUBELET, NODES, PODS, World, finished, leaving, moment, seconds
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.store import Change
 
@@ -54,10 +55,10 @@ class Kubelet(Controller):
     # ---- nodes ---------------------------------------------------------------------------------------------------------------
 
     def _node(self, node: Body, now: datetime) -> None:
-        new = not condition(node, "Ready")
+        new = not conditions.find(node, "Ready")
         if new or node["status"].get("capacity", {}).keys() - node["status"].get("allocatable", {}).keys():
             node = self.world.status(NODES, node, reports.node_status(node, self._address("172.18"), now), KUBELET)
-        if new and any(taint["key"] == _NOT_READY for taint in node["spec"].get("taints", ())) and holds(node, "Ready"):
+        if new and any(taint["key"] == _NOT_READY for taint in node["spec"].get("taints", ())) and conditions.holds(node, "Ready"):
             self.world.patch(NODES, node, _opened)
 
     def _collect(self, node: str) -> None:
@@ -115,7 +116,7 @@ class Kubelet(Controller):
 
 def _state(pod: Body) -> object:
     metadata, status = pod["metadata"], pod.get("status", {})
-    gates = [holds(pod, gate["conditionType"]) for gate in pod["spec"].get("readinessGates", ())]
+    gates = [conditions.holds(pod, gate["conditionType"]) for gate in pod["spec"].get("readinessGates", ())]
     return (
         pod["spec"].get("nodeName"),
         status.get("phase"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from moorage.devcluster import conditions
 from moorage.devcluster.controllers.rollouts import Goal
-from moorage.devcluster.controllers.world import condition, moment, seconds, turned
+from moorage.devcluster.controllers.world import moment, seconds
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.objects import timestamp
 
@@ -17,9 +18,9 @@ _NO_LIMIT = 2**31 - 1
 def status(deployment: Body, new: Body | None, olds: Sequence[Body], to: Goal, now: datetime) -> Body:
     """The whole status."""
     counted = _counts(new, olds)
-    conditions = [_available(counted, to), _progressing(deployment, new, counted, now)]
-    failures = [condition(new or {}, "ReplicaFailure")]
-    dated = [_dated(deployment, each, now) for each in conditions + failures if each]
+    said = [_available(counted, to), _progressing(deployment, new, counted, now)]
+    failures = [conditions.find(new or {}, "ReplicaFailure")]
+    dated = [_dated(deployment, each, now) for each in said + failures if each]
     return {
         **{name: value or None for name, value in counted.items()},
         "terminatingReplicas": sum(each.get("status", {}).get("terminatingReplicas", 0) for each in (new, *olds) if each),
@@ -31,10 +32,10 @@ def status(deployment: Body, new: Body | None, olds: Sequence[Body], to: Goal, n
 def deadline(deployment: Body) -> datetime | None:
     """When a rollout that does not move has to be looked at, if ever."""
     limit = deployment["spec"].get("progressDeadlineSeconds", _NO_LIMIT)
-    said = condition(deployment, "Progressing")
+    said = conditions.find(deployment, "Progressing")
     if not said or said.get("reason") != "ReplicaSetUpdated" or limit == _NO_LIMIT:
         return None
-    return moment(said["lastUpdateTime"]) + seconds(limit)
+    return _updated(deployment, said) + seconds(limit)
 
 
 def _counts(new: Body | None, olds: Sequence[Body]) -> dict[str, int]:
@@ -61,7 +62,7 @@ def _available(counted: Mapping[str, int], to: Goal) -> Body:
 
 def _progressing(deployment: Body, new: Body | None, counted: Mapping[str, int], now: datetime) -> Body:
     """Whether it moves; {} where nothing is to be said."""
-    spec, before = deployment["spec"], condition(deployment, "Progressing")
+    spec, before = deployment["spec"], conditions.find(deployment, "Progressing")
     wanted, limit = spec.get("replicas", 1), spec.get("progressDeadlineSeconds", _NO_LIMIT)
     if limit == _NO_LIMIT:
         return {}
@@ -73,10 +74,14 @@ def _progressing(deployment: Body, new: Body | None, counted: Mapping[str, int],
         return _says("True", "NewReplicaSetAvailable", f"{about} has successfully progressed.")
     if _moved(deployment.get("status", {}), counted) or "lastUpdateTime" not in before:
         return {**_says("True", "ReplicaSetUpdated", f"{about} is progressing."), "lastUpdateTime": timestamp(now)}
-    late = before.get("reason") == "ReplicaSetUpdated" and moment(before["lastUpdateTime"]) + seconds(limit) <= now
+    late = before.get("reason") == "ReplicaSetUpdated" and _updated(deployment, before) + seconds(limit) <= now
     if late or before.get("reason") == "ProgressDeadlineExceeded":
         return _says("False", "ProgressDeadlineExceeded", f"{about} has timed out progressing.")
     return _says("True", "ReplicaSetUpdated", f"{about} is progressing.")
+
+
+def _updated(deployment: Body, said: Body) -> datetime:
+    return moment(said.get("lastUpdateTime") or deployment["metadata"]["creationTimestamp"])
 
 
 def _says(value: str, reason: str, message: str) -> Body:
@@ -96,7 +101,7 @@ def _moved(before: Mapping[str, int], counted: Mapping[str, int]) -> bool:
 
 def _dated(deployment: Body, said: Body, now: datetime) -> Body:
     """With times: of the last change of anything, and of the status."""
-    before, time = condition(deployment, said["type"]), timestamp(now)
-    same = all(before.get(name) == said[name] for name in ("status", "reason", "message"))
+    before, time = conditions.find(deployment, said["type"]), timestamp(now)
+    same = all(before.get(name) == said.get(name) for name in ("status", "reason", "message"))
     updated = before.get("lastUpdateTime", time) if same else time
-    return {"lastUpdateTime": updated, **said, "lastTransitionTime": turned(before, said["status"], now)}
+    return conditions.dated(deployment, {"lastUpdateTime": updated, **said}, time)

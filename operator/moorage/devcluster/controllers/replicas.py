@@ -6,9 +6,10 @@ import collections
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
+from moorage.devcluster import conditions
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.selecting import Matches, claim, labels_of, matching, owner_reference, owners_name
-from moorage.devcluster.controllers.world import PODS, REPLICA_SETS, World, condition, holds, leaving, moment, seconds
+from moorage.devcluster.controllers.world import PODS, REPLICA_SETS, World, leaving, moment, seconds
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.objects import timestamp
 from moorage.devcluster.problems import Problem
@@ -133,7 +134,7 @@ def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
         return (
             bool(node),
             _PHASES.get(pod.get("status", {}).get("phase", "Pending"), 0),
-            holds(pod, "Ready"),
+            conditions.holds(pod, "Ready"),
             int(cost) if cost.lstrip("-").isdecimal() else 0,
             -crowd[node],
             -moment(metadata["creationTimestamp"]).timestamp(),
@@ -143,14 +144,12 @@ def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
 
 
 def _ready_since(pod: Body) -> datetime:
-    return moment(condition(pod, "Ready").get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
+    return moment(conditions.find(pod, "Ready").get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
 
 
 def _failed(owner: Body, failure: Problem | None, now: datetime) -> list[Body] | None:
     """The conditions: that pods cannot be made, and why, or none."""
     if failure is None:
         return None
-    before = condition(owner, "ReplicaFailure")
-    since = before.get("lastTransitionTime", timestamp(now))
-    told = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": since, "reason": "FailedCreate", "message": failure.message}
-    return [told]
+    told = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": failure.message}
+    return [conditions.dated(owner, told, timestamp(now))]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from moorage.devcluster.controllers.world import condition, holds, turned
+from moorage.devcluster import conditions
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.objects import timestamp
 
@@ -50,7 +50,7 @@ def duration(text: str) -> float | None:
 def node_status(node: Body, address: str, now: datetime) -> Body:
     """The status of a healthy node: what it says already stays; all of its capacity is offered."""
     status, labels = node.get("status", {}), node["metadata"].get("labels", {})
-    said = {each["type"] for each in status.get("conditions", ())}
+    said = {each.get("type") for each in status.get("conditions", ())}
     times = {"lastHeartbeatTime": timestamp(now), "lastTransitionTime": timestamp(now)}
     healthy = [
         {"type": type_, "status": value, **times, "reason": reason, "message": message}
@@ -77,7 +77,7 @@ def node_status(node: Body, address: str, now: datetime) -> Body:
 def running(pod: Body, node: Body, address: str, now: datetime) -> Body:
     """The status of a pod all of whose containers run and are ready."""
     status, spec, time = pod.get("status", {}), pod["spec"], timestamp(now)
-    hosts = [each["address"] for each in node.get("status", {}).get("addresses", ()) if each["type"] == "InternalIP"]
+    hosts = [each["address"] for each in node.get("status", {}).get("addresses", ()) if each.get("type") == "InternalIP"]
     own = (hosts or [address])[0] if spec.get("hostNetwork") else address
     started = {"ready": True, "started": True, "state": {"running": {"startedAt": time}}}
     true = [(type_, "True", "") for type_ in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")]
@@ -85,7 +85,7 @@ def running(pod: Body, node: Body, address: str, now: datetime) -> Body:
         **status,
         "phase": "Running",
         "observedGeneration": pod["metadata"].get("generation"),
-        "conditions": conditions(pod, _gated(pod, true), now),
+        "conditions": _conditions(pod, _gated(pod, true), now),
         "hostIP": hosts[0] if hosts else None,
         "hostIPs": [{"ip": host} for host in hosts] or None,
         "podIP": own,
@@ -103,7 +103,7 @@ def gated(pod: Body, now: datetime) -> Body:
     status = pod["status"]
     if not pod["spec"].get("readinessGates"):
         return dict(status)
-    return {**status, "conditions": conditions(pod, _gated(pod, [("Ready", "True", "")]), now)}
+    return {**status, "conditions": _conditions(pod, _gated(pod, [("Ready", "True", "")]), now)}
 
 
 def ended(pod: Body, now: datetime) -> Body:
@@ -113,30 +113,29 @@ def ended(pod: Body, now: datetime) -> Body:
     return {
         **status,
         "phase": "Succeeded",
-        "conditions": conditions(pod, done, now),
+        "conditions": _conditions(pod, done, now),
         "containerStatuses": [
             {**each, "ready": False, "started": False, "state": _terminated(time, each)} for each in status.get("containerStatuses", ())
         ],
     }
 
 
-def conditions(pod: Body, reported: Iterable[tuple[str, str, str]], now: datetime) -> list[Body]:
+def _conditions(pod: Body, reported: Iterable[tuple[str, str, str]], now: datetime) -> list[Body]:
     """The pod's conditions with these (type, status, reason) in place of what they were; the scheduler's and others' stay."""
     fresh: dict[str, Body] = {}
     for type_, value, reason in reported:
-        since = turned(condition(pod, type_), value, now)
-        fresh[type_] = {"type": type_, "status": value, "lastProbeTime": None, "lastTransitionTime": since}
+        fresh[type_] = conditions.dated(pod, {"type": type_, "status": value, "lastProbeTime": None}, timestamp(now))
         if reason:
             fresh[type_]["reason"] = reason
         if "generation" in pod["metadata"]:
             fresh[type_]["observedGeneration"] = pod["metadata"]["generation"]
-    kept = [each for each in pod.get("status", {}).get("conditions", ()) if each["type"] not in fresh]
+    kept = [each for each in pod.get("status", {}).get("conditions", ()) if each.get("type") not in fresh]
     return [*fresh.values(), *kept]
 
 
 def _gated(pod: Body, reported: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """Not ready while a readiness gate is closed."""
-    if all(holds(pod, gate["conditionType"]) for gate in pod["spec"].get("readinessGates", ())):
+    if all(conditions.holds(pod, gate["conditionType"]) for gate in pod["spec"].get("readinessGates", ())):
         return reported
     return [("Ready", "False", "ReadinessGatesNotReady") if each[0] == "Ready" else each for each in reported]
 

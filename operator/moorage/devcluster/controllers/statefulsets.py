@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from moorage.devcluster import conditions
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.deployments import template_hash
 from moorage.devcluster.controllers.selecting import claim, labels_of, matching, owner_reference, owners_name
 from moorage.devcluster.controllers.volumes import CLAIMS
-from moorage.devcluster.controllers.world import PODS, finished, holds, leaving
+from moorage.devcluster.controllers.world import PODS, finished, leaving
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.store import Change
 
@@ -65,7 +66,7 @@ class StatefulSets(Controller):
                 self._create(owner, number)
             elif finished(pod) and not leaving(pod):
                 self.world.delete(PODS, pod)
-            if not together and (pod is None or leaving(pod) or not holds(pod, "Ready")):
+            if not together and (pod is None or leaving(pod) or not conditions.holds(pod, "Ready")):
                 return
         for number in sorted(pods.keys() - set(wanted), reverse=True):
             if not leaving(pods[number]):
@@ -77,7 +78,7 @@ class StatefulSets(Controller):
     def _update(self, owner: Body, pods: Mapping[int, Body]) -> None:
         """Delete the last pod that has an older template; it is made anew."""
         strategy = owner["spec"].get("updateStrategy", {})
-        if strategy.get("type") == "OnDelete" or not all(holds(pod, "Ready") and not leaving(pod) for pod in pods.values()):
+        if strategy.get("type") == "OnDelete" or not all(conditions.holds(pod, "Ready") and not leaving(pod) for pod in pods.values()):
             return
         partition, revision = strategy.get("rollingUpdate", {}).get("partition", 0), _revision(owner)
         old = [number for number, pod in pods.items() if number >= partition and labels_of(pod).get(_REVISION) != revision]
@@ -106,7 +107,7 @@ class StatefulSets(Controller):
     def _report(self, owner: Body) -> None:
         pods = [pod for pod in self._pods(owner).values() if not finished(pod)]
         there = [pod for pod in pods if not leaving(pod)]
-        ready, newest = [pod for pod in there if holds(pod, "Ready")], _revision(owner)
+        ready, newest = [pod for pod in there if conditions.holds(pod, "Ready")], _revision(owner)
         updated = [pod for pod in there if labels_of(pod).get(_REVISION) == newest]
         before = owner.get("status", {})
         done = len(updated) == len(pods) == len(ready) == owner["spec"].get("replicas", 1)

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from moorage.devcluster import conditions
 from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.kinds import Body, Resource
-from moorage.devcluster.objects import timestamp
 from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
 from moorage.devcluster.store import Change
 from moorage.devcluster.verbs import Verbs
@@ -63,23 +63,6 @@ def leaving(body: Body) -> bool:
     return "deletionTimestamp" in body["metadata"]
 
 
-def condition(body: Body, type_: str) -> Body:
-    """A condition of its status, {} for none."""
-    found: Body = next((one for one in body.get("status", {}).get("conditions", ()) if one["type"] == type_), {})
-    return found
-
-
-def turned(before: Body, value: str, now: datetime) -> str:
-    """When a condition that now has this status got it: it may have had it before, and whoever wrote that may not have said since when."""
-    known = before.get("lastTransitionTime") if before.get("status") == value else None
-    return str(known or timestamp(now))
-
-
-def holds(body: Body, type_: str) -> bool:
-    """Whether a condition is true."""
-    return condition(body, type_).get("status") == "True"
-
-
 def finished(pod: Body) -> bool:
     """Whether its containers have ended for good."""
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
@@ -112,7 +95,7 @@ def _pod(body: Body) -> Iterable[Hashable]:
         yield "node", node
     if active(body):
         yield "active", controller_of(body)
-        if holds(body, "Ready"):
+        if conditions.holds(body, "Ready"):
             yield "ready", controller_of(body)
     elif not finished(body):
         yield "leaving", controller_of(body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from moorage.devcluster import choosing, quantities
+from moorage.devcluster import choosing, names, quantities
 from moorage.devcluster.kinds import Body, Reads, Strategy
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies import priorities, runtimes
@@ -75,9 +75,15 @@ class Pods(Strategy):
         return tuple(_change_causes(new["spec"], old["spec"]))
 
     def validate_status(self, new: Body, old: Body) -> Sequence[Cause]:
-        """The class of service stays."""
+        """Conditions are named as labels are; the class of service stays."""
+        types = [one.get("type") or "" for one in at(new, "status.conditions") or ()]
+        causes = [
+            Cause.invalid(f"status.conditions[{index}].Type", type_, text)
+            for index, type_ in enumerate(types)
+            for text in names.qualified(type_)
+        ]
         now, before = at(new, "status.qosClass"), at(old, "status.qosClass")
-        return () if now in {None, before} else (Cause.invalid("status.qosClass", now, "field is immutable"),)
+        return causes if now in {None, before} else [*causes, Cause.invalid("status.qosClass", now, "field is immutable")]
 
     def grace(self, body: Body, asked: int | None) -> int:
         """Nobody has to stop a pod that runs nowhere, or has ended."""
