@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from moorage.devcluster import names
 from moorage.devcluster.kinds import META, Body, Resource
+from moorage.devcluster.patches.shapes import json_type
 from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict, invalid, unregistered
 from moorage.devcluster.requests import Target, WriteOptions
 from moorage.devcluster.schemas import emptiness, values
 
 _OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 """Metadata that a writer cannot change; what it says there is not looked at."""
+_LAST = datetime.max.replace(microsecond=0, tzinfo=UTC)
 _GENERATED = "bcdfghjklmnpqrstvwxz2456789"
 _RANDOM = 5
 _LONGEST_PREFIX = 63 - _RANDOM
@@ -31,15 +33,20 @@ def timestamp(now: datetime) -> str:
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def after(start: datetime, seconds: float) -> datetime:
+    """So many seconds later, or the last moment that can be written."""
+    return start + timedelta(seconds=min(seconds, (_LAST - start).total_seconds()))
+
+
 def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
     """Check and complete a body in place. Raises Problem for what cannot be an object of this resource."""
     if not isinstance(body, dict):
         raise bad_request(f"an object of kind {resource.kind} is expected, not {type(body).__name__}")
-    _same_type(resource, body)
     if body.get("metadata") is None:
         body["metadata"] = {}
     if not isinstance(body["metadata"], dict):
-        raise bad_request(f"{resource.kind}: metadata must be an object")
+        raise bad_request(_cannot(resource, f"json: cannot unmarshal {json_type(body['metadata'])} into Go value of type v1.ObjectMeta"))
+    _same_type(resource, body)
     unknown = values.prune(body, resource.schema)
     if unknown and options.field_validation == "Strict":
         listed = ", ".join(f'unknown field "{path}"' for path in unknown)
@@ -66,7 +73,7 @@ def _same_type(resource: Resource, body: Body) -> None:
     if version != resource.api_version and kind == resource.kind:
         raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})")
     if kind != resource.kind and resource.custom:
-        name = str((body.get("metadata") or {}).get("name", ""))
+        name = str(body["metadata"].get("name", ""))
         raise invalid(kind, resource.group, name, [Cause.invalid("kind", kind, f"must be {resource.kind}")])
     if kind != resource.kind:
         of_version = str(version).rpartition("/")[2]
@@ -92,7 +99,7 @@ def begin(target: Target, body: Body, now: datetime, uid: str, taken: Callable[[
         if field != "generation":  # which who writes may say where nobody counts
             metadata.pop(field, None)
     if metadata.pop("resourceVersion", ""):
-        raise Problem(500, "", "resourceVersion should not be set on objects to be created")
+        raise bad_request("resourceVersion should not be set on objects to be created")
     _same_namespace(target, metadata)
     if not metadata.get("name") and (prefix := metadata.get("generateName")):
         made_up = [prefix[:_LONGEST_PREFIX] + "".join(secrets.choice(_GENERATED) for _ in range(_RANDOM)) for _ in range(_TRIES)]
@@ -122,7 +129,7 @@ def carry(target: Target, new: Body, old: Body) -> None:
         raise conflict(resource.plural, resource.group, name, text)
     if (version := metadata.get("resourceVersion")) and version != before["resourceVersion"]:
         if not str(version).isdecimal():
-            raise Problem(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
+            raise bad_request(f'strconv.ParseUint: parsing "{version}": invalid syntax')
         raise conflict(resource.plural, resource.group, name, STALE)
     metadata["resourceVersion"] = before["resourceVersion"]
     for field in _OWN:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.devcluster.kinds import Body, Scale
-from moorage.devcluster.problems import STALE, Cause, Problem, bad_request, conflict, invalid
+from moorage.devcluster.problems import STALE, Cause, bad_request, conflict, invalid
 from moorage.devcluster.requests import Target, WriteOptions
+from moorage.devcluster.schemas import parsing, values
 from moorage.devcluster.strategies.common import at
 from moorage.devcluster.verbs import Verbs
 
@@ -23,6 +24,8 @@ def get(verbs: Verbs, target: Target) -> Body:
 def change(verbs: Verbs, target: Target, make: Callable[[Body], Body], options: WriteOptions) -> Body:
     """PUT and PATCH."""
     wanted = make(get(verbs, target))
+    if text := values.mistyped(wanted, parsing.builtin(API_VERSION, KIND)):
+        raise bad_request(f'{KIND} in version "v1" cannot be handled as a {KIND}: {text}')
     _check(target, wanted, verbs.get(target).body)
     replicas = at(wanted, "spec.replicas") or 0
     path = _paths(target).spec_replicas.removeprefix(".").split(".")
@@ -51,10 +54,7 @@ def _check(target: Target, wanted: Body, body: Body) -> None:
         raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})")
     if metadata.get("resourceVersion") not in {None, "", body["metadata"]["resourceVersion"]}:
         raise conflict(resource.plural, resource.group, target.name, STALE)
-    replicas = at(wanted, "spec.replicas") or 0
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        raise bad_request(f'Scale in version "v1" cannot be handled as a Scale: spec.replicas is no number: {replicas}')
-    if replicas < 0:
+    if (replicas := at(wanted, "spec.replicas") or 0) < 0:
         causes = [Cause.invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
         raise invalid(KIND, "autoscaling", target.name, causes)
 
@@ -64,7 +64,7 @@ def _shown(target: Target, body: Body) -> Body:
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     replicas = at(body, paths.spec_replicas.removeprefix("."))
     if replicas is None and target.resource.custom:
-        raise Problem(500, "InternalError", f'Internal error occurred: the spec replicas field "{paths.spec_replicas}" does not exist')
+        raise bad_request(f'the spec replicas field "{paths.spec_replicas}" does not exist')
     status = {"replicas": at(body, paths.status_replicas.removeprefix(".")) or 0}
     if paths.selector and (selector := at(body, paths.selector.removeprefix("."))):
         status["selector"] = selector if isinstance(selector, str) else selector_text(selector)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -152,7 +152,8 @@ class Verbs:
         if resource.custom:
             wrong = values.validate(new, resource.schema, "")
             # A rule may count on the types and the fields that the schema promises.
-            causes += [*wrong, rules.NOT_CHECKED] if rules.blocked(wrong) else [*wrong, *rules.check(new, old, resource.schema)]
+            blocked = rules.blocked(wrong, resource.schema)
+            causes += [*wrong, rules.NOT_CHECKED] if blocked else [*wrong, *rules.check(new, old, resource.schema)]
         if status:
             return [*causes, *resource.strategy.validate_status(new, old or {})]
         causes += [] if old is None else names.new_finalizer_causes(new["metadata"], old["metadata"])
@@ -196,7 +197,7 @@ class Verbs:
             return self._remove(target, new)
         if not at_once and "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds", 0) <= grace:
             return old.body
-        metadata["deletionTimestamp"] = objects.timestamp(self.clock() + timedelta(seconds=grace))
+        metadata["deletionTimestamp"] = objects.timestamp(objects.after(self.clock(), grace))
         metadata["deletionGracePeriodSeconds"] = grace
         strategy.prepare_delete(new)
         # What has no time to end in is only marked.

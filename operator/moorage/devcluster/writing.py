@@ -10,6 +10,7 @@ from moorage.devcluster.kinds import Body
 from moorage.devcluster.problems import Problem, bad_request, method_not_allowed, unregistered, unsupported_media_type
 from moorage.devcluster.reading import Reading, inward, outward, stored_as
 from moorage.devcluster.requests import Answer, Request, Target, WriteOptions
+from moorage.devcluster.schemas import parsing, values
 from moorage.devcluster.subresources import Subresource
 from moorage.devcluster.verbs import Verbs
 
@@ -133,8 +134,11 @@ class Writing:
             version, wanted = str(body["apiVersion"]).rpartition("/")[2], one.api_version.partition("/")[0].partition(".")[0]
             text = f"converting ({version}.{kind}) to ({wanted}.{one.kind}): unknown conversion"
             raise bad_request(f'{kind} in version "{version}" cannot be handled as a {one.kind}: {text}')
-        if not isinstance(body.setdefault("metadata", {}), dict):
-            raise bad_request(f"{one.kind}: metadata must be an object")
+        if body.get("metadata") is None:
+            body["metadata"] = {}
+        if text := values.mistyped(body, parsing.builtin(one.api_version, one.kind)):
+            version = one.api_version.rpartition("/")[2]
+            raise bad_request(f'{one.kind} in version "{version}" cannot be handled as a {one.kind}: {text}')
         return body
 
     # ---- bodies ------------------------------------------------------------------------------------------------------------

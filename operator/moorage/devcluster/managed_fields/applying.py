@@ -50,7 +50,7 @@ def apply(applied: Any, live: Body | None, write: Write, *, force: bool) -> Body
     if claimed is not None:
         time = write.time() if changed or removed else (mine or {}).get("time")
         kept.append(write.entry(APPLY, claimed, time))
-    metadata = {**result.get("metadata", {}), "managedFields": arranged(kept)}
+    metadata = {**(result.get("metadata") or {}), "managedFields": arranged(kept)}
     if not kept:
         del metadata["managedFields"]
     return {**result, "metadata": metadata}

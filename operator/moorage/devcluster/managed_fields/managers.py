@@ -39,7 +39,7 @@ class Write:
         body = self.resource.form.outward(body) if self.resource.form else body
         unseen = "status" if self.resource.has_status and self.subresource != "status" else ""
         view = {name: value for name, value in body.items() if name not in ("apiVersion", "kind", "metadata", unseen)}
-        metadata = {name: value for name, value in body.get("metadata", {}).items() if name not in _SERVERS}
+        metadata = {name: value for name, value in (body.get("metadata") or {}).items() if name not in _SERVERS}
         return {"metadata": metadata, **view}
 
     def entry(self, operation: str, fields: Fields, time: str | None) -> Entry:

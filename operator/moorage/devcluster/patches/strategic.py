@@ -52,7 +52,7 @@ def _merged(old: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str,
     for name, value in patch.items():
         if value is None:
             new.pop(name, None)
-        elif not _is_directive(name):
+        elif not _is_directive(name) and (name in new or not _directs(value)):
             new[name] = _value(new.get(name), value, node.child(name) or ANYTHING)
     for name, order in orders:
         if isinstance(listed := new.get(name), list):
@@ -79,14 +79,15 @@ def _is_directive(name: str) -> bool:
 
 
 def _plain(patch: Any) -> Any:
-    """The value of a patch where there is nothing to merge with: without nulls and directives, and nothing of an object that has one."""
+    """The value of a patch where there is nothing to merge with: without nulls, directives, and objects that hold one."""
     if isinstance(patch, dict):
-        if _PATCH in patch:
-            return {}
-        return {name: _plain(value) for name, value in patch.items() if value is not None and not _is_directive(name)}
-    if not isinstance(patch, list):
-        return patch
-    return [_plain(item) for item in patch if not (isinstance(item, dict) and item.get(_PATCH) in ("delete", "replace"))]
+        kept = {name: value for name, value in patch.items() if value is not None and not _is_directive(name) and not _directs(value)}
+        return {name: _plain(value) for name, value in kept.items()}
+    return [_plain(item) for item in patch if not _directs(item)] if isinstance(patch, list) else patch
+
+
+def _directs(value: Any) -> bool:
+    return isinstance(value, dict) and _PATCH in value
 
 
 def _retained(old: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:

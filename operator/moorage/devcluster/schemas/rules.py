@@ -31,9 +31,9 @@ _BLOCKING: Final = {"FieldValueTypeInvalid", "FieldValueRequired", "FieldValueTo
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
 
-def blocked(causes: Sequence[Cause]) -> bool:
-    """Whether an object is so wrong that its rules cannot be asked."""
-    return any(cause.reason in _BLOCKING for cause in causes)
+def blocked(causes: Sequence[Cause], node: Node) -> bool:
+    """Whether there are rules, and an object is so wrong that they cannot be asked."""
+    return any(cause.reason in _BLOCKING for cause in causes) and any(_ruled(node, "", ""))
 
 
 # ---- asking ----------------------------------------------------------------------------------------------------------------
