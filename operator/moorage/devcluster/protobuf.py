@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from moorage.devcluster.kinds import Body
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
@@ -148,8 +150,8 @@ def _raw_json(data: bytes) -> Any:
     """RawExtension, FieldsV1, JSON: a text within."""
     text = _bytes(dict(_wire(data)).get(1, b"null"))
     try:
-        return json.loads(text or b"null")
-    except (ValueError, RecursionError) as error:
+        return msgspec.json.decode(text or b"null")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(f"json parse error: {error}") from error
 
 

@@ -76,5 +76,5 @@ def test_null_is_not_there() -> None:
         "spec": {"nodeName": None, "containers": [None]},
     }
     values.default(body, parsing.builtin("v1", "Pod"))
-    assert (body["metadata"], body["spec"]["containers"]) == ({"labels": {"a": ""}}, [{}])
+    assert (body["metadata"], body["spec"]["containers"]) == ({"labels": {"a": ""}}, [{"name": ""}])
     assert "nodeName" not in body["spec"]

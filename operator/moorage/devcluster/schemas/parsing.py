@@ -136,9 +136,10 @@ class _BuiltIn(_Parser):
         return super().node({**schema, **whole} if anything else schema)
 
     def field(self, schema: Mapping[str, Any]) -> Node:
-        """Zero stands for a field that is not there; in lists and maps it stands for null."""
-        node = super().field(schema if schema.get("default") else {key: value for key, value in schema.items() if key != "default"})
-        return dataclasses.replace(node, present=True) if schema.get("default") == {} else node
+        """A text, a number or a truth that is always written has its zero; a struct is present where it is asked for."""
+        if schema.get("default") != {}:
+            return super().field(schema)
+        return dataclasses.replace(super().field({key: value for key, value in schema.items() if key != "default"}), present=True)
 
 
 def _overlaid(node: Node, schema: Mapping[str, Any]) -> Node:

@@ -136,8 +136,9 @@ class ResourceSlices(Strategy):
 
     def default(self, body: Body) -> None:
         """Amounts as they are stored."""
-        pool = body.setdefault("spec", {}).setdefault("pool", {})
-        fill(pool, {"generation": 0})
+        spec = body.setdefault("spec", {})
+        fill(spec, {"driver": ""})
+        fill(spec.setdefault("pool", {}), {"generation": 0, "name": "", "resourceSliceCount": 0})
         for device in at(body, "spec.devices") or ():
             for capacity in (device.get("capacity") or {}).values():
                 amount = {"value": capacity.get("value") or "0"}

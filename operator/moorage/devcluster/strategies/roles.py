@@ -11,6 +11,7 @@ from moorage.devcluster.problems import Cause
 from moorage.devcluster.strategies.common import fill, one_of
 
 _GROUP: Final = "rbac.authorization.k8s.io"
+_SUBJECTS: Final = ("ServiceAccount", "User", "Group")
 
 
 class Roles(Strategy):
@@ -48,7 +49,14 @@ class Bindings(Strategy):
         """A role is named; a ClusterRoleBinding's is a ClusterRole."""
         role, kinds = body["roleRef"], ("Role", "ClusterRole") if body["kind"] == "RoleBinding" else ("ClusterRole",)
         causes = [*one_of(role["apiGroup"], (_GROUP,), "roleRef.apiGroup"), *one_of(role.get("kind") or "", kinds, "roleRef.kind")]
-        return causes if role.get("name") else [*causes, Cause.required("roleRef.name")]
+        causes += [] if role.get("name") else [Cause.required("roleRef.name")]
+        for index, subject in enumerate(body.get("subjects") or ()):
+            at = f"subjects[{index}]"
+            causes += [] if subject.get("name") else [Cause.required(f"{at}.name")]
+            causes += one_of(kind := subject.get("kind") or "", _SUBJECTS, f"{at}.kind")
+            if kind == "ServiceAccount" and body["kind"] == "ClusterRoleBinding" and not subject.get("namespace"):
+                causes.append(Cause.required(f"{at}.namespace"))
+        return causes
 
     def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
         """The role stays."""
