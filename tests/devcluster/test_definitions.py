@@ -78,3 +78,12 @@ def test_a_refusal_warns_too() -> None:
     boat = {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b"}, "spec": {"sails": 1}}
     answers = [asked.ask("POST", "/apis/example.com/v1/namespaces/default/boats", boat) for _ in range(2)]
     assert [(answer.code, answer.warnings) for answer in answers] == [(code, ('unknown field "spec.sails"',)) for code in (201, 409)]
+
+
+def test_rules_that_are_not_there_are_not_missed() -> None:
+    """An object of wrong types is refused for these alone, where its definition has no rules."""
+    asked = Asked()
+    asked.ask("POST", CRDS, DEFINITION)
+    boat = {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b"}, "spec": {"masts": "two"}}
+    refused = content(asked.ask("POST", "/apis/example.com/v1/namespaces/default/boats", boat))
+    assert [cause["field"] for cause in refused["details"]["causes"]] == ["spec.masts"]

@@ -146,6 +146,19 @@ def test_the_media_type_chooses() -> None:
     assert finalizers == ["e/f", "a/b", "c/d"]
 
 
+@pytest.mark.parametrize("directive", ["replace", "delete", "merge", "shake"])
+def test_a_directive_in_an_object_that_is_not_there_makes_none(directive: str) -> None:
+    """Recorded of a kube-apiserver: whatever the directive and wherever the object."""
+    directed = {"$patch": directive, "q": "1"}
+    old = {"metadata": {"name": "a"}, "spec": {"replicas": 1}}
+    assert strategic(old, {"metadata": {"labels": directed}}, DEPLOYMENT) == old
+    new = strategic(old, {"spec": {"template": {"metadata": {"labels": directed}}}}, DEPLOYMENT)
+    assert new["spec"] == {"replicas": 1, "template": {"metadata": {}}}
+    assert strategic({"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"$patch": "replace", "q": "1"}}}, DEPLOYMENT) == {
+        "metadata": {"labels": {"q": "1"}}
+    }
+
+
 def test_custom_resources_have_no_strategic_patches() -> None:
     """With the API server's words."""
     with pytest.raises(Problem) as refused:

@@ -136,9 +136,9 @@ class Writing:
             raise bad_request(f'{kind} in version "{version}" cannot be handled as a {one.kind}: {text}')
         if body.get("metadata") is None:
             body["metadata"] = {}
-        if text := values.mistyped(body, parsing.builtin(one.api_version, one.kind)):
+        if wrong := values.mistyped(body, parsing.builtin(one.api_version, one.kind)):
             version = one.api_version.rpartition("/")[2]
-            raise bad_request(f'{one.kind} in version "{version}" cannot be handled as a {one.kind}: {text}')
+            raise bad_request(f'{one.kind} in version "{version}" cannot be handled as a {one.kind}: {wrong}')
         return body
 
     # ---- bodies ------------------------------------------------------------------------------------------------------------
