@@ -217,7 +217,7 @@ def settle(asked: Asked, controllers: Controllers) -> None:
         controllers.work(asked.now)
 
 
-@settings(PATIENT, max_examples=600)
+@settings(PATIENT, max_examples=400)
 @given(st.data())
 def test_no_object_is_a_fault_of_ours(data: st.DataObject) -> None:
     """However it is written; and neither for tables, watches and controllers that meet it afterwards."""
