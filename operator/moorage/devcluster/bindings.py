@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from moorage.devcluster import conditions, objects
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.problems import bad_request, conflict, not_found
 from moorage.devcluster.requests import Target, WriteOptions
 from moorage.devcluster.verbs import Verbs, copied
 
 PODS = "pods"
+_POD: Final = Resource("", "v1", PODS, "Pod")
 _CREATED = 201
 
 
@@ -59,11 +60,7 @@ def _node(target: Body) -> str:
 
 def _check(pod: Body, wanted: Body) -> None:
     found, name = pod["metadata"], pod["metadata"]["name"]
-    for field, key in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
-        if wanted.get(key) and wanted[key] != found[key]:
-            why = f"Precondition failed: {field} in precondition: {wanted[key]}, {field} in object meta: {found[key]}"
-            where = f"Key: /registry/pods/{found['namespace']}/{name}, ResourceVersion: 0"
-            raise conflict(PODS, "", name, f"StorageError: invalid object, Code: 4, {where}, AdditionalErrorMsg: {why}")
+    objects.require_same(Target(_POD, found["namespace"], name), pod, wanted)
     if "deletionTimestamp" in found:
         raise conflict("pods/binding", "", name, f"pod {name} is being deleted, cannot be assigned to a host")
     if node := pod["spec"].get("nodeName"):

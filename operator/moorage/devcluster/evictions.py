@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
 from moorage.devcluster import conditions, managed_fields, objects
 from moorage.devcluster.bindings import done, save, set_condition, stored_pod
 from moorage.devcluster.kinds import Body, Resource
-from moorage.devcluster.problems import Problem, bad_request, conflict
-from moorage.devcluster.requests import SERVER, DeleteOptions, Target, WriteOptions
+from moorage.devcluster.options import deleting
+from moorage.devcluster.problems import Problem, bad_request
+from moorage.devcluster.requests import SERVER, Target, WriteOptions
 from moorage.devcluster.schemas import parsing
 from moorage.devcluster.strategies.common import at
 from moorage.devcluster.strategies.workloads import selects
@@ -26,18 +28,17 @@ def evict(verbs: Verbs, target: Target, eviction: Body, options: WriteOptions) -
     if (eviction.get("metadata") or {}).get("name") != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
     pod = stored_pod(verbs, target.namespace, target.name)
-    deletion: dict[str, Any] = eviction.get("deleteOptions") or {}
-    dry = options.dry_run or "All" in (deletion.get("dryRun") or ())
-    quiet = WriteOptions(dry_run=dry)
+    deletion = deleting({}, eviction.get("deleteOptions"))
+    deletion = dataclasses.replace(deletion, dry_run=options.dry_run or deletion.dry_run)
+    quiet = WriteOptions(dry_run=deletion.dry_run)
     if _counts(pod):
         _ask_budget(verbs, pod, quiet)
-    wanted = deletion.get("preconditions") or {}
-    _check(pod, wanted)
+    objects.require_same(target, pod, deletion.preconditions, going=True)
     if "deletionTimestamp" not in pod["metadata"] and pod["spec"].get("nodeName"):  # others are gone in a moment
         condition = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
         set_condition(pod, condition, verbs.clock())
         save(verbs, pod, quiet)
-    verbs.delete(Target(target.resource, target.namespace, target.name), DeleteOptions(deletion.get("gracePeriodSeconds"), dry_run=dry))
+    verbs.delete(Target(target.resource, target.namespace, target.name), dataclasses.replace(deletion, preconditions={}))
     return done()
 
 
@@ -46,18 +47,11 @@ def _counts(pod: Body) -> bool:
     return "deletionTimestamp" not in pod["metadata"] and at(pod, "status.phase") not in {"Pending", "Succeeded", "Failed"}
 
 
-def _check(pod: Body, wanted: Body) -> None:
-    for words, key in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
-        if wanted.get(key) and wanted[key] != pod["metadata"][key]:
-            why = f"the {words} in the precondition ({wanted[key]}) does not match the {words} in record ({pod['metadata'][key]})."
-            raise conflict("Pod", "", pod["metadata"]["name"], f"{why} The object might have been deleted and then recreated")
-
-
 def _ask_budget(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
     """Take the pod out of its budget. Raises Problem 429 when that is used up."""
     budgets = _budgets(verbs.every(_BUDGETS, pod["metadata"]["namespace"]), pod)
     if len(budgets) > 1:
-        raise Problem(500, "", _SEVERAL)
+        raise bad_request(_SEVERAL)
     if not budgets or _needs_none(pod, budgets[0]):
         return
     budget = _taken(budgets[0], pod, objects.timestamp(verbs.clock()))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -122,11 +122,7 @@ def carry(target: Target, new: Body, old: Body) -> None:
     metadata, before, resource = new["metadata"], old["metadata"], target.resource
     _same_namespace(target, metadata)
     require_name(metadata, name := before["name"])
-    if (uid := metadata.get("uid")) and uid != before["uid"]:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['uid']}"
-        where = "/".join(filter(None, ("/registry", resource.plural, target.namespace, name)))
-        text = f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
-        raise conflict(resource.plural, resource.group, name, text)
+    require_same(target, old, {"uid": metadata.get("uid")})
     if (version := metadata.get("resourceVersion")) and version != before["resourceVersion"]:
         if not str(version).isdecimal():
             raise bad_request(f'strconv.ParseUint: parsing "{version}": invalid syntax')
@@ -136,6 +132,25 @@ def carry(target: Target, new: Body, old: Body) -> None:
         metadata.pop(field, None)
         if field in before:
             metadata[field] = before[field]
+
+
+def require_same(target: Target, body: Body, wanted: Mapping[str, Any], *, going: bool = False) -> None:
+    """See that this is the object that is meant: ``wanted`` may have a uid and a resourceVersion. Raises Problem 409.
+
+    A client that deletes is told so in other words than one that changes.
+    """
+    metadata, resource = body["metadata"], target.resource
+    for key, name, guess in (("uid", "UID", "deleted and then recreated"), ("resourceVersion", "ResourceVersion", "modified")):
+        said, found = wanted.get(key), metadata[key]
+        if not said or said == found:
+            continue
+        if going:
+            why = f"the {name} in the precondition ({said}) does not match the {name} in record ({found})"
+            raise conflict(resource.kind, resource.group, metadata["name"], f"{why}. The object might have been {guess}")
+        where = "/".join(filter(None, ("/registry", resource.plural, target.namespace, metadata["name"])))
+        why = f"Precondition failed: {name} in precondition: {said}, {name} in object meta: {found}"
+        text = f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+        raise conflict(resource.plural, resource.group, metadata["name"], text)
 
 
 def require_name(metadata: dict[str, Any], name: str) -> None:

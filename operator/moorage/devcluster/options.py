@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from moorage.devcluster.listing import parsed_version
 from moorage.devcluster.problems import Cause, Problem, bad_request, invalid, quoted
 from moorage.devcluster.requests import DeleteOptions, ListOptions, Request, Target, WatchOptions, WriteOptions
+from moorage.devcluster.schemas import parsing, values
 
 Query: TypeAlias = Mapping[str, str]
 
@@ -152,6 +153,8 @@ def deleting(query: Query, body: Any) -> DeleteOptions:
     """Of delete and deletecollection: the body's where there is one, else the query's. Raises Problem 400 and 422."""
     said = body if isinstance(body, dict) else {}
     causes: list[Cause] = []
+    if text := values.mistyped(said, parsing.builtin("policy/v1", "Eviction").properties["deleteOptions"]):
+        raise bad_request(f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {text}')
     if said:
         query = {}
         if (dry := said.get("dryRun")) and dry != ["All"]:
@@ -159,9 +162,6 @@ def deleting(query: Query, body: Any) -> DeleteOptions:
     grace = number(query, "gracePeriodSeconds") if not said else said.get("gracePeriodSeconds")
     propagation = query.get("propagationPolicy") or said.get("propagationPolicy") or ""
     orphan = said.get("orphanDependents", flag(query, "orphanDependents") if "orphanDependents" in query else None)
-    preconditions = said.get("preconditions") or {}
-    _typed({"gracePeriodSeconds": (grace, int), "propagationPolicy": (propagation, str), "preconditions": (preconditions, dict)})
-    _typed({"orphanDependents": (orphan, bool), **{key: (preconditions.get(key), str) for key in ("uid", "resourceVersion")}})
     if propagation not in _PROPAGATIONS:
         choices = '"Foreground", "Background", "Orphan", "nil"'
         text = f'Unsupported value: "{propagation}": supported values: {choices}'
@@ -172,16 +172,8 @@ def deleting(query: Query, body: Any) -> DeleteOptions:
     dry_run = _dry_run(query, causes) or bool(said.get("dryRun"))
     _check("DeleteOptions", causes)
     return DeleteOptions(
-        grace_seconds=None if grace is None else max(grace, 0) if grace >= 0 else 1,
-        uid=preconditions.get("uid") or "",
-        resource_version=preconditions.get("resourceVersion") or "",
+        grace_seconds=grace if grace is None or grace >= 0 else 1,
+        preconditions=said.get("preconditions") or {},
         propagation=propagation or ("" if orphan is None else "Orphan" if orphan else "Background"),
         dry_run=dry_run,
     )
-
-
-def _typed(values: Mapping[str, tuple[object, type]]) -> None:
-    for name, (value, kind) in values.items():
-        if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-            why = f"json: cannot unmarshal into Go struct field DeleteOptions.{name}"
-            raise bad_request(f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {why}')

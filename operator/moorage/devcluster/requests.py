@@ -66,8 +66,8 @@ class DeleteOptions:
     """Of delete."""
 
     grace_seconds: int | None = None
-    uid: str = ""
-    resource_version: str = ""
+    preconditions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """The uid and the resourceVersion that it must have."""
     propagation: str = ""
     """Background, Foreground, Orphan, or "" for the kind's own way."""
     dry_run: bool = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any, Final, Protocol
 
 from moorage.devcluster import managed_fields, objects
@@ -18,6 +17,7 @@ _GROUP: Final = "authentication.k8s.io"
 _CREATED: Final = 201
 _HOUR: Final = 3600
 _SHORTEST: Final = 600
+_LONGEST: Final = 1 << 32
 _ACCOUNT: Final = "system:serviceaccount:"
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 
@@ -102,8 +102,9 @@ class TokenReviews:
         resource = Resource(_GROUP, "v1", "tokenrequests", "TokenRequest", schema=parsing.builtin(f"{_GROUP}/v1", "TokenRequest"))
         read = _read(verbs, resource, {**request, "spec": spec}, options, target.subresource)
         spec, seconds = read["spec"], read["spec"]["expirationSeconds"]
-        if seconds < _SHORTEST:
-            causes = [Cause.invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")]
+        if not _SHORTEST <= seconds <= _LONGEST:
+            limit = "less than 10 minutes" if seconds < _SHORTEST else "larger than 2^32 seconds"
+            causes = [Cause.invalid("spec.expirationSeconds", seconds, f"may not specify a duration {limit}")]
             raise invalid("TokenRequest", _GROUP, "", causes)
         now = verbs.clock()
         given = {"audiences": spec.get("audiences") or [ISSUER], "expirationSeconds": seconds, "boundObjectRef": spec.get("boundObjectRef")}
@@ -119,5 +120,5 @@ class TokenReviews:
                 "managedFields": read["metadata"]["managedFields"],
             },
             "spec": given,
-            "status": {"token": token, "expirationTimestamp": objects.timestamp(now + timedelta(seconds=seconds))},
+            "status": {"token": token, "expirationTimestamp": objects.timestamp(objects.after(now, seconds))},
         }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
+
+from moorage.devcluster import objects
 
 
 class IssuedTokens:
@@ -19,7 +21,7 @@ class IssuedTokens:
         now = self._clock()
         self._users = {token: (who, until) for token, (who, until) in self._users.items() if until > now}
         token = secrets.token_urlsafe(32)
-        self._users[token] = (user, now + timedelta(seconds=seconds))
+        self._users[token] = (user, objects.after(now, seconds))
         return token
 
     def user(self, token: str) -> str:

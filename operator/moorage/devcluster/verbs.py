@@ -21,7 +21,7 @@ import msgspec
 from moorage.devcluster import managed_fields, names, objects
 from moorage.devcluster.kinds import META, Body, Resource
 from moorage.devcluster.listing import Pages
-from moorage.devcluster.problems import Cause, Problem, already_exists, conflict, forbidden, invalid, not_found
+from moorage.devcluster.problems import Cause, Problem, already_exists, forbidden, invalid, not_found
 from moorage.devcluster.requests import DeleteOptions, Listing, ListOptions, Target, WriteOptions
 from moorage.devcluster.schemas import rules, values
 from moorage.devcluster.store import Store, Stored
@@ -183,7 +183,7 @@ class Verbs:
     def delete(self, target: Target, options: DeleteOptions) -> Body:
         """Remove it, or begin to: returns its last state, with a deletionTimestamp when somebody has to finish it."""
         old = self.get(target)
-        _same(target, old.body, options)
+        objects.require_same(target, old.body, options.preconditions, going=True)
         new, strategy = copied(old), target.resource.strategy
         metadata = new["metadata"]
         finalizers = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
@@ -244,15 +244,3 @@ def _parted(target: Target, new: Body, old: Body) -> Body:
 
 def _content(body: Body) -> Body:
     return {key: value for key, value in body.items() if key not in ("metadata", "status")}
-
-
-def _same(target: Target, body: Body, options: DeleteOptions) -> None:
-    """Check the preconditions of a deletion."""
-    metadata, resource = body["metadata"], target.resource
-    for name, wanted, found, guess in (
-        ("UID", options.uid, metadata["uid"], "deleted and then recreated"),
-        ("ResourceVersion", options.resource_version, metadata["resourceVersion"], "modified"),
-    ):
-        if wanted and wanted != found:
-            why = f"the {name} in the precondition ({wanted}) does not match the {name} in record ({found})"
-            raise conflict(resource.kind, resource.group, target.name, f"{why}. The object might have been {guess}")

@@ -11,12 +11,12 @@ from moorage.devcluster.controllers.rollouts import part
 from moorage.devcluster.controllers.selecting import labels_of, matching
 from moorage.devcluster.controllers.world import PODS, controller_of, leaving, moment
 from moorage.devcluster.kinds import Body
-from moorage.devcluster.objects import timestamp
+from moorage.devcluster.objects import after, timestamp
 from moorage.devcluster.store import Change
 
 BUDGETS = "poddisruptionbudgets.policy"
-EVICTION_LIMIT = timedelta(minutes=2)
-"""How long an eviction that was granted counts as a disruption while its pod is still there."""
+EVICTION_LIMIT = 120.0
+"""How many seconds an eviction that was granted counts as a disruption while its pod is still there."""
 
 
 class Budgets(Controller):
@@ -63,13 +63,13 @@ class Budgets(Controller):
         }
         self.world.status(BUDGETS, budget, status)
         if evicted:
-            self.queue.add(key, min(map(moment, evicted.values())) + EVICTION_LIMIT)
+            self.queue.add(key, after(min(map(moment, evicted.values())), EVICTION_LIMIT))
 
     @staticmethod
     def _evicted(budget: Body, pods: Collection[Body], now: datetime) -> dict[str, str]:
         """Pods that an eviction was granted for and that are not going yet, with the time."""
         staying = {pod["metadata"]["name"] for pod in pods if not leaving(pod)}
-        return {name: time for name, time in _evicted(budget).items() if name in staying and moment(time) + EVICTION_LIMIT > now}
+        return {name: time for name, time in _evicted(budget).items() if name in staying and after(moment(time), EVICTION_LIMIT) > now}
 
     def _wanted(self, budget: Body, pods: Collection[Body]) -> tuple[int, int]:
         """How many pods there should be, and how many of them healthy."""

@@ -13,8 +13,9 @@ from datetime import datetime
 from moorage.devcluster import conditions
 from moorage.devcluster.controllers import reports
 from moorage.devcluster.controllers.controlling import Controller, Key
-from moorage.devcluster.controllers.world import KUBELET, NODES, PODS, World, finished, leaving, moment, seconds
+from moorage.devcluster.controllers.world import KUBELET, NODES, PODS, World, finished, leaving, moment
 from moorage.devcluster.kinds import Body
+from moorage.devcluster.objects import after
 from moorage.devcluster.store import Change
 
 RUN_FOR = "moorage.dev/run-for"
@@ -83,15 +84,15 @@ class Kubelet(Controller):
             return
         if leaving(pod):
             grace = pod["metadata"].get("deletionGracePeriodSeconds", 0)
-            self._later("stop", pod, now + seconds(min(grace, self._stop_after + _hook(pod))))
+            self._later("stop", pod, after(now, min(grace, self._stop_after + _hook(pod))))
         elif not finished(pod) and pod.get("status", {}).get("phase") != "Running":
-            self._later("start", pod, now + seconds(self._start_after))
+            self._later("start", pod, after(now, self._start_after))
         elif not finished(pod):
             self.world.status(PODS, pod, reports.gated(pod, now), KUBELET)
             runs = reports.duration(pod["metadata"].get("annotations", {}).get(RUN_FOR, ""))
             if runs is not None:
                 started = pod["status"].get("startTime") or pod["metadata"]["creationTimestamp"]
-                self._later("succeed", pod, moment(started) + seconds(runs))
+                self._later("succeed", pod, after(moment(started), runs))
 
     def _later(self, what: str, pod: Body, when: datetime) -> None:
         metadata = pod["metadata"]

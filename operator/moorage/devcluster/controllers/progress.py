@@ -7,9 +7,9 @@ from datetime import datetime
 
 from moorage.devcluster import conditions
 from moorage.devcluster.controllers.rollouts import Goal
-from moorage.devcluster.controllers.world import moment, seconds
+from moorage.devcluster.controllers.world import moment
 from moorage.devcluster.kinds import Body
-from moorage.devcluster.objects import timestamp
+from moorage.devcluster.objects import after, timestamp
 
 _FORWARD = ("updatedReplicas", "readyReplicas", "availableReplicas")
 _NO_LIMIT = 2**31 - 1
@@ -35,7 +35,7 @@ def deadline(deployment: Body) -> datetime | None:
     said = conditions.find(deployment, "Progressing")
     if not said or said.get("reason") != "ReplicaSetUpdated" or limit == _NO_LIMIT:
         return None
-    return _updated(deployment, said) + seconds(limit)
+    return after(_updated(deployment, said), limit)
 
 
 def _counts(new: Body | None, olds: Sequence[Body]) -> dict[str, int]:
@@ -74,7 +74,7 @@ def _progressing(deployment: Body, new: Body | None, counted: Mapping[str, int],
         return _says("True", "NewReplicaSetAvailable", f"{about} has successfully progressed.")
     if _moved(deployment.get("status", {}), counted) or "lastUpdateTime" not in before:
         return {**_says("True", "ReplicaSetUpdated", f"{about} is progressing."), "lastUpdateTime": timestamp(now)}
-    late = before.get("reason") == "ReplicaSetUpdated" and _updated(deployment, before) + seconds(limit) <= now
+    late = before.get("reason") == "ReplicaSetUpdated" and after(_updated(deployment, before), limit) <= now
     if late or before.get("reason") == "ProgressDeadlineExceeded":
         return _says("False", "ProgressDeadlineExceeded", f"{about} has timed out progressing.")
     return _says("True", "ReplicaSetUpdated", f"{about} is progressing.")

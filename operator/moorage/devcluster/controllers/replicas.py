@@ -9,9 +9,9 @@ from datetime import datetime
 from moorage.devcluster import conditions
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.selecting import Matches, claim, labels_of, matching, owner_reference, owners_name
-from moorage.devcluster.controllers.world import PODS, REPLICA_SETS, World, leaving, moment, seconds
+from moorage.devcluster.controllers.world import PODS, REPLICA_SETS, World, leaving, moment
 from moorage.devcluster.kinds import Body
-from moorage.devcluster.objects import timestamp
+from moorage.devcluster.objects import after, timestamp
 from moorage.devcluster.problems import Problem
 from moorage.devcluster.store import Change
 
@@ -107,9 +107,9 @@ class Replicas(Controller):
         """Write the status, where it is another one than before."""
         uid, ready_for = owner["metadata"]["uid"], owner["spec"].get("minReadySeconds", 0)
         ready = self.world.pods["ready", uid]
-        waiting = [since for since in map(_ready_since, ready if ready_for else ()) if since + seconds(ready_for) > now]
+        waiting = [since for since in map(_ready_since, ready if ready_for else ()) if after(since, ready_for) > now]
         if waiting:
-            when = min(waiting) + seconds(ready_for)
+            when = after(min(waiting), ready_for)
             self.queue.add(("size", owner["metadata"]["namespace"], owner["metadata"]["name"]), when)
         count = len(self.world.pods["active", uid])
         status = {

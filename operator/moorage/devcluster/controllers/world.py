@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Collection, Hashable, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -76,11 +76,6 @@ def active(pod: Body) -> bool:
 def moment(text: str) -> datetime:
     """A time as objects have it."""
     return datetime.fromisoformat(text)
-
-
-def seconds(number: float) -> timedelta:
-    """So many."""
-    return timedelta(seconds=number)
 
 
 def _owned(body: Body) -> Iterable[Hashable]:
@@ -155,7 +150,7 @@ class World:
 
     def delete(self, key: str, body: Body, propagation: str = "Background", grace: int | None = None) -> None:
         """Delete this object and no later one of its name."""
-        options = DeleteOptions(grace_seconds=grace, uid=body["metadata"]["uid"], propagation=propagation)
+        options = DeleteOptions(grace_seconds=grace, preconditions={"uid": body["metadata"]["uid"]}, propagation=propagation)
         self.verbs.delete(self.target(key, body), options)
 
     def drop_finalizer(self, key: str, body: Body, finalizer: str) -> None:
