@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,12 +30,12 @@ def assets() -> Path:
 @pytest.fixture(scope="session")
 def real(assets: Path) -> Iterator[Player]:
     """A client of kube-apiserver."""
-    with kube_apiserver(assets) as server:
-        yield Player(server)
+    with kube_apiserver(assets) as server, closing(Player(server)) as player:
+        yield player
 
 
 @pytest.fixture(scope="session")
 def ours(assets: Path) -> Iterator[Player]:
     """A client of the embedded cluster."""
-    with devcluster(assets) as server:
-        yield Player(server)
+    with devcluster(assets) as server, closing(Player(server)) as player:
+        yield player

@@ -56,6 +56,10 @@ class Player:
         self._context.load_cert_chain(server.certificate, server.key)
         self._connection = self._connect()
 
+    def close(self) -> None:
+        """Leave."""
+        self._connection.close()
+
     def play(self, conversation: Conversation) -> dict[str, Record]:
         """The steps' answers by the steps' names. An answer that is needed and absent makes a step's record say so."""
         namespace = conversation.name
@@ -76,6 +80,7 @@ class Player:
                 except LookupError as error:
                     record = Record(-1, body=f"not asked: {error}")
                 except (OSError, http.client.HTTPException) as error:
+                    self.close()
                     self._connection = self._connect()
                     record = Record(-1, body=f"{type(error).__name__}: {error}")
                 records[step.name] = record
@@ -107,6 +112,7 @@ class Player:
             response = self._connection.getresponse()
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
             # Servers close connections after some refusals; that is theirs to decide.
+            self.close()
             self._connection = self._connect()
             self._connection.request(method, path, data, {"User-Agent": "conformance", **headers})
             response = self._connection.getresponse()
