@@ -45,7 +45,8 @@ def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
     if body.get("metadata") is None:
         body["metadata"] = {}
     if not isinstance(body["metadata"], dict):
-        raise bad_request(_cannot(resource, f"json: cannot unmarshal {json_type(body['metadata'])} into Go value of type v1.ObjectMeta"))
+        place = "value" if resource.custom else f"struct field {resource.kind}.metadata"
+        raise bad_request(_cannot(resource, f"json: cannot unmarshal {json_type(body['metadata'])} into Go {place} of type v1.ObjectMeta"))
     _same_type(resource, body)
     unknown = values.prune(body, resource.schema)
     if unknown and options.field_validation == "Strict":
@@ -100,7 +101,7 @@ def begin(target: Target, body: Body, now: datetime, uid: str, taken: Callable[[
             metadata.pop(field, None)
     if metadata.pop("resourceVersion", ""):
         raise bad_request("resourceVersion should not be set on objects to be created")
-    _same_namespace(target, metadata)
+    same_namespace(target, metadata)
     if not metadata.get("name") and (prefix := metadata.get("generateName")):
         made_up = [prefix[:_LONGEST_PREFIX] + "".join(secrets.choice(_GENERATED) for _ in range(_RANDOM)) for _ in range(_TRIES)]
         metadata["name"] = next((name for name in made_up if not taken(name)), made_up[-1])
@@ -120,7 +121,7 @@ def require_version(target: Target, new: Body) -> None:
 def carry(target: Target, new: Body, old: Body) -> None:
     """Give a changed object what the old one had and nobody may change. Raises Problem where the writer meant another object."""
     metadata, before, resource = new["metadata"], old["metadata"], target.resource
-    _same_namespace(target, metadata)
+    same_namespace(target, metadata)
     require_name(metadata, name := before["name"])
     require_same(target, old, {"uid": metadata.get("uid")})
     if (version := metadata.get("resourceVersion")) and version != before["resourceVersion"]:
@@ -161,7 +162,8 @@ def require_name(metadata: dict[str, Any], name: str) -> None:
         raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({name})")
 
 
-def _same_namespace(target: Target, metadata: dict[str, Any]) -> None:
+def same_namespace(target: Target, metadata: dict[str, Any]) -> None:
+    """See that an object is in the namespace that the URL says. Raises Problem 400."""
     if not target.resource.namespaced:
         metadata.pop("namespace", None)
         return

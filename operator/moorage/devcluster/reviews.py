@@ -32,11 +32,11 @@ class Tokens(Protocol):
         """Whose token this is; "" for a token that is not ours, or not any more."""
 
 
-def _read(verbs: Verbs, resource: Resource, asked: Body, options: WriteOptions, subresource: str = "") -> Body:
+def _read(verbs: Verbs, resource: Resource, asked: Body, options: WriteOptions) -> Body:
     """What is asked, with the owner of its fields, though nobody will look for him."""
     review = objects.decoded(resource, asked, options)
     review.pop("status", None)
-    managed_fields.track(review, None, managed_fields.Write(resource, options.manager, subresource, verbs.clock()))
+    managed_fields.track(review, None, managed_fields.Write(resource, options.manager, "", verbs.clock()))
     return review
 
 
@@ -82,6 +82,8 @@ class TokenReviews:
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
+        self.request = Resource(_GROUP, "v1", "tokenrequests", "TokenRequest", schema=parsing.builtin(f"{_GROUP}/v1", "TokenRequest"))
+        """How requests for tokens are decoded."""
 
     def review(self, verbs: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
         """TokenReview."""
@@ -96,12 +98,10 @@ class TokenReviews:
     def issue(self, verbs: Verbs, target: Target, request: Body, options: WriteOptions) -> tuple[int, Body]:
         """POST to serviceaccounts/NAME/token."""
         metadata = verbs.get(target).body["metadata"]
-        spec: Any = request.get("spec") or {}
-        if isinstance(spec, dict) and spec.get("expirationSeconds") is None:
-            spec = {**spec, "expirationSeconds": _HOUR}
-        resource = Resource(_GROUP, "v1", "tokenrequests", "TokenRequest", schema=parsing.builtin(f"{_GROUP}/v1", "TokenRequest"))
-        read = _read(verbs, resource, {**request, "spec": spec}, options, target.subresource)
-        spec, seconds = read["spec"], read["spec"]["expirationSeconds"]
+        spec: Body = request.get("spec") or {}
+        seconds = _HOUR if spec.get("expirationSeconds") is None else spec["expirationSeconds"]
+        read = {**request, "spec": {**spec, "expirationSeconds": seconds}}
+        managed_fields.track(read, None, managed_fields.Write(self.request, options.manager, target.subresource, verbs.clock()))
         if not _SHORTEST <= seconds <= _LONGEST:
             limit = "less than 10 minutes" if seconds < _SHORTEST else "larger than 2^32 seconds"
             causes = [Cause.invalid("spec.expirationSeconds", seconds, f"may not specify a duration {limit}")]
@@ -111,7 +111,7 @@ class TokenReviews:
         token = self._tokens.issue(f"{_ACCOUNT}{target.namespace}:{target.name}", seconds)
         return _CREATED, {
             "kind": "TokenRequest",
-            "apiVersion": resource.api_version,
+            "apiVersion": self.request.api_version,
             "metadata": {
                 "name": target.name,
                 "namespace": target.namespace,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from moorage.devcluster import objects
 from moorage.devcluster.kinds import Body, Scale
 from moorage.devcluster.problems import STALE, Cause, bad_request, conflict, invalid
 from moorage.devcluster.requests import Target, WriteOptions
-from moorage.devcluster.schemas import parsing, values
 from moorage.devcluster.strategies.common import at
 from moorage.devcluster.verbs import Verbs
 
@@ -24,8 +24,6 @@ def get(verbs: Verbs, target: Target) -> Body:
 def change(verbs: Verbs, target: Target, make: Callable[[Body], Body], options: WriteOptions) -> Body:
     """PUT and PATCH."""
     wanted = make(get(verbs, target))
-    if text := values.mistyped(wanted, parsing.builtin(API_VERSION, KIND)):
-        raise bad_request(f'{KIND} in version "v1" cannot be handled as a {KIND}: {text}')
     _check(target, wanted, verbs.get(target).body)
     replicas = at(wanted, "spec.replicas") or 0
     path = _paths(target).spec_replicas.removeprefix(".").split(".")
@@ -46,12 +44,8 @@ def _paths(target: Target) -> Scale:
 
 def _check(target: Target, wanted: Body, body: Body) -> None:
     metadata, resource = wanted.get("metadata") or {}, target.resource
-    if (wanted.get("apiVersion") or API_VERSION, wanted.get("kind") or KIND) != (API_VERSION, KIND):
-        raise bad_request(f"the kind in the data ({wanted.get('kind')}) does not match the expected kind ({KIND})")
-    if not metadata.get("name"):
-        raise bad_request(f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided")
-    if metadata["name"] != target.name:
-        raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})")
+    objects.require_name(metadata, target.name)
+    objects.require_same(target, body, {"uid": metadata.get("uid")})
     if metadata.get("resourceVersion") not in {None, "", body["metadata"]["resourceVersion"]}:
         raise conflict(resource.plural, resource.group, target.name, STALE)
     if (replicas := at(wanted, "spec.replicas") or 0) < 0:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from moorage.devcluster import bindings, evictions, reviews, scales
-from moorage.devcluster.kinds import Body, Strategy
+from moorage.devcluster.kinds import Body, Resource, Strategy
 from moorage.devcluster.requests import Target, WriteOptions
 from moorage.devcluster.reviews import Tokens
+from moorage.devcluster.schemas import parsing
 from moorage.devcluster.strategies.namespaces import FinalizedNamespaces
 from moorage.devcluster.strategies.pods import DebuggedPods, ResizedPods
 from moorage.devcluster.verbs import Verbs
@@ -35,6 +36,8 @@ class Subresource:
     get: Get | None = None
     create: Create | None = None
     change: Change | None = None
+    body: Resource | None = None
+    """How bodies are decoded, where they are no objects that a verb decodes."""
 
 
 def _get(verbs: Verbs, target: Target) -> Body:
@@ -51,7 +54,12 @@ def _under(strategy: Strategy) -> Change:
     return change
 
 
-_SCALE: Final = Subresource(scales.API_VERSION, scales.KIND, get=scales.get, change=scales.change)
+def _own(api_version: str, kind: str) -> Resource:
+    """Of a kind that is nowhere stored."""
+    group, _, version = api_version.rpartition("/")
+    return Resource(group, version, "", kind, schema=parsing.builtin(api_version, kind))
+
+
 _AUTHORIZATION: Final = "authorization.k8s.io"
 _AUTHENTICATION: Final = "authentication.k8s.io"
 
@@ -61,14 +69,19 @@ class Subresources:
 
     def __init__(self, tokens: Tokens) -> None:
         tokens_of = reviews.TokenReviews(tokens)
+        binding, eviction = _own("v1", "Binding"), _own("policy/v1", "Eviction")
+        scale = _own(scales.API_VERSION, scales.KIND)
+        self._scale = Subresource(scales.API_VERSION, scales.KIND, get=scales.get, change=scales.change, body=scale)
         self._table: Mapping[tuple[str, str], Subresource] = {
-            ("bindings", ""): Subresource("v1", "Binding", create=bindings.bind_by_name),
-            ("pods", "binding"): Subresource("v1", "Binding", create=bindings.bind),
-            ("pods", "eviction"): Subresource("policy/v1", "Eviction", create=evictions.evict),
+            ("bindings", ""): Subresource("v1", "Binding", create=bindings.bind_by_name, body=binding),
+            ("pods", "binding"): Subresource("v1", "Binding", create=bindings.bind, body=binding),
+            ("pods", "eviction"): Subresource("policy/v1", "Eviction", create=evictions.evict, body=eviction),
             ("pods", "resize"): Subresource("v1", "Pod", get=_get, change=_under(ResizedPods())),
             ("pods", "ephemeralcontainers"): Subresource("v1", "Pod", get=_get, change=_under(DebuggedPods())),
             ("namespaces", "finalize"): Subresource("v1", "Namespace", change=_under(FinalizedNamespaces())),
-            ("serviceaccounts", "token"): Subresource(f"{_AUTHENTICATION}/v1", "TokenRequest", create=tokens_of.issue),
+            ("serviceaccounts", "token"): Subresource(
+                f"{_AUTHENTICATION}/v1", "TokenRequest", create=tokens_of.issue, body=tokens_of.request
+            ),
             **{
                 (f"{kind.lower()}s.{group}", ""): Subresource(f"{group}/v1", kind, create=create)
                 for group, kind, create in (
@@ -85,5 +98,5 @@ class Subresources:
     def find(self, target: Target) -> Subresource | None:
         """What is behind the path: of (pods, binding), of (deployments.apps, scale), of (tokenreviews.authentication.k8s.io, "")."""
         if target.subresource == "scale" and target.resource.scale:
-            return _SCALE
+            return self._scale
         return self._table.get((target.resource.key, target.subresource))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from moorage.devcluster import accepting, bodies, options, patches
+from moorage.devcluster import accepting, bodies, objects, options, patches
 from moorage.devcluster.kinds import Body
+from moorage.devcluster.patches.shapes import cloned
 from moorage.devcluster.problems import Problem, bad_request, method_not_allowed, unregistered, unsupported_media_type
 from moorage.devcluster.reading import Reading, inward, outward, stored_as
 from moorage.devcluster.requests import Answer, Request, Target, WriteOptions
-from moorage.devcluster.schemas import parsing, values
 from moorage.devcluster.subresources import Subresource
 from moorage.devcluster.verbs import Verbs
 
@@ -114,32 +114,47 @@ class Writing:
             return self._reading.shown(target, one.get(self._verbs, target), wanted)
         if request.method == "POST" and one.create:
             asked = options.writing(request, "CreateOptions")
-            body = self._of_kind(self._body(request, one.kind, asked), one)
+            body = self._read(request, target, one, asked)
             code, made = one.create(self._verbs, target, body, asked)
             return self._shown(request, target, made, asked, code)
         if request.method == "PUT" and one.change:
             asked = options.writing(request, "UpdateOptions")
-            new = self._of_kind(self._body(request, one.kind, asked), one)
+            new = self._read(request, target, one, asked)
             return self._shown(request, target, one.change(self._verbs, target, lambda _: new, asked), asked)
         if request.method == "PATCH" and one.change:
             asked = options.writing(request, "PatchOptions")
-            change = self._change(request, target, asked)
+            change = self._decoding(self._change(request, target, asked), one, asked)
             return self._shown(request, target, one.change(self._verbs, target, change, asked), asked)
         raise method_not_allowed()
 
-    @staticmethod
-    def _of_kind(body: Body, one: Subresource) -> Body:
-        body.setdefault("apiVersion", one.api_version)
+    def _read(self, request: Request, target: Target, one: Subresource, asked: WriteOptions) -> Body:
+        """The body that a subresource takes, decoded where no verb will do so."""
+        body = self._body(request, one.kind, asked)
+        version = str(body.setdefault("apiVersion", one.api_version)).rpartition("/")[2]
         if (kind := body.setdefault("kind", one.kind)) != one.kind:
-            version, wanted = str(body["apiVersion"]).rpartition("/")[2], one.api_version.partition("/")[0].partition(".")[0]
-            text = f"converting ({version}.{kind}) to ({wanted}.{one.kind}): unknown conversion"
+            text = (
+                f"converting ({version}.{kind}) to ({one.api_version.partition('/')[0].partition('.')[0]}.{one.kind}): unknown conversion"
+            )
             raise bad_request(f'{kind} in version "{version}" cannot be handled as a {one.kind}: {text}')
-        if body.get("metadata") is None:
-            body["metadata"] = {}
-        if wrong := values.mistyped(body, parsing.builtin(one.api_version, one.kind)):
-            version = one.api_version.rpartition("/")[2]
-            raise bad_request(f'{one.kind} in version "{version}" cannot be handled as a {one.kind}: {wrong}')
-        return body
+        if one.body is None:
+            return body
+        decoded = objects.decoded(one.body, body | {"apiVersion": one.api_version}, asked)
+        objects.same_namespace(target, decoded["metadata"])
+        return decoded
+
+    @staticmethod
+    def _decoding(change: Callable[[Body], Body], one: Subresource, asked: WriteOptions) -> Callable[[Body], Body]:
+        """A patch that decodes what it makes, where no verb will do so."""
+        if (resource := one.body) is None:
+            return change
+
+        def changed(old: Body) -> Body:
+            try:
+                return objects.decoded(resource, change(cloned(old)), asked)
+            except Problem as refused:
+                raise objects.unpatched(resource, change(cloned(old)), refused) from refused
+
+        return changed
 
     # ---- bodies ------------------------------------------------------------------------------------------------------------
 

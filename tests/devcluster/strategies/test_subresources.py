@@ -33,7 +33,7 @@ def test_a_token_that_was_given_out_is_known() -> None:
     target = cluster.target(f"{CORE}/serviceaccounts/robot/token")
     found = Subresources(Tokens()).find(target)
     assert found and found.create
-    code, request = found.create(cluster.verbs, target, {"spec": {"expirationSeconds": 600}}, WriteOptions())
+    code, request = found.create(cluster.verbs, target, {"metadata": {}, "spec": {"expirationSeconds": 600}}, WriteOptions())
     assert (code, request["status"]["expirationTimestamp"]) == (201, "2030-01-01T00:10:00Z")
     status = _review(cluster, "tokenreviews", {"spec": {"token": request["status"]["token"]}})
     assert status["authenticated"] is True
