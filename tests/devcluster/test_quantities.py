@@ -33,6 +33,10 @@ _SUFFIXES = st.sampled_from(["", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti"
         ("512Ki", "512Ki"),
         (2, "2"),
         (0.5, "500m"),
+        ("1e19", "10e18"),
+        ("1e999", "1e999"),
+        ("1e-400", "1e-3"),
+        ("1e01", "10"),
     ],
 )
 def test_the_stored_form_is_the_api_servers(text: str | float, stored: str) -> None:
@@ -55,8 +59,15 @@ def test_what_is_finer_than_a_thousandth_is_rounded_up(number: object, suffix: s
     assert 0 <= quantities.parse(quantities.canonical(f"{number:f}{suffix}")) - exact < Fraction(1, 1000)
 
 
-@pytest.mark.parametrize("text", ["", "x", "1 ", "1ki", "1KB", "--1", "1.2.3", ".", "Gi", "1e", "1mm"])
+@pytest.mark.parametrize("text", ["", "x", "1 ", "1KB", "--1", "1.2.3", ".", "Gi"])
 def test_other_texts_are_refused(text: str) -> None:
     """With the words that administrators look for."""
     with pytest.raises(ValueError, match="quantities must match"):
         quantities.canonical(text)
+
+
+@pytest.mark.parametrize("text", ["1e9999999999", "1e-9999999999", "1e99999999", "1e", "1e+", "1ki", "1mm"])
+def test_exponents_have_an_end(text: str) -> None:
+    """A kube-apiserver hangs over the large ones."""
+    with pytest.raises(ValueError, match=r"\Aunable to parse quantity's suffix\Z"):
+        quantities.parse(text)

@@ -6,13 +6,17 @@ import re
 from fractions import Fraction
 from typing import Final
 
-_FORM: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
+_SHAPE: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+_SUFFIX: Final = re.compile(r"[numkMGTPE]?|[KMGTPE]i|[eE][+-]?0*[0-9]{1,3}")
+"""An API server reads larger exponents too, and over very large ones it hangs."""
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _FINEST: Final = -3
 """Resources are stored in thousandths."""
 
-UNREADABLE: Final = r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+UNREADABLE: Final = f"quantities must match the regular expression '{_SHAPE}'"
+_UNKNOWN: Final = "unable to parse quantity's suffix"
 
 
 def parse(text: str | int | float) -> Fraction:
@@ -22,10 +26,12 @@ def parse(text: str | int | float) -> Fraction:
 
 
 def _parts(text: str) -> tuple[Fraction, str]:
-    match = _FORM.fullmatch(text)
-    if match is None:
+    match = re.fullmatch(_SHAPE, text)
+    if match is None or not _NUMBER.fullmatch(match[1]):
         raise ValueError(UNREADABLE)
-    return Fraction(match[1]), match[2] or ""
+    if not _SUFFIX.fullmatch(match[2]):
+        raise ValueError(_UNKNOWN)
+    return Fraction(match[1]), match[2]
 
 
 def _factor(suffix: str) -> Fraction:
@@ -45,9 +51,10 @@ def canonical(text: str | int | float) -> str:
     if suffix.endswith("i") and value.denominator == 1 and abs(value) >= 1024:
         power = next(p for p in reversed(range(len(_BINARY))) if value % 1024**p == 0)
         return f"{int(value / 1024**power)}{_BINARY[power]}"
-    powers = {power: name for name, power in _DECIMAL.items() if power >= _FINEST}
-    power = next((p for p in sorted(powers, reverse=True) if (value / Fraction(10) ** p).denominator == 1), _FINEST)
-    whole = -(-value // Fraction(10) ** power)  # what is finer is rounded up
-    if suffix[:1] in {"e", "E"} and suffix[1:]:
+    exponents = suffix[:1] in {"e", "E"} and suffix[1:]
+    power, whole = _FINEST, -(-value // Fraction(10) ** _FINEST)  # what is finer is rounded up
+    while whole % 1000 == 0 and (exponents or power < max(_DECIMAL.values())):
+        power, whole = power + 3, whole // 1000
+    if exponents:
         return f"{whole}e{power}" if power else str(whole)
-    return f"{whole}{powers[power]}"
+    return f"{whole}{next(name for name, one in _DECIMAL.items() if one == power)}"

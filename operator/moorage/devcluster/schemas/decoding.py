@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from moorage.devcluster import quantities
 from moorage.devcluster.schemas.node import Node
 
 _INLINED: Final[Mapping[str, tuple[str, str]]] = {
@@ -18,8 +19,6 @@ _INLINED: Final[Mapping[str, tuple[str, str]]] = {
     "PersistentVolumeSpec": ("VolumeSource", "PersistentVolumeSource"),
 }
 """Of a struct: how the types of those fields end that are another struct's, and what that is called."""
-_QUANTITY: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-_SUFFIX: Final = re.compile(r"[numkMGTPE]?|[KMGTPE]i|[eE][-+]?[0-9]{1,3}")
 _SECONDS: Final = tuple((part, r"\d" * len(part) if part.isdigit() else part) for part in re.findall(r"\d+|.", "2006-01-02T15:04:05"))
 """The parts of a time in Go's layout, and what may stand there."""
 _MICROSECONDS: Final = (".000000", r"\.\d{6}")
@@ -141,10 +140,11 @@ def _go_type(node: Node) -> str:
 
 def _no_quantity(value: Any, _: Node) -> str | None:
     text = value if isinstance(value, str) else f"{value}" if isinstance(value, int | float) else ""
-    found = re.fullmatch(_QUANTITY, text)
-    if isinstance(value, bool) or found is None or not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", found[1]):
-        return f"quantities must match the regular expression '{_QUANTITY}'"
-    return None if _SUFFIX.fullmatch(found[2]) else "unable to parse quantity's suffix"
+    try:
+        quantities.parse("" if isinstance(value, bool) else text)
+    except ValueError as fault:
+        return str(fault)
+    return None
 
 
 def _no_bytes(text: str, _: Node) -> str | None:
