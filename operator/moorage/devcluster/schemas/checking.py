@@ -8,14 +8,12 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sized
-from decimal import Decimal
 from typing import Any, Final
 
 from moorage.devcluster.problems import Cause, quoted
-from moorage.devcluster.schemas import formats
+from moorage.devcluster.schemas import formats, patterns
 from moorage.devcluster.schemas.node import Merge, Node
 
 
@@ -149,8 +147,21 @@ def _like(bound: float, value: float) -> float:
 
 
 def _multiple(value: Any, bound: Any, _: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    if _is_number(value) and math.isfinite(value) and bound and Decimal(repr(value)) % Decimal(repr(bound)):
-        yield Cause.invalid(path, value, f"{path} in body should be a multiple of {quoted(bound)}")
+    if not _is_number(value):
+        return
+    factor = _like(bound, value)
+    if factor <= 0:  # of a whole number's factor only the whole part counts, here too
+        yield Cause.invalid(path, factor, f"factor MultipleOf declared for {path} must be positive: {quoted(factor)}")
+    elif value % factor if isinstance(value, int) else not _is_whole(value / factor if factor >= 1 else 1 / factor * value):
+        yield Cause.invalid(path, value, f"{path} in body should be a multiple of {quoted(factor)}")
+
+
+def _is_whole(value: float) -> bool:
+    """As good as: what numbers with a fraction come to is seldom exact. Beyond 53 bits nothing is."""
+    if not abs(value) < 1 << 53:
+        return False
+    rest = abs(value - math.trunc(value))
+    return rest == 0 or (abs(value) > 1 and rest / (abs(value) + abs(math.trunc(value))) < _AS_GOOD_AS)
 
 
 def _min_length(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[Cause]:
@@ -164,7 +175,7 @@ def _max_length(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iter
 
 
 def _pattern(value: Any, bound: str, _: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    if isinstance(value, str) and not _compiled(bound).search(value):
+    if isinstance(value, str) and not patterns.matches(bound, value):
         yield Cause.invalid(path, value, f"{path} in body should match '{bound}'")
 
 
@@ -211,12 +222,8 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "format": _format,
 }
 
+_AS_GOOD_AS: Final = 1e-9
 _BITS: Final[Mapping[str, int]] = {"int32": 32, "int64": 64}
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    r"""Go's \z is Python's \Z. What Python cannot compile was refused with the definition."""
-    return re.compile(pattern.replace(r"\z", r"\Z"))
 
 
 def _is_number(value: Any) -> bool:

@@ -24,7 +24,7 @@ Shape: TypeAlias = tuple[str, ...]
 """The type of ``self``, from the outside in: ``("map", "list", "int")`` is a map of lists of numbers."""
 
 NO_OVERLOAD: Final = "no such overload"
-SPENT: Final = "operation cancelled: actual cost limit exceeded"
+SPENT: Final = functions.Meter.SPENT
 
 
 class ExpressionError(ValueError):
@@ -134,15 +134,17 @@ def _complaint(text: str, offset: int, what: str) -> str:
 class Program:
     """An expression ready to be asked; ``result`` is its type."""
 
-    __slots__ = ("_compiled", "_shape", "result")
+    __slots__ = ("_compiled", "_meter", "_shape", "result")
 
-    def __init__(self, compiled: cel.Expression, of: Shape) -> None:
+    def __init__(self, compiled: cel.Expression, of: Shape, meter: functions.Meter) -> None:
         self._compiled = compiled
+        self._meter = meter
         self._shape = of
         self.result = compiled.return_type().name().lower()
 
     def ask(self, value: Any, priors: Sequence[Any]) -> Any:
         """What it says of a value, as ``seen``; ``priors`` holds the old one, if there is one. Raises ExpressionError."""
+        self._meter.left = self._meter.LIMIT
         try:
             olds = [_timed(prior, self._shape) for prior in priors]
             variables = {"self": _timed(value, self._shape), "priors": olds, **({"oldSelf": olds[0]} if olds else {})}
@@ -152,6 +154,8 @@ class Program:
             raise ExpressionError(SPENT if spent else _plain(str(error))) from error
         except (MemoryError, OverflowError, TypeError, ValueError) as error:  # a value that the library can't hold
             raise ExpressionError(str(error)) from error
+        if self._meter.left < 0:  # whatever the rest of the expression made of that
+            raise ExpressionError(SPENT)
         if result.type() == cel.Type.ERROR:
             raise ExpressionError(_translated(_plain(str(result.value()))))
         return result.value()
@@ -160,24 +164,25 @@ class Program:
 @functools.lru_cache(maxsize=4096)
 def compiled(text: str, of: Shape, optional: bool) -> Program:
     """An expression on values of a type; ``optional``: oldSelf is an optional value. Raises ExpressionError."""
-    environment = _environment(of, optional)
+    environment, meter = _environment(of, optional)
     try:
         program = environment.compile(text)
         if optional:  # which compiles where the text alone does, so its complaints have the text's places
             program = environment.compile(f"cel.bind(oldSelf, priors[?0], {text}\n)")
     except (RuntimeError, TypeError) as error:  # TypeError: half a surrogate pair
         raise ExpressionError(_plain(str(error))) from error
-    return Program(program, of)
+    return Program(program, of, meter)
 
 
 @functools.lru_cache(maxsize=64)
-def _environment(of: Shape, optional: bool) -> cel.Env:
-    kind = _type(of)
-    return cel.NewEnv(
+def _environment(of: Shape, optional: bool) -> tuple[cel.Env, functions.Meter]:
+    kind, meter = _type(of), functions.Meter()
+    environment = cel.NewEnv(
         variables={"self": kind, "oldSelf": cel.Type.DYN if optional else kind, "priors": cel.Type.List(kind)},
-        functions=functions.declarations(),
+        functions=functions.declarations(meter),
         extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional(), ext_strings.ExtStrings()],
     )
+    return environment, meter
 
 
 def _type(of: Shape) -> cel.Type:

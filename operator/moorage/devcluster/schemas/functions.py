@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
+import math
 import re
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from cel_expr_python import cel
 
 from moorage.devcluster import quantities
+from moorage.devcluster.schemas import patterns, searching
 
 _Value: TypeAlias = Any
 """What the library takes and gives: None, bool, int, float, str, list, dict."""
@@ -40,13 +42,39 @@ class _Function(NamedTuple):
     parameters: Sequence[cel.Type]
     body: Callable[..., _Value]
     member: bool = True
+    cost: Callable[[Iterable[int]], int] = sum
+    """Of a call, by the lengths of its arguments."""
 
 
-def declarations() -> list[cel.FunctionDecl]:
+class Meter:
+    """How much the functions of one environment may still do; what the library does by itself it counts itself."""
+
+    LIMIT: Final = 2_000_000
+    SPENT: Final = "operation cancelled: actual cost limit exceeded"
+
+    def __init__(self) -> None:
+        self.left = self.LIMIT
+
+    def counted(self, one: _Function) -> Callable[..., _Value]:
+        """A function's body that fails when too much has been done."""
+
+        def body(*arguments: _Value) -> _Value:
+            self.left -= 1 + one.cost(len(each) for each in arguments if isinstance(each, str | list))
+            if self.left < 0:
+                raise ValueError(self.SPENT)
+            result = one.body(*arguments)
+            self.left -= len(result) if isinstance(result, list) else 0
+            return result
+
+        return body
+
+
+def declarations(meter: Meter) -> list[cel.FunctionDecl]:
     """For an environment."""
     found: dict[str, list[cel.Overload]] = {}
     for i, one in enumerate(_FUNCTIONS):
-        overload = cel.Overload(f"k8s_{i}", return_type=one.result, parameters=list(one.parameters), is_member=one.member, impl=one.body)
+        kinds = list(one.parameters)
+        overload = cel.Overload(f"k8s_{i}", return_type=one.result, parameters=kinds, is_member=one.member, impl=meter.counted(one))
         found.setdefault(one.name, []).append(overload)
     return [cel.FunctionDecl(name, overloads) for name, overloads in found.items()]
 
@@ -246,21 +274,20 @@ def _includes(left: Sequence[Any], right: Iterable[Any]) -> bool:
     return all(one in left for one in right)
 
 
+def _squared(lengths: Iterable[int]) -> int:
+    """Everything may be compared with everything."""
+    return sum(lengths) ** 2
+
+
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = (match[0] for match in _pattern(pattern).finditer(text))
-    return list(found if limit < 0 else itertools.islice(found, limit))
+    try:
+        return [text[start:end] for start, end in itertools.islice(searching.spans(pattern, text), limit if limit >= 0 else None)]
+    except patterns.Malformed as error:
+        raise ValueError(f"Illegal regex: {error}") from error
 
 
 def _find(text: str, pattern: str) -> str:
-    match = _pattern(pattern).search(text)
-    return match[0] if match else ""
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"Illegal regex: {error}") from error
+    return next(iter(_find_all(text, pattern, 1)), "")
 
 
 _FUNCTIONS = (
@@ -319,15 +346,15 @@ _FUNCTIONS = (
     _Function("min", _DYN, (_LIST,), _reduced("min", min)),
     _Function("max", _DYN, (_LIST,), _reduced("max", max)),
     _Function("sort", _LIST, (_LIST,), sorted),
-    _Function("distinct", _LIST, (_LIST,), _distinct),
+    _Function("distinct", _LIST, (_LIST,), _distinct, cost=_squared),
     _Function("flatten", _LIST, (_LIST,), _flat),
     _Function("flatten", _LIST, (_LIST, _INT), _flat),
     _Function("slice", _LIST, (_LIST, _INT, _INT), _slice),
     _Function("lists.range", _LIST, (_INT,), _range, member=False),
-    _Function("sets.contains", _BOOL, (_LIST, _LIST), _includes, member=False),
-    _Function("sets.equivalent", _BOOL, (_LIST, _LIST), lambda a, b: _includes(a, b) and _includes(b, a), member=False),
-    _Function("sets.intersects", _BOOL, (_LIST, _LIST), lambda a, b: any(one in b for one in a), member=False),
-    _Function("find", _TEXT, (_TEXT, _TEXT), _find),
-    _Function("findAll", _LIST, (_TEXT, _TEXT), _find_all),
-    _Function("findAll", _LIST, (_TEXT, _TEXT, _INT), _find_all),
+    _Function("sets.contains", _BOOL, (_LIST, _LIST), _includes, False, math.prod),
+    _Function("sets.equivalent", _BOOL, (_LIST, _LIST), lambda a, b: _includes(a, b) and _includes(b, a), False, math.prod),
+    _Function("sets.intersects", _BOOL, (_LIST, _LIST), lambda a, b: any(one in b for one in a), False, math.prod),
+    _Function("find", _TEXT, (_TEXT, _TEXT), _find, cost=math.prod),
+    _Function("findAll", _LIST, (_TEXT, _TEXT), _find_all, cost=_squared),
+    _Function("findAll", _LIST, (_TEXT, _TEXT, _INT), _find_all, cost=_squared),
 )

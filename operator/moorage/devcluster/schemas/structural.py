@@ -5,11 +5,11 @@ Source: Kubernetes apiextensions-apiserver/pkg/apiserver/schema and pkg/apis/api
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from moorage.devcluster.problems import Cause
+from moorage.devcluster.schemas import patterns
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -140,8 +140,8 @@ def _keywords(schema: Schema, path: str) -> Iterator[Cause]:
         yield Cause.forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
     if pattern := schema.get("pattern"):
         try:
-            re.compile(pattern.replace(r"\z", r"\Z"))  # Go's and Python's ends of a text
-        except (re.error, OverflowError, RecursionError) as error:
+            patterns.matches(pattern, "")
+        except patterns.Malformed as error:
             yield Cause.invalid(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
 
 
