@@ -12,6 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _LIFETIME: Final = datetime.timedelta(days=2)
+_USAGES: Final = (
+    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+)
 
 
 class Authority:
@@ -22,8 +26,7 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name("moorage-rig", ())
-        builder = self._builder(self._name, self._key.public_key())
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        builder = self._builder(self._name, self._key.public_key(), authority=True)
         self.file: Final = folder / "ca.crt"
         self.file.write_bytes(_pem(builder.sign(self._key, hashes.SHA256())))
 
@@ -47,9 +50,9 @@ class Authority:
         write_key(key, key_file)
         return certificate, key_file
 
-    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey, *, authority: bool = False) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
-        return x509.CertificateBuilder(
+        builder = x509.CertificateBuilder(
             issuer_name=self._name,
             subject_name=subject,
             public_key=key,
@@ -58,6 +61,12 @@ class Authority:
             not_valid_before=now - datetime.timedelta(minutes=1),
             not_valid_after=now + _LIFETIME,
         )
+        usages = {"key_cert_sign", "crl_sign"} if authority else {"digital_signature"}
+        # Clients that check strictly (Python's from 3.13 on) want all of these.
+        builder = builder.add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+        builder = builder.add_extension(x509.KeyUsage(**{usage: usage in usages for usage in _USAGES}), critical=True)
+        builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        return builder.add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
 
 
 def write_key(key: ec.EllipticCurvePrivateKey, file: Path) -> None:

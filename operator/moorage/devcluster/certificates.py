@@ -18,6 +18,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 ADMINISTRATOR: Final = "admin"
 MASTERS: Final = "system:masters"
 _LIFETIME: Final = datetime.timedelta(days=365)
+_CRITICAL: Final = (x509.BasicConstraints, x509.KeyUsage)
+_USAGES: Final = (
+    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+)
 _HOSTS: Final = ("127.0.0.1", "::1")
 
 
@@ -36,7 +41,7 @@ class Certificates:
         self._now = now
         self._issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "moorage-devcluster")])
         key = ec.generate_private_key(ec.SECP256R1())
-        self.authority: Final = self._signed(self._issuer, key, key, x509.BasicConstraints(ca=True, path_length=None)).certificate
+        self.authority: Final = self._signed(self._issuer, key, key).certificate
         names = [x509.DNSName("localhost"), *(x509.IPAddress(ipaddress.ip_address(host)) for host in _HOSTS)]
         self.server: Final = self._pair("kube-apiserver", "", key, ExtendedKeyUsageOID.SERVER_AUTH, x509.SubjectAlternativeName(names))
         self.administrator: Final = self._pair(ADMINISTRATOR, MASTERS, key, ExtendedKeyUsageOID.CLIENT_AUTH)
@@ -59,8 +64,8 @@ class Certificates:
             not_valid_before=self._now - datetime.timedelta(minutes=5),  # clients' clocks may be behind
             not_valid_after=self._now + _LIFETIME,
         )
-        for extension in extensions:
-            builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
+        for extension in (*_roles(key, issuer), *extensions):
+            builder = builder.add_extension(extension, critical=isinstance(extension, _CRITICAL))
         form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         certificate = builder.sign(issuer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         return Pair(certificate, key.private_bytes(*form))
@@ -103,3 +108,15 @@ contexts:
 - name: moorage
   context: {{cluster: moorage, user: {ADMINISTRATOR}}}
 """
+
+
+def _roles(key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey) -> tuple[x509.ExtensionType, ...]:
+    """What a key is for, and whose it is: clients that check strictly (Python's from 3.13 on) want to be told."""
+    authority = key is issuer
+    usages = {"key_cert_sign", "crl_sign"} if authority else {"digital_signature"}
+    return (
+        x509.BasicConstraints(ca=authority, path_length=None),
+        x509.KeyUsage(**{usage: usage in usages for usage in _USAGES}),
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key()),
+    )
