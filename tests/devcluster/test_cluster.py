@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from moorage.devcluster.__main__ import main
 from tests.suites import ROOT
 
 KUBECTL = Path(os.environ.get("KUBEBUILDER_ASSETS", "/nowhere"), "kubectl")
@@ -63,6 +66,45 @@ def test_a_wrong_file_of_nodes_is_told_of(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert str(file) in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "word", ["--zones=0", "--nodes=-5", "--nodes=x", "--nodes=9999999", "--port=99999", "--port=-1", "--start-after=-1", "--stop-after=nan"]
+)
+def test_wrong_use_is_told_of(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line that names the option and what it takes."""
+    with pytest.raises(SystemExit) as end:
+        main([word])
+    assert end.value.code == 2
+    option, _, value = word.partition("=")
+    assert re.search(rf"error: argument {option}: '{value}' is no .* from \d+ to \d+$", capsys.readouterr().err.strip())
+
+
+def test_what_the_system_refuses_is_told_of(tmp_path: Path) -> None:
+    """In one line: a port in use, a kubeconfig in a folder that is not there, or that is itself a folder."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "operator")}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for word, named in (
+            (f"--port={port}", str(port)),
+            (f"--kubeconfig-file={tmp_path}/none/file", f"{tmp_path}/none"),
+            (f"--kubeconfig-file={tmp_path}", str(tmp_path)),
+        ):
+            done = subprocess.run((*COMMAND, word), stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, check=False)
+            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+            assert named in done.stderr
+    assert list(tmp_path.parent.glob(f".{tmp_path.name}.*")) == []
+
+
+def test_a_file_that_others_may_read_gets_no_key(tmp_path: Path) -> None:
+    """Not even for a moment: it is another file then."""
+    copy = tmp_path / "kubeconfig"
+    copy.touch(mode=0o644)
+    with copy.open() as before, started(f"--kubeconfig-file={copy}"):
+        assert copy.stat().st_mode & 0o777 == 0o600
+        assert "client-key-data" in copy.read_text()
+        assert before.read() == ""
+    assert [file.name for file in tmp_path.iterdir()] == ["kubeconfig"]
 
 
 DEPLOYMENT = """

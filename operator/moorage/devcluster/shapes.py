@@ -19,7 +19,7 @@ from moorage.devcluster.kinds import Body
 REGION = "local"
 PODS = 110
 _HOSTNAME, _ZONE, _REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
-_MOST_NODES = 100_000
+MOST_NODES = 100_000
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _FIELDS = ("count", "name", "zone", "cpu", "memory", "ephemeral-storage", "pods", "labels", "taints")
 _VOLATILE_STATUS = ("images", "volumesInUse", "volumesAttached", "config", "daemonEndpoints", "phase")
@@ -50,8 +50,8 @@ def read(text: str, source: str) -> list[Body]:
             if name in found:
                 place.refuse("name", name, "there is a node of this name already: give each its own")
             found[name] = node
-            if len(found) > _MOST_NODES:
-                place.refuse("count", item.get("count"), f"these are more than {_MOST_NODES} nodes: use fewer")
+            if len(found) > MOST_NODES:
+                place.refuse("count", item.get("count"), f"these are more than {MOST_NODES} nodes: use fewer")
     if not found:
         raise ShapeError(
             f"{source}: there are no nodes in it: write Node objects, or a list such as [{{count: 3, name: small, cpu: 4, memory: 16Gi}}]"
@@ -114,8 +114,8 @@ class _Place:
         return value
 
     def _count(self, value: object) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= _MOST_NODES:
-            self.refuse("count", value, f"write a whole number from 1 to {_MOST_NODES}")
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= MOST_NODES:
+            self.refuse("count", value, f"write a whole number from 1 to {MOST_NODES}")
         return value
 
     def _quantity(self, field: str, value: object) -> str:
