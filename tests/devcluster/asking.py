@@ -1,21 +1,14 @@
 """A cluster without sockets: requests in, answers out."""
 
+import itertools
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from moorage.devcluster import built_in
-from moorage.devcluster.answering import Answering
-from moorage.devcluster.catalogue import Catalogue
-from moorage.devcluster.definitions import Definitions
-from moorage.devcluster.discovery import Discovery
-from moorage.devcluster.openapi import OpenApi
-from moorage.devcluster.requests import Answer, Request, Target, WatchOptions, WriteOptions
-from moorage.devcluster.store import Store
-from moorage.devcluster.subresources import Subresources
-from moorage.devcluster.tokens import IssuedTokens
-from moorage.devcluster.verbs import Verbs
+from moorage.devcluster.controllers import Settings
+from moorage.devcluster.parts import Parts
+from moorage.devcluster.requests import Answer, Request, WatchOptions
 
 DEFINITION: Mapping[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -43,25 +36,28 @@ DEFINITION: Mapping[str, Any] = {
 
 
 class Asked:
-    """Everything between web and store."""
+    """Everything between web and store; the controllers work when a test lets them."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
-        self.catalogue = Catalogue(built_in.resources())
-        self._numbers = iter(range(10**9))
-        self.verbs = Verbs(Store(), lambda: self.now, lambda: f"uid-{next(self._numbers)}")
-        subresources = Subresources(IssuedTokens(lambda: self.now))
-        discovery = Discovery(self.catalogue, subresources, OpenApi(self.catalogue, self.verbs.find))
-        self.answering = Answering(self.verbs, self.catalogue, subresources, discovery)
-        Definitions(self.verbs, self.catalogue, lambda _: None)
-        for body in built_in.initial_objects():
-            resource = self.catalogue.of_kind(body["apiVersion"], body["kind"])
-            assert resource
-            self.verbs.create(Target(resource), body, WriteOptions())
+        numbers = itertools.count()
+        parts = Parts(lambda: self.now, lambda: f"uid-{next(numbers)}", Settings())
+        self.catalogue, self.verbs, self.controllers = parts.catalogue, parts.verbs, parts.controllers
+        self.answering, self.watches, self.tokens = parts.answering, parts.watches, parts.tokens
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
         self.now += timedelta(seconds=seconds)
+
+    def settle(self, seconds: float = 60.0, steps: int = 200) -> None:
+        """Let the controllers do what is due within this time, as long as they find something."""
+        end = self.now + timedelta(seconds=seconds)
+        for _ in range(steps):
+            due = self.controllers.due()
+            if due is None or due > end:
+                return
+            self.now = max(due, self.now)
+            self.controllers.work(self.now)
 
     def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json", **more: Any) -> Answer:
         """``path`` may have a query; ``body`` is sent as it is when it is bytes."""

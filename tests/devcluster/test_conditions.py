@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.devcluster import conditions
-from moorage.devcluster.controllers import Controllers, Settings
 from tests.devcluster.asking import Asked, content
 
 CORE = "/api/v1/namespaces/default"
@@ -50,8 +49,6 @@ def test_an_object_stays_of_use_whatever_its_conditions_are(
 ) -> None:
     """Refused or stored, later writes go on, and who follows changes hears of them."""
     asked = Asked()
-    controllers = Controllers(asked.verbs, asked.catalogue, Settings())
-    asked.verbs.store.listen_to_all(controllers.told)
     assert asked.ask("POST", path, body).code == 201
     assert asked.ask("PATCH", f"{path}/one/status", {"status": {"conditions": conditions_}}, MERGE).code in (200, 422)
     assert asked.ask("PATCH", f"{path}/one", {"metadata": {"labels": {"a": "b"}}}, MERGE).code == 200
@@ -59,6 +56,7 @@ def test_an_object_stays_of_use_whatever_its_conditions_are(
     if path.endswith("/pods"):
         assert asked.ask("POST", f"{path}/one/binding", {"metadata": {"name": "one"}, "target": {"name": "n"}}).code == 201
         assert asked.ask("POST", f"{path}/one/eviction", {"metadata": {"name": "one"}}).code == 201
+    asked.settle()
     assert not caplog.records
 
 

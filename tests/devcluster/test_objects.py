@@ -76,7 +76,7 @@ def test_who_scales_owns_the_replicas() -> None:
     assert "f:replicas" not in second["fieldsV1"]["f:spec"]
     wrongs: tuple[Any, ...] = ({"spec": {"replicas": "x"}}, {"spec": 5}, {"metadata": []})
     for wrong in wrongs:
-        assert asked.ask("PATCH", f"{path}/a/scale", wrong, MERGE).code == 400
+        assert asked.ask("PATCH", f"{path}/a/scale", wrong, MERGE).code == 422
 
 
 def test_reviews_say_who_owns_what_was_asked() -> None:

@@ -18,7 +18,8 @@ _CREATED: Final = 201
 _HOUR: Final = 3600
 _SHORTEST: Final = 600
 _LONGEST: Final = 1 << 32
-_ACCOUNT: Final = "system:serviceaccount:"
+ACCOUNT: Final = "system:serviceaccount:"
+"""How the users begin whose rest is a service account's namespace, a colon and its name."""
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 
 
@@ -72,8 +73,8 @@ def oneself(verbs: Verbs, target: Target, review: Body, options: WriteOptions) -
 
 def _user(name: str) -> Body:
     groups = ["system:masters"]
-    if name.startswith(_ACCOUNT):
-        groups = ["system:serviceaccounts", f"system:serviceaccounts:{name.removeprefix(_ACCOUNT).partition(':')[0]}"]
+    if name.startswith(ACCOUNT):
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{name.removeprefix(ACCOUNT).partition(':')[0]}"]
     return {"username": name, "groups": [*groups, "system:authenticated"]}
 
 
@@ -108,7 +109,7 @@ class TokenReviews:
             raise invalid("TokenRequest", _GROUP, "", causes)
         now = verbs.clock()
         given = {"audiences": spec.get("audiences") or [ISSUER], "expirationSeconds": seconds, "boundObjectRef": spec.get("boundObjectRef")}
-        token = self._tokens.issue(f"{_ACCOUNT}{target.namespace}:{target.name}", seconds)
+        token = self._tokens.issue(f"{ACCOUNT}{target.namespace}:{target.name}", seconds)
         return _CREATED, {
             "kind": "TokenRequest",
             "apiVersion": self.request.api_version,
