@@ -16,12 +16,15 @@ import msgspec
 
 from moorage.devcluster import choosing, tables
 from moorage.devcluster.kinds import Body
-from moorage.devcluster.problems import expired
+from moorage.devcluster.problems import expired, too_many_requests
 from moorage.devcluster.reading import outward, stored_as
 from moorage.devcluster.requests import ListOptions, WatchOptions
 from moorage.devcluster.store import Change, Stored, TooOld
 from moorage.devcluster.verbs import Verbs
 
+MOST_OPEN: Final = 4096
+"""Watches at one time."""
+_AGAIN_AFTER: Final = 1
 MOST_WAITING: Final = 50_000
 """Changes that a reader may be behind."""
 MOST_TOGETHER: Final = 512
@@ -42,7 +45,9 @@ class Watches:
         self._open: dict[str, set[Watch]] = collections.defaultdict(set)
 
     def open(self, options: WatchOptions) -> Watch:
-        """Begin. Raises Problem 400 for selectors that cannot be read."""
+        """Begin. Raises Problem 400 for selectors that cannot be read, and 429 when there are too many."""
+        if sum(map(len, self._open.values())) >= MOST_OPEN:
+            raise too_many_requests(f"{MOST_OPEN} watches are open", _AGAIN_AFTER)
         key = options.target.resource.key
         watch = Watch(self._verbs, options, lambda: self._open[key].discard(watch))
         self._open[key].add(watch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from aiohttp import web
 from moorage.devcluster.answering import Answering
 from moorage.devcluster.problems import Problem, bad_request, too_large, unauthorized
 from moorage.devcluster.requests import Answer, Request, WatchOptions
-from moorage.devcluster.watching import Watches
+from moorage.devcluster.watching import Watch, Watches
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +22,8 @@ LIMIT: Final = 3 * 1024 * 1024
 """Bytes of a body, as many as a kube-apiserver reads."""
 _UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e]")
 _OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version"})
+_PATIENCE: Final = 10.0
+"""Seconds that a watch's reader may take for what is waiting: then it is dropped, and may come again."""
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -40,9 +43,9 @@ class Web:
         """Answer one request."""
         try:
             answer = await self._answer(request)
-            if isinstance(answer.body, WatchOptions):
-                return await self._stream(request, answer.body)
-            return _response(request, answer)
+            if not isinstance(answer.body, WatchOptions):
+                return _response(request, answer)
+            watch = self._watches.open(answer.body)
         except Problem as problem:
             return _response(request, Answer(problem.code, problem.status()))
         except ConnectionError:
@@ -51,6 +54,7 @@ class Web:
             log.exception("a request could not be answered", extra={"method": request.method, "path": request.path})
             status = Problem(500, "InternalError", f"Internal error occurred: {fault!r}").status()
             return _response(request, Answer(500, status))
+        return await _stream(request, watch)
 
     async def _answer(self, request: web.BaseRequest) -> Answer:
         user = self._user(request)
@@ -81,18 +85,35 @@ class Web:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         return self._token_user(token.strip()) if scheme.lower() == "bearer" else ""
 
-    async def _stream(self, request: web.BaseRequest, options: WatchOptions) -> web.StreamResponse:
-        watch = self._watches.open(options)
-        try:
-            response = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"})
-            response.enable_chunked_encoding()
-            await response.prepare(request)
-            async for chunk in watch.chunks():
+
+async def _stream(request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
+    """What a watch tells. From the first byte on there is no other answer: whatever goes wrong breaks the connection."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"})
+    response.enable_chunked_encoding()
+    try:
+        await response.prepare(request)
+        async for chunk in watch.chunks():
+            async with asyncio.timeout(_PATIENCE):
                 await response.write(chunk)
+        async with asyncio.timeout(_PATIENCE):
             await response.write_eof()
-            return response
-        finally:
-            watch.close()
+    except TimeoutError:
+        log.info("a watch was not read", extra={"path": request.path})
+        _break(request)
+    except ConnectionError:
+        raise  # nobody is there any more
+    except Exception:
+        log.exception("a watch broke off", extra={"path": request.path})
+        _break(request)
+    finally:
+        watch.close()
+    return response
+
+
+def _break(request: web.BaseRequest) -> None:
+    """So that the reader sees that this is not the end."""
+    if request.transport:
+        request.transport.abort()
 
 
 def _text(text: str) -> str:
