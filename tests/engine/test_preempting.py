@@ -119,9 +119,9 @@ def test_a_pod_is_not_tried_for_each_of_its_victims_that_goes() -> None:
             world.kube.put(make_pod("high", cpu="4", priority=9))
             world.kube.silent = True
             await world.clock.advance(0.01)
+            entry = world.engine.backlog.get("uid-high")
+            assert entry is not None
             for victim in victims:
-                entry = world.engine.backlog.get("uid-high")
-                assert entry is not None
                 assert (entry.place, entry.attempts) == (Place.IN_FLIGHT, 1)
                 world.kube.silent = False
                 world.kube.delete(victim)
