@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.devcluster import built_in
+from moorage.devcluster import built_in, objects
 from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.problems import Problem
@@ -72,6 +72,8 @@ class Cluster:
         return self._special(special, method, target, body) if special else self._plain(method, target, body)
 
     def _special(self, special: Subresource, method: str, target: Target, body: Any) -> tuple[int, Body]:
+        if special.body and method in ("POST", "PUT"):
+            body = objects.decoded(special.body, body, WriteOptions())
         if method == "POST":
             assert special.create
             return special.create(self.verbs, target, body, WriteOptions())
