@@ -89,7 +89,7 @@ def test_codes(asked: Asked, method: str, path: str, code: int, reason: str) -> 
         (b"\xff\xfe", "application/json", "", 400, "invalid character"),
         (b'{"metadata": 1' + b"0" * 400 + b"}", "application/json", "", 400, ""),
         (b'{"a":' * 100_000, "application/json", "", 400, ""),
-        (b"a: &a [*a]", "application/yaml", "", 400, "excessive aliasing"),
+        (b"a: &a [*a]", "application/yaml", "", 400, "exceeded max depth"),
         (b"a: {b: ", "application/yaml", "", 400, "yaml: line 1: did not find expected node content"),
         (b'{"metadata":{"name":"x","name":"y"}}', "application/json", "?fieldValidation=Strict", 400, 'duplicate field "metadata.name"'),
     ],

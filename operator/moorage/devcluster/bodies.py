@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 import yaml
 
-from moorage.devcluster import protobuf
-from moorage.devcluster.problems import Problem, bad_request, unsupported_media_type
+from moorage.devcluster import protobuf, yamls
+from moorage.devcluster.problems import Problem, bad_request, number, unsupported_media_type
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -32,8 +33,16 @@ _MOST_YAML_VALUES: Final = 500_000
 """What a YAML text may grow to: aliases can make much of little."""
 
 
+_DEEPEST: Final = 150
+"""How many objects and lists may stand in one another. An API server takes 10,000: our code goes down one call or more for each."""
+
+
 class Unreadable(Exception):
     """A body is no JSON or no YAML; the text says why."""
+
+
+class TooDeep(Unreadable):
+    """A body is one of the two."""
 
 
 def media_type(content_type: str) -> str:
@@ -86,11 +95,25 @@ def from_json(data: bytes) -> Any:
     """Decode. Raises Unreadable."""
     text = data.decode(errors="replace")
     try:
-        return msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
     except msgspec.DecodeError as fault:
         raise Unreadable(_fault(str(fault), text.encode())) from fault
     except RecursionError as fault:
-        raise Unreadable("exceeded max depth") from fault
+        raise TooDeep("exceeded max depth") from fault
+    if text.count("{") + text.count("[") > _DEEPEST:
+        require_shallow(value)
+    return value
+
+
+def require_shallow(value: Any) -> None:
+    """Raises TooDeep for what is too deep to be walked through."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for one in level if isinstance(one, dict | list) for inner in (one.values() if isinstance(one, dict) else one)]
+        if not level:
+            return
+    if found := next((one for one in level if isinstance(one, dict | list)), None):
+        raise TooDeep(f"invalid character '{'{' if isinstance(found, dict) else '['}' exceeded max depth")
 
 
 def _fault(said: str, data: bytes) -> str:
@@ -107,8 +130,8 @@ def _fault(said: str, data: bytes) -> str:
     return f"invalid character {chr(data[at])!r} {where}"
 
 
-def duplicates(data: bytes) -> list[str]:
-    """Paths of fields that a JSON text says twice; what is no JSON has none here."""
+def duplicates(data: bytes, content_type: str) -> list[str]:
+    """Complaints about fields that a text says twice: of JSON by their paths, of YAML by their lines."""
     twice: dict[int, list[str]] = {}
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -122,8 +145,8 @@ def duplicates(data: bytes) -> list[str]:
     try:
         value = json.loads(data, object_pairs_hook=pairs)
     except (ValueError, RecursionError):
-        return []
-    return list(_paths(value, "", twice)) if twice else []
+        return yamls.read(data)[1] if media_type(content_type).endswith("yaml") else []
+    return [f'duplicate field "{path}"' for path in _paths(value, "", twice)] if twice else []
 
 
 def _paths(value: Any, path: str, twice: dict[int, list[str]]) -> Iterator[str]:
@@ -137,24 +160,17 @@ def _paths(value: Any, path: str, twice: dict[int, list[str]]) -> Iterator[str]:
             yield from _paths(inner, f"{path}[{index}]", twice)
 
 
-class _Loader(yaml.CSafeLoader):
-    """Times stay texts, as in JSON."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's way of saying it
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
 def from_yaml(data: bytes) -> Any:
     """Decode YAML, of which JSON is a part. Raises Unreadable."""
     try:
         return from_json(data)
+    except TooDeep as fault:
+        raise Unreadable("yaml: exceeded max depth") from fault
     except Unreadable:
         pass  # most likely it is not the part that is JSON
     try:
-        return _as_json(yaml.load(data, _Loader), [_MOST_YAML_VALUES])  # noqa: S506 - a safe loader
-    except (yaml.YAMLError, UnicodeError, ValueError) as fault:
+        return _as_json(yamls.read(data)[0], [_MOST_YAML_VALUES], _DEEPEST)
+    except (yaml.YAMLError, ValueError) as fault:
         raise Unreadable(f"yaml: {_yaml_fault(fault)}") from fault
     except RecursionError as fault:
         raise Unreadable("yaml: document contains excessive aliasing") from fault
@@ -172,25 +188,20 @@ def _yaml_fault(fault: Exception) -> str:
     return f"line {line}: {fault.problem}" if line else str(fault.problem)
 
 
-def _as_json(value: Any, left: list[int]) -> Any:
+def _as_json(value: Any, left: list[int], deeper: int) -> Any:
+    """A copy without shared parts; ``left`` is how many values there may still be."""
     left[0] -= 1
     if left[0] < 0:
         raise Unreadable("yaml: document contains excessive aliasing")
+    if isinstance(value, dict | list) and not deeper:
+        raise Unreadable("yaml: exceeded max depth")
     if isinstance(value, dict):
-        return {_key(key): _as_json(inner, left) for key, inner in value.items()}
+        return {key: _as_json(inner, left, deeper - 1) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_as_json(inner, left) for inner in value]
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    raise Unreadable(f"yaml: a {type(value).__name__} has no place in JSON")
-
-
-def _key(key: Any) -> str:
-    if isinstance(key, bool):
-        return str(key).lower()
-    if isinstance(key, str | int | float):
-        return str(key)
-    raise Unreadable(f"yaml: unsupported map key of type {type(key).__name__}")
+        return [_as_json(inner, left, deeper - 1) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Unreadable(f"json: unsupported value: {'NaN' if math.isnan(value) else number(value)}")
+    return value
 
 
 def to_yaml(body: Any) -> bytes:

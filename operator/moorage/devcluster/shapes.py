@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from moorage.devcluster import names, quantities
+from moorage.devcluster import names, quantities, yamls
 from moorage.devcluster.kinds import Body
 
 REGION = "local"
@@ -62,8 +62,8 @@ def read(text: str, source: str) -> list[Body]:
 def _items(text: str, source: str) -> Iterator[tuple[_Place, Mapping[str, Any]]]:
     """Whatever describes nodes, with its place: lists are opened."""
     try:
-        documents = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
+        documents = list(yaml.load_all(text, yamls.Loader))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ShapeError(f"{source}: this is no YAML: {error}") from error
     for number, document in enumerate(documents, 1):
         listed = document.get("items") if isinstance(document, dict) and str(document.get("kind", "")).endswith("List") else document

@@ -170,8 +170,10 @@ class Writing:
         """Refuse fields that are said twice, or warn of them, as the client wants it."""
         if asked.field_validation == "Ignore":
             return
-        found = [f'duplicate field "{path}"' for path in bodies.duplicates(request.body)]
+        found = bodies.duplicates(request.body, request.content_type)
         if found and asked.field_validation == "Strict":
+            if found[0].startswith("line "):
+                found[0] = f"yaml: unmarshal errors:\n  {found[0]}"
             raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: strict decoding error: {", ".join(found)}')
         asked.warnings += found
 

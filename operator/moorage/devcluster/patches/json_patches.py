@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from moorage.devcluster import bodies
 from moorage.devcluster.kinds import Body
 from moorage.devcluster.patches.shapes import cloned, json_type
 from moorage.devcluster.problems import Problem, bad_request
@@ -29,6 +30,9 @@ def json_patch(old: Body, patch: Any) -> Body:
     try:
         for operation in operations:
             document.apply(operation)
+        bodies.require_shallow(document.root)
+    except bodies.TooDeep as error:
+        raise bad_request(str(error)) from error
     except RecursionError as error:  # a document that was copied into itself again and again
         raise _unfit() from error
     if not isinstance(document.root, dict):

@@ -1,0 +1,121 @@
+"""YAML in, as the API server reads it: what plain texts stand for is neither YAML 1.1 nor 1.2, and keys are texts, as in JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import yaml
+
+_PLAIN: Final = "!plain"
+_TAG: Final = "tag:yaml.org,2002:"
+_WORDS: Final[dict[str, bool | None]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **{form: True for word in ("y", "yes", "true", "on") for form in (word, word.capitalize(), word.upper())},
+    **{form: False for word in ("n", "no", "false", "off") for form in (word, word.capitalize(), word.upper())},
+}
+_NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_WHOLE: Final = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]*))")
+_NO_NUMBERS: Final = re.compile(r"([-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_BASES: Final = (16, 2, 8, 10)
+_BITS: Final = 64
+_TOO_LARGE: Final = 1 << _BITS
+
+
+def read(text: bytes | str) -> tuple[Any, list[str]]:
+    """The first document, and what is said of keys that are there twice, where the last counts. Raises ValueError and yaml.YAMLError."""
+    loader = Loader(text)
+    try:
+        value = loader.get_data() if loader.check_data() else None  # type: ignore[no-untyped-call]
+        return value, loader.twice
+    finally:
+        loader.dispose()
+
+
+def plain(text: str) -> Any:
+    """What a text without quotation marks stands for."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if found := _NO_NUMBERS.fullmatch(text):
+        return float(f"{found[1]}inf") if found[1] is not None else math.nan
+    if not (text[0] in "+-." or text[0].isdigit()):
+        return text
+    digits = text.replace("_", "")
+    if whole := _WHOLE.fullmatch(digits):
+        sign, *forms = whole.groups()
+        number = next((int(sign + form, base) for form, base in zip(forms, _BASES, strict=True) if form and len(form) <= _BITS), _TOO_LARGE)
+        if -(1 << 63) <= number < _TOO_LARGE:
+            return number
+    value = float(digits) if _NUMBER.fullmatch(digits) else math.inf
+    if not math.isfinite(value):
+        return text
+    return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+
+
+class Loader(yaml.CSafeLoader):
+    """A loader for all that comes in; ``twice`` is what is said of keys."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's way of saying it
+        "<": [(f"{_TAG}merge", re.compile("<<$"))],
+        "": [(_PLAIN, re.compile(""))],
+        None: [(_PLAIN, re.compile(""))],
+    }
+
+    def __init__(self, stream: bytes | str) -> None:
+        super().__init__(stream)
+        self.twice: list[str] = []
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:  # type: ignore[override]  # keys are texts
+        """A map; the last of like keys counts."""
+        if not isinstance(node, yaml.MappingNode):
+            raise yaml.constructor.ConstructorError(None, None, "cannot unmarshal into a map", node.start_mark)
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            key = self._key(key_node)
+            if key in seen:
+                shown = key if key_node.tag == _PLAIN and not isinstance(plain(key_node.value), str) else json.dumps(key)
+                self.twice.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
+            seen.add(key)
+        self.flatten_mapping(node)
+        return {self._key(key): self.construct_object(value, deep=deep) for key, value in node.value}
+
+    def _key(self, node: yaml.Node) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise ValueError("invalid map key")  # the decoder's words, without Go's form of the key
+        value = plain(node.value) if node.tag == _PLAIN else node.value
+        if value is None:
+            raise ValueError("unsupported map key of type: %!s(<nil>), key: <nil>")
+        if isinstance(value, bool):
+            return str(value).lower()
+        return str(value) if isinstance(value, int | float) and math.isfinite(value) else node.value
+
+
+def _scalar(read: Callable[[str], Any]) -> Callable[[Loader, yaml.ScalarNode], Any]:
+    return lambda loader, node: read(loader.construct_scalar(node))
+
+
+def _nothing(text: str) -> None:
+    if plain(text) is not None:
+        raise ValueError(f"cannot decode !!str `{text}` as a !!null")
+
+
+def _other(loader: Loader, node: yaml.Node) -> Any:
+    """Of a type that nobody knows."""
+    if isinstance(node, yaml.ScalarNode):
+        return node.value
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_mapping(node, deep=True)  # type: ignore[arg-type]  # it is one
+
+
+for _name in (_PLAIN, *(_TAG + one for one in ("int", "float", "bool"))):
+    Loader.add_constructor(_name, _scalar(plain))
+Loader.add_constructor(f"{_TAG}null", _scalar(_nothing))
+Loader.add_constructor(f"{_TAG}binary", _scalar(lambda text: base64.b64decode(text).decode()))
+for _name in ("timestamp", "set", "omap", "pairs"):
+    Loader.add_constructor(_TAG + _name, _other)
+Loader.add_constructor(None, _other)
