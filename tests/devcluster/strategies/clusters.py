@@ -62,7 +62,8 @@ class Cluster:
             namespace, parts = parts[1], parts[2:]
         resource = self.catalogue.find(group, version, parts[0])
         assert resource, path
-        return Target(resource, namespace, *parts[1:])
+        name, subresource = (*parts[1:], "", "")[:2]
+        return Target(resource, namespace, name, subresource)
 
     def _answer(self, method: str, target: Target, body: Any) -> tuple[int, Body]:
         if form := target.resource.form:
