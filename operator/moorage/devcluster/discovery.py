@@ -9,20 +9,21 @@ from typing import Final
 
 from moorage.devcluster import accepting
 from moorage.devcluster.catalogue import Catalogue
-from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.kinds import KUBERNETES, Body, Resource
 from moorage.devcluster.openapi import OpenApi
 from moorage.devcluster.problems import Unserved, method_not_allowed, no_such_path
 from moorage.devcluster.requests import Answer, Request, Target
 from moorage.devcluster.subresources import Subresources
 
+_MAJOR, _MINOR, _PATCH = KUBERNETES
 VERSION: Final = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.1+moorage",
+    "major": str(_MAJOR),
+    "minor": str(_MINOR),
+    "emulationMajor": str(_MAJOR),
+    "emulationMinor": str(_MINOR),
+    "minCompatibilityMajor": str(_MAJOR),
+    "minCompatibilityMinor": str(_MINOR - 1),
+    "gitVersion": f"v{_MAJOR}.{_MINOR}.{_PATCH}+moorage",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",

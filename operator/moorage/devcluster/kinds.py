@@ -15,6 +15,9 @@ from moorage.devcluster import names
 from moorage.devcluster.problems import Cause
 from moorage.devcluster.schemas.node import ANYTHING, Node
 
+KUBERNETES: Final = (1, 36, 1)
+"""The version whose API this is."""
+
 Body: TypeAlias = dict[str, Any]
 """An object as JSON has it."""
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from moorage.devcluster import crds
 from moorage.devcluster.catalogue import Catalogue
-from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.kinds import KUBERNETES, Body, Resource
 from moorage.devcluster.problems import Unserved
 from moorage.devcluster.requests import Answer
 from moorage.devcluster.schemas import parsing
@@ -16,7 +16,7 @@ _REF: Final = "$ref"
 _AT: Final = "#/components/schemas/"
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _GVK: Final = "x-kubernetes-group-version-kind"
-_INFO: Final = {"title": "Moorage's embedded cluster", "version": "1.36"}
+_INFO: Final = {"title": "Moorage's embedded cluster", "version": "{}.{}".format(*KUBERNETES)}
 _V2: Final = "com.github.proto-openapi.spec.v2"
 _WRITES: Final = frozenset({"post", "put", "patch"})
 

@@ -9,12 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from moorage.devcluster import conditions
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.kinds import KUBERNETES, Body
 from moorage.devcluster.objects import timestamp
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_VERSION = "v1.36.1"
 _KUBELETS_PORT = 10250
 _HEALTHY = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -29,7 +28,7 @@ _NODE_INFO = {
     "kernelVersion": "6.12.0",
     "osImage": "pretended",
     "containerRuntimeVersion": "containerd://2.1.0",
-    "kubeletVersion": _VERSION,
+    "kubeletVersion": f"v{'.'.join(map(str, KUBERNETES))}",
     "kubeProxyVersion": "",
     "operatingSystem": "linux",
     "architecture": "amd64",
