@@ -69,6 +69,12 @@ class Node:
     patch_strategies: tuple[str, ...] = ()
     limits: Mapping[str, Any] = dataclasses.field(default_factory=lambda: NOTHING)
     rules: tuple[Rule, ...] = ()
+    defaulted: tuple[tuple[str, Node], ...] = dataclasses.field(init=False)
+    """The properties that have defaults."""
+
+    def __post_init__(self) -> None:
+        """Said once: whoever fills in defaults asks at every object."""
+        object.__setattr__(self, "defaulted", tuple((name, child) for name, child in self.properties.items() if child.has_default))
 
     def child(self, name: str) -> Node | None:
         """What may stand at a field of an object; None for an unknown one."""

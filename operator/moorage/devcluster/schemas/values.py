@@ -7,7 +7,6 @@ Source: structural schemas of apiextensions.k8s.io/v1, and how Kubernetes decode
 from __future__ import annotations
 
 import copy
-import functools
 from typing import Any, Final
 
 from moorage.devcluster.schemas.checking import validate as validate
@@ -50,7 +49,7 @@ def default(value: Any, node: Node) -> None:
         if node.items is not None:
             _default_items(value, node.items)
     elif isinstance(value, dict):
-        for name, child in _having_defaults(node):
+        for name, child in node.defaulted:
             if name not in value:
                 value[name] = copy.deepcopy(child.default)
         for name, held in tuple(value.items()):
@@ -75,8 +74,3 @@ def _default_null(value: dict[str, Any], name: str, node: Node | None) -> None:
         default(value[name], node)
     else:
         del value[name]
-
-
-@functools.lru_cache(maxsize=8192)
-def _having_defaults(node: Node) -> tuple[tuple[str, Node], ...]:
-    return tuple((name, child) for name, child in node.properties.items() if child.has_default)
