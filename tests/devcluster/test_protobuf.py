@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 
 from moorage.devcluster import bodies, protobuf
 from moorage.devcluster.problems import Problem
+from moorage.devcluster.schemas import parsing
 
 # As `kubectl create deployment`, `kubectl create secret` and `kubectl auth can-i` send them.
 DEPLOYMENT = {
@@ -73,7 +74,7 @@ def length_delimited(number: int, data: bytes) -> bytes:
 
 def fields_of(message: str) -> list[list[Any]]:
     """The table's."""
-    fields: list[list[Any]] = protobuf._data("messages.json")[message]
+    fields: list[list[Any]] = parsing.data("messages.json")[message]
     return fields
 
 

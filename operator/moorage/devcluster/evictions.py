@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from moorage.devcluster import conditions, managed_fields, objects
 from moorage.devcluster.bindings import done, save, set_condition, stored_pod
 from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.options import deleting
-from moorage.devcluster.problems import Problem, bad_request
+from moorage.devcluster.problems import Problem, bad_request, too_many_requests
 from moorage.devcluster.requests import SERVER, Target, WriteOptions
 from moorage.devcluster.schemas import parsing
 from moorage.devcluster.strategies.common import at
@@ -104,5 +104,4 @@ def _used_up(budget: Body, generation: int, now: str) -> list[Body]:
 
 
 def _refusal(why: str, after: int) -> Problem:
-    details: dict[str, Any] = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
-    return Problem(429, "TooManyRequests", _VIOLATED, details | ({"retryAfterSeconds": after} if after else {}))
+    return too_many_requests(_VIOLATED, after).because([{"reason": "DisruptionBudget", "message": why}])

@@ -9,15 +9,14 @@ from __future__ import annotations
 import base64
 import datetime
 import functools
-import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from importlib import resources
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from moorage.devcluster.kinds import Body
+from moorage.devcluster.schemas import parsing
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\0"
@@ -50,18 +49,13 @@ def read(data: bytes) -> Body:
 def _definition(api_version: str, kind: str) -> str | None:
     if kind == "DeleteOptions":
         return f"{_META}.DeleteOptions"
-    name: str | None = _data("schemas.json")["kinds"].get(f"{api_version}/{kind}")
+    name: str | None = parsing.data("schemas.json")["kinds"].get(f"{api_version}/{kind}")
     return name
 
 
 @functools.cache
-def _data(name: str) -> Any:
-    return json.loads((resources.files("moorage.devcluster") / "data" / name).read_text(encoding="utf-8"))
-
-
-@functools.cache
 def _fields(message: str) -> Fields:
-    return {number: (name, kind, letters) for number, name, kind, letters in _data("messages.json")[message]}
+    return {number: (name, kind, letters) for number, name, kind, letters in parsing.data("messages.json")[message]}
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.store import Stored
@@ -122,6 +122,3 @@ class Answer:
     warnings: tuple[str, ...] = ()
     content_type: str = "application/json"
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-
-Json: TypeAlias = Any

@@ -24,8 +24,6 @@ Create: TypeAlias = Callable[[Verbs, Target, Body, WriteOptions], tuple[int, Bod
 Change: TypeAlias = Callable[[Verbs, Target, Callable[[Body], Body], WriteOptions], Body]
 """PUT and PATCH: handed is what makes the new body of the present one (for PUT, whatever the present one is)."""
 
-__all__ = ["Change", "Create", "Get", "Subresource", "Subresources", "Tokens"]
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Subresource:

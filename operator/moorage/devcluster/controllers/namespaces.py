@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Iterable
 from datetime import datetime
 
+from moorage.devcluster import crds
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.world import MANAGER, NAMESPACES, leaving
 from moorage.devcluster.kinds import Resource
@@ -16,8 +17,6 @@ from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
 from moorage.devcluster.store import Change, Stored
 from moorage.devcluster.strategies.namespaces import FinalizedNamespaces
 
-DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _SERVICE_ACCOUNTS = "serviceaccounts"
 _KUBERNETES = "kubernetes"
 BURST = 16
@@ -82,19 +81,19 @@ class Definitions(Controller):
 
     def concerned(self, resource: str, change: Change) -> Iterable[Key]:
         """Definitions that are to go, and objects of such."""
-        if resource == DEFINITIONS and change.type != "DELETED" and leaving(change.now.body):
+        if resource == crds.KEY and change.type != "DELETED" and leaving(change.now.body):
             yield "end", *change.now.key
         elif change.type == "DELETED" and self._ends(resource):
             yield "end", "", resource
 
     def _ends(self, resource: str) -> bool:
-        found = self.world.verbs.find(DEFINITIONS, "", resource)
+        found = self.world.verbs.find(crds.KEY, "", resource)
         return found is not None and leaving(found)
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """Delete some; without any left, let the definition go."""
-        definition = self.world.verbs.find(DEFINITIONS, *key[1:])
-        if definition is None or CLEANUP not in definition["metadata"].get("finalizers", ()):
+        definition = self.world.verbs.find(crds.KEY, *key[1:])
+        if definition is None or crds.CLEANUP not in definition["metadata"].get("finalizers", ()):
             return
         spec, name = definition["spec"], definition["metadata"]["name"]
         found = self.world.verbs.store.list(name)
@@ -104,7 +103,7 @@ class Definitions(Controller):
         if _delete_some(self, resource, found):
             self.queue.add(key)
         elif not found:
-            self.world.drop_finalizer(DEFINITIONS, definition, CLEANUP)
+            self.world.drop_finalizer(crds.KEY, definition, crds.CLEANUP)
 
 
 def _delete_some(controller: Controller, resource: Resource, found: Iterable[Stored]) -> bool:

@@ -85,7 +85,7 @@ def parse(schema: Mapping[str, Any]) -> Node:
 
 def builtin(api_version: str, kind: str) -> Node:
     """The schema of a built-in kind."""
-    return _builtins().definition(_read("schemas.json")["kinds"][f"{api_version}/{kind}"])
+    return _builtins().definition(data("schemas.json")["kinds"][f"{api_version}/{kind}"])
 
 
 def served() -> list[Resource]:
@@ -105,24 +105,25 @@ def served() -> list[Resource]:
             subresources=tuple(name for name in one["subresources"] if name not in ("status", "scale")),
             schema=builtin(f"{one['group']}/{one['version']}".lstrip("/"), one["kind"]),
         )
-        for one in _read("resources.json")
+        for one in data("resources.json")
     ]
 
 
 def definitions() -> Mapping[str, Any]:
     """The schemas of the built-in kinds as they are written; not to be changed."""
-    found: Mapping[str, Any] = _read("schemas.json")
+    found: Mapping[str, Any] = data("schemas.json")
     return found
 
 
 @functools.cache
-def _read(name: str) -> Any:
+def data(name: str) -> Any:
+    """What a file of ``data/`` holds, read once; not to be changed."""
     return json.loads((resources.files("moorage.devcluster") / "data" / name).read_text(encoding="utf-8"))
 
 
 @functools.cache
 def _builtins() -> _Parser:
-    return _BuiltIn(_read("schemas.json"))
+    return _BuiltIn(data("schemas.json"))
 
 
 class _BuiltIn(_Parser):
