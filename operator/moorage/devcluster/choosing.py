@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from moorage.devcluster import names
 from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.problems import Problem, bad_request, quoted
 
@@ -174,7 +175,7 @@ class _Parser:
         if absent:
             self._next()
         key = self._identifier()
-        if wrong := _wrong_key(key):
+        if wrong := "; ".join(names.qualified(key)):
             raise _unparsed(f"<nil>: Invalid value: {quoted(key)}: {wrong}")
         if absent:
             return lambda given: key not in given
@@ -238,22 +239,7 @@ def _unparsed(why: str) -> Problem:
 
 # ---- what labels may be ----------------------------------------------------------------------------------------------------
 
-_MAX_NAME = 63
-_MAX_PREFIX = 253
 _MAX_INTEGER = 2**63
-_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_CHARACTERS = "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
-_NAME_TEXT = f"must {_CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME}')"
-_VALUE_TEXT = (
-    f"a valid label must be an empty string or {_CHARACTERS} (e.g. 'MyValue',  or 'my_value',  or '12345', "
-    f"regex used for validation is '({_NAME})?')"
-)
-_PREFIX_TEXT = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
-    f"alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
-)
-_PARTS_TEXT = f"a valid label key {_NAME_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 
 
 def _check_values(key: str, operator: str, values: list[str]) -> None:
@@ -262,7 +248,7 @@ def _check_values(key: str, operator: str, values: list[str]) -> None:
         wrong = "for 'Gt', 'Lt' operators, the value must be an integer"
         causes.append(f"values[0]: Invalid value: {quoted(values[0])}: {wrong}")
     for index, value in enumerate(values):
-        if wrong := _wrong(value, f"({_NAME})?", _MAX_NAME, _VALUE_TEXT):
+        if wrong := "; ".join(names.label_value(value)):
             causes.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {wrong}")
     if causes:
         raise _unparsed(causes[0] if len(causes) == 1 else f"[{', '.join(causes)}]")
@@ -270,25 +256,3 @@ def _check_values(key: str, operator: str, values: list[str]) -> None:
 
 def _integer(value: str) -> bool:
     return re.fullmatch(r"[+-]?[0-9]{1,30}", value) is not None and -_MAX_INTEGER <= int(value) < _MAX_INTEGER
-
-
-def _wrong_key(key: str) -> str:
-    prefix, slash, name = key.rpartition("/")
-    if "/" in prefix:
-        return _PARTS_TEXT
-    about_prefix = _wrong(prefix, _SUBDOMAIN, _MAX_PREFIX, _PREFIX_TEXT) if slash else ""
-    about_name = _wrong(name, _NAME, _MAX_NAME, _NAME_TEXT)
-    shown = [f"prefix part {about_prefix}"] if about_prefix else []
-    shown += [f"name part {wrong}" for wrong in about_name.split("; ") if wrong]
-    return "; ".join(shown)
-
-
-def _wrong(part: str, pattern: str, limit: int, text: str) -> str:
-    """What is wrong with a part of a key or with a value, or ""."""
-    matches = re.fullmatch(pattern, part) is not None
-    causes = [] if part or matches else ["must be non-empty"]
-    if len(part.encode(errors="surrogatepass")) > limit:
-        causes.append(f"must be no more than {limit} bytes")
-    if not matches and not (pattern == _SUBDOMAIN and not part):
-        causes.append(text)
-    return "; ".join(causes)

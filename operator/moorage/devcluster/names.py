@@ -82,9 +82,8 @@ def qualified(name: str) -> list[str]:
 
 def label_value(value: str) -> list[str]:
     """A label's value."""
-    if len(value) > _LABEL_LIMIT:
-        return [f"must be no more than {_LABEL_LIMIT} bytes"]
-    return [] if not value or _NAME.fullmatch(value) else [_VALUE_TEXT]
+    wrong = [f"must be no more than {_LABEL_LIMIT} bytes"] if len(value) > _LABEL_LIMIT else []
+    return wrong if not value or _NAME.fullmatch(value) else [*wrong, _VALUE_TEXT]
 
 
 def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:

@@ -99,8 +99,7 @@ def _value(wire: Wire, kind: str, depth: int) -> Any:
         case "bool":
             return bool(_number(wire))
         case "int32" | "int64":
-            number = _number(wire)
-            return number - (1 << 64) if number >> 63 else number
+            return _signed(wire)
         case "uint32" | "uint64":
             return _number(wire)
         case "double":
