@@ -199,7 +199,7 @@ def test_an_unreadable_body_is_shown_in_part(asked: Asked, body: bytes, shown: s
         ({"metadata": None}, 422, "name or generateName is required"),
         ({"kind": 1}, 400, "json: cannot unmarshal number into Go struct field .kind of type string"),
         ({"apiVersion": {}}, 400, "json: cannot unmarshal object into Go struct field .apiVersion of type string"),
-        (b"[]", 400, "json: cannot unmarshal array into Go value of type struct"),
+        (b"[]", 400, "json: cannot unmarshal array into an object"),
     ],
 )
 def test_what_an_object_has_to_say_of_itself(asked: Asked, body: Any, code: int, text: str) -> None:

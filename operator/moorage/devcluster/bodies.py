@@ -67,8 +67,7 @@ def read(data: bytes, content_type: str, kind: str) -> Any:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        go = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        raise unrecognized(data, kind, f"{_UNREAD}json: cannot unmarshal {_go_type(value)} into Go value of type {go}")
+        raise unrecognized(data, kind, f"{_UNREAD}json: cannot unmarshal {_go_type(value)} into an object")
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field, ""), str | None):
             wrong = f"json: cannot unmarshal {_go_type(value[field])} into Go struct field .{field} of type string"

@@ -156,8 +156,8 @@ def bad_request(message: str) -> Problem:
 
 
 def unregistered(kind: str, version: str) -> str:
-    """What is said of a kind that is not served, with the line of Go at which a kube-apiserver notices."""
-    return f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+    """What is said of a kind that is not served."""
+    return f'no kind "{kind}" is registered for version "{version}"'
 
 
 def forbidden(plural: str, group: str, name: str, why: str) -> Problem:
