@@ -86,11 +86,19 @@ class Outcome:
     skipped: int = 0
     seconds: float = 0.0
     problem: str = ""
+    interrupted: bool = False
+    """Whether it took so long that it was ended."""
 
     @property
     def good(self) -> bool:
         """Whether nothing failed and nothing is wrong."""
         return not self.failed and not self.problem
+
+    @property
+    def verdict(self) -> str:
+        """What is wrong, all of it; "" when it is good."""
+        failed = f"{self.failed} failed" if self.failed else ""
+        return "" if self.good else f"FAILED {', '.join(filter(None, (failed, self.problem)))}"
 
 
 def main(arguments: list[str]) -> int:
@@ -122,15 +130,15 @@ def run(suite: Suite, budget: float) -> Outcome:
     if suite.tests:
         run_pytest(outcome, budget)
     outcome.seconds = time.monotonic() - started
-    if outcome.seconds > budget and not outcome.problem:
-        outcome.problem = f"took longer than {budget:.0f} s"
+    if outcome.seconds > budget and not outcome.interrupted:
+        outcome.problem = ", ".join(filter(None, (outcome.problem, f"took longer than {budget:.0f} s")))
     return outcome
 
 
 def run_command(command: tuple[str, ...], outcome: Outcome, budget: float) -> None:
     """Run a checker of the virtual environment; it counts as one test, and its exit code is its verdict."""
     print(f"-- {' '.join(command)}", flush=True)
-    if exit_code([str(Path(sys.executable).with_name(command[0])), *command[1:]], budget):
+    if exit_code([str(Path(sys.executable).with_name(command[0])), *command[1:]], budget, outcome):
         outcome.failed += 1
     else:
         outcome.passed += 1
@@ -144,22 +152,25 @@ def run_pytest(outcome: Outcome, budget: float) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
         report = Path(folder) / "report.xml"
-        code = exit_code([sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *suite.options, *suite.tests], budget)
+        code = exit_code([sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *suite.options, *suite.tests], budget, outcome)
         if report.exists():
             count(report, outcome)
+    if outcome.interrupted:
+        return
     if not outcome.passed + outcome.failed:
         outcome.problem = "ran no test"
     elif code and not outcome.failed:
         outcome.problem = f"pytest ended with {code}"
 
 
-def exit_code(command: list[str], budget: float) -> int:
-    """The command's exit code. One that hangs is interrupted, so that its fixtures can clean up, then killed."""
+def exit_code(command: list[str], budget: float, outcome: Outcome) -> int:
+    """The command's exit code. One that hangs is interrupted, so that its fixtures can clean up, then killed; the outcome says so."""
     with subprocess.Popen(command, cwd=ROOT) as process:
         try:
             return process.wait(_HANGS * budget)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
+            outcome.interrupted, outcome.problem = True, f"interrupted after {_HANGS * budget:.0f} s"
         try:
             process.wait(_SECONDS_TO_CLEAN_UP)
         except subprocess.TimeoutExpired:
@@ -180,10 +191,9 @@ def print_ledger(outcomes: list[Outcome], factor: float) -> None:
     """Print a row per suite and, as the last line, the sum of all tests in the words that CI runners read."""
     print(f"\n{'suite':<10} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8} {'budget':>7}")
     for outcome in outcomes:
-        verdict = "" if outcome.good else f"  FAILED {outcome.problem}".rstrip()
         print(
             f"{outcome.suite.name:<10} {outcome.passed:>7} {outcome.failed:>7} {outcome.skipped:>8} "
-            f"{outcome.seconds:>8.1f} {outcome.suite.budget * factor:>7.0f}{verdict}"
+            f"{outcome.seconds:>8.1f} {outcome.suite.budget * factor:>7.0f}  {outcome.verdict}".rstrip()
         )
     print(f"{'all':<10} {'':>7} {'':>7} {'':>8} {sum(outcome.seconds for outcome in outcomes):>8.1f}\n")
     tested = [outcome for outcome in outcomes if outcome.suite.tests]

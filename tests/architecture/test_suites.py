@@ -69,6 +69,7 @@ def test_a_suite_over_its_budget_fails(root: Path) -> None:
 def test_a_suite_that_hangs_is_interrupted(root: Path) -> None:
     """Fixtures of a hanging test run their clean-up, and the suite is not good."""
     outcome = outcome_of(root, HANGS, budget=1.5)
+    assert outcome.problem == "interrupted after 3 s"
     assert not outcome.good
     assert (root / "cleaned").exists()
 
@@ -83,13 +84,14 @@ def test_the_last_line_sums_the_tests(capsys: pytest.CaptureFixture[str]) -> Non
     """Checks by commands have their row and don't count as tests; the last line is what CI runners read."""
     rows = [
         Outcome(Suite("lint", 30, commands=(("true",),)), passed=3),
-        Outcome(Suite("unit", 90, tests=("tests",)), passed=40, failed=2),
+        Outcome(Suite("unit", 90, tests=("tests",)), passed=40, failed=2, problem="took longer than 90 s"),
         Outcome(Suite("real", 90, tests=("tests",)), passed=5),
     ]
     suites.print_ledger(rows, 1.0)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "45 passed, 2 failed"
     assert [line for line in lines if "FAILED" in line] == [line for line in lines if line.startswith("unit")]
+    assert any(line.endswith("FAILED 2 failed, took longer than 90 s") for line in lines)
 
 
 @pytest.mark.parametrize(("code", "good"), [("", True), ("raise SystemExit(3)", False)], ids=["ends well", "fails"])
