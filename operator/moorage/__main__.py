@@ -3,7 +3,15 @@
 -I (isolated) keeps the current directory and PYTHON* variables out of the import path.
 """
 
-from moorage.apps.cli import main
+
+def main() -> None:
+    """The program; raises SystemExit."""
+    try:
+        from moorage.apps import cli
+    except KeyboardInterrupt:  # later on Typer does the same
+        raise SystemExit(130) from None
+    cli.main()
+
 
 if __name__ == "__main__":
     main()

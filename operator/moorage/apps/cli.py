@@ -205,8 +205,8 @@ def crds() -> None:
 
 @app.command()
 @_with_parameters(
-    _option("--nodes", int, 6, "How many nodes.", min=1, max=100_000),
-    _option("--zones", int, 3, "In how many zones they are.", min=1, max=1000),
+    _option("--nodes", int | None, None, "How many nodes; else 6.", min=1, max=100_000),
+    _option("--zones", int | None, None, "In how many zones they are; else 3.", min=1, max=1000),
     _option("--shape", Path | None, None, "A YAML file of nodes instead, as `kubectl get nodes -o yaml` writes it."),
     _option("--port", int, 0, "The API server's port; 0 takes a free one.", min=0, max=65535),
     _option("--real", bool, False, "Run kube-apiserver and etcd, which a checkout can build, instead of the embedded cluster."),
@@ -220,7 +220,9 @@ def demo(**flags: Any) -> None:
     from moorage.apps.demo.cluster import Wanted, WrongUse
     from moorage.devcluster import shapes
 
-    wanted = Wanted(*(flags[name] for name in ("nodes", "zones", "shape", "port", "real")))
+    if flags["shape"] is not None and (flags["nodes"] or flags["zones"]):
+        _fail("demo: --shape says which nodes there are: leave out --nodes and --zones")
+    wanted = Wanted(flags["nodes"] or 6, flags["zones"] or 3, flags["shape"], flags["port"], flags["real"])
     try:
         if wanted.shape is not None:
             shapes.read(_read(wanted.shape, "--shape"), str(wanted.shape))

@@ -19,12 +19,17 @@ class Recorded(Api):
         self.unserved = unserved
         self.created: list[tuple[str, Mapping[str, Any]]] = []
         self.replicas: list[int] = []
+        self.scaled: dict[str, Any] = {profile: {"replicas": samples.FIRST_PODS} for profile in samples.PROFILES}
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, content_type: str = "") -> Any:
         """Answer."""
+        if method == "GET":
+            return {"items": [{"metadata": {"name": name, "resourceVersion": "7"}, "spec": spec} for name, spec in self.scaled.items()]}
         assert body is not None
         if method == "PATCH":
+            assert body["metadata"] == {"resourceVersion": "7"}
             self.replicas.append(body["spec"]["replicas"])
+            self.scaled[path.rpartition("/")[2]] = body["spec"]
             return {}
         if "moorage.dev" in path and self.unserved:
             self.unserved -= 1
@@ -48,6 +53,8 @@ def test_all_is_put() -> None:
     assert sorted(set(kinds)) == ["CustomResourceDefinition", "Deployment", "PluginConfig", "Pod", "SchedulerProfile"]
     assert {body["metadata"]["name"] for _, body in api.created if body["kind"] == "SchedulerProfile"} == set(samples.PROFILES)
     assert waits == [3]
+    profiles = [body for _, body in api.created if body["kind"] == "SchedulerProfile"]
+    assert all(samples.LAST_APPLIED in body["metadata"]["annotations"] for body in profiles)
 
 
 def test_kinds_that_are_never_served(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,3 +76,17 @@ def test_tide(nodes: int, high: int) -> None:
     moved = api.replicas[::2]
     assert moved == sorted(moved[: samples.STEPS]) + sorted(moved[samples.STEPS :], reverse=True)
     assert (len(moved), min(moved), max(moved)) == (2 * samples.STEPS, samples.FIRST_PODS, high)
+
+
+def test_somebody_else_scales() -> None:
+    """Then the tide leaves that Deployment alone, for good; and one that is gone."""
+    api = Recorded()
+    tide = Tide(api)
+    tide.move(1, 6)
+    api.scaled["binpack"] = {"replicas": 40}
+    del api.scaled["spread"]
+    api.replicas.clear()
+    tide.move(2, 6)
+    api.scaled = {profile: {"replicas": samples.FIRST_PODS} for profile in samples.PROFILES}
+    tide.move(3, 6)
+    assert api.replicas == []

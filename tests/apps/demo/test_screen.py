@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 
 import pytest
 from rich.console import Console
 
-from moorage.apps.demo.screen import Screen
-from moorage.apps.demo.state import Profile, State
+from moorage.apps.demo.screen import MOST_LINES, Screen
+from moorage.apps.demo.state import Decision, Profile, State
 
 STATE = State(profiles=(Profile("binpack", 1, "r", True, "", 0, 0),))
 
@@ -33,3 +34,22 @@ def test_the_same_state_is_not_drawn_again() -> None:
         before = len(output.getvalue())
         screen.show(STATE)
         assert len(output.getvalue()) == before
+
+
+def test_decisions_as_lines() -> None:
+    """Without a terminal: each once, the oldest first, and few at a time."""
+
+    def shown(screen: Screen, *seconds: int) -> list[str]:
+        output.seek(0)
+        output.truncate()
+        at = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+        screen.show(State(decisions=tuple(Decision(at.replace(second=each), f"demo/p{each}", "a1", "binpack", "r") for each in seconds)))
+        return output.getvalue().splitlines()
+
+    output = io.StringIO()
+    with Screen(Console(file=output, width=80)) as screen:
+        assert shown(screen, 2, 1) == [f"decided: demo/p{number} by binpack, revision r: a1" for number in (1, 2)]
+        assert shown(screen, 3, 2, 1) == []
+    with Screen(Console(file=output, width=80)) as screen:
+        many = shown(screen, *range(MOST_LINES + 2, 0, -1))
+        assert (len(many), many[-1]) == (MOST_LINES + 1, "decided: others too, at least 2")

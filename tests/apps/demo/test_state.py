@@ -51,7 +51,7 @@ def pod(node: str, phase: str = "Running", cpu: str = "500m") -> dict[str, Any]:
     """A pod with two containers, of which one asks for nothing."""
     containers = [{"resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}, {}]
     return {
-        "metadata": {"name": "p"},
+        "metadata": {"namespace": "demo", "name": "p"},
         "spec": {"nodeName": node, "schedulerName": "x", "containers": containers},
         "status": {"phase": phase},
     }
@@ -85,9 +85,46 @@ def test_leader(spec: dict[str, str], expected: str) -> None:
 
 
 def test_ready() -> None:
-    """When each profile is, and has placed a pod."""
+    """When each profile is, and has decided about its pods, whatever it decided."""
     good = profile({"conditions": [condition("Ready", "True")]})
     assert not State().ready
-    assert not State(profiles=(good,), places={"binpack": {"p": ""}}).ready
-    assert State(profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}).ready
+    assert not State(profiles=(good,)).ready
+    assert not State(profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}).ready
+    assert State(profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}, refused={"p": "too small"}).ready
     assert not State(profiles=(good, profile({})), places={"binpack": {"q": "a1"}}).ready
+
+
+def test_strangers() -> None:
+    """Pods of no profile that wait; those that are bound have found somebody."""
+    places = {"binpack": {"a": ""}, "default-scheduler": {"b": "", "c": "a1"}, "other": {"d": ""}}
+    assert State(profiles=(profile({}),), places=places).strangers == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ("0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No victims.", "1 Insufficient cpu"),
+        ("no nodes available to schedule pods", "no nodes available to schedule pods"),
+    ],
+)
+def test_refused(message: str, why: str) -> None:
+    """Why the nodes will not do, without what preemption adds; who is not refused has no reason."""
+    said = {**condition("PodScheduled", "False", message), "reason": "Unschedulable"}
+    gated = {**condition("PodScheduled", "False"), "reason": "SchedulingGated"}
+    pods = [{"metadata": {"namespace": "x", "name": name}, "status": {"conditions": [each]}} for name, each in (("p", said), ("q", gated))]
+    assert state.refused([*pods, pod("a1")]) == {"x/p": why}
+
+
+@pytest.mark.parametrize(
+    ("spec", "closed"),
+    [
+        ({}, ""),
+        ({"taints": [{"effect": "PreferNoSchedule"}]}, ""),
+        ({"taints": [{"effect": "NoExecute"}]}, "tainted"),
+        ({"unschedulable": True, "taints": [{"effect": "NoSchedule"}]}, "cordoned"),
+    ],
+)
+def test_closed_nodes(spec: dict[str, Any], closed: str) -> None:
+    """What keeps pods away, with the name that people know it by."""
+    (fill,) = state.fills([{**node("a1", cpu="1"), "spec": spec}], [])
+    assert fill.closed == closed

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from moorage.apps.demo import tour
+from moorage.apps.demo import samples, tour
 from moorage.apps.demo.state import Fill, Profile, Replica, State
 from moorage.apps.demo.tour import NotObserved
 
@@ -26,15 +26,29 @@ class Pretended:
         self.spreads = False
         self.leader = "moorage-0"
         self.places = {"old-1": "a1", "old-2": "a1", "old-3": "b1"}
+        self.full = broken in ("room", "no room")
         self.said: list[str] = []
+        self.replicas: list[int] = []
         self.pauses = 0
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Pods that found no room."""
+        return {pod: "1 Too many pods" for pod, node in self.places.items() if not node}
 
     def look(self) -> State:
         """As it is now."""
         replicas = tuple(Replica(f"moorage-{number}", number, self.leader == f"moorage-{number}") for number in range(2))
         swaps = {self.profile.revision: datetime.datetime.now(datetime.UTC)}
         nodes = (Fill("a1", "a", 0, 0, 2), Fill("b1", "b", 0, 0, 1))
-        return State(profiles=(self.profile,), nodes=nodes, replicas=replicas, swaps=swaps, places={tour.PROFILE: dict(self.places)})
+        return State(
+            profiles=(self.profile,),
+            nodes=nodes,
+            replicas=replicas,
+            swaps=swaps,
+            places={tour.PROFILE: dict(self.places)},
+            refused=self.refused,
+        )
 
     def until(self, check: Callable[[], T | None], what: str, seconds: float) -> T:
         """What is not there at once will never be."""
@@ -47,6 +61,10 @@ class Pretended:
         if kind == "PluginConfig" and self.broken != "swap":
             self.spreads = patch["spec"]["args"]["scoringStrategy"]["type"] == "LeastAllocated" and self.broken != "effect"
             self.profile = dataclasses.replace(self.profile, revision=f"r{int(self.profile.revision[1:]) + 1}")
+        elif kind == "Deployment":
+            self.replicas.append(patch["spec"]["replicas"])
+            self.full = self.broken == "no room"
+            self.places = {pod: place or ("" if self.full else "a1") for pod, place in self.places.items()}
         elif kind == "SchedulerProfile":
             wrong = patch["spec"]["weights"][tour.WRONG_PLUGIN] is not None and self.broken != "refusal"
             revision = "r99" if wrong and self.broken == "last good" else self.profile.revision
@@ -55,7 +73,7 @@ class Pretended:
     def create(self, kind: str, body: Mapping[str, Any]) -> None:
         """Place a pod."""
         if self.broken != "placing":
-            self.places[body["metadata"]["name"]] = "b1" if self.spreads else "a1"
+            self.places[f"demo/{body['metadata']['name']}"] = "" if self.full else "b1" if self.spreads else "a1"
 
     def kill(self, replica: str) -> None:
         """The other one takes over."""
@@ -85,6 +103,14 @@ def test_all_goes_well() -> None:
     assert (stage.profile.ready, stage.spreads) == (True, False)
 
 
+def test_room_is_made() -> None:
+    """By the demo's own Deployments, which go away where nothing else helps."""
+    stage = Pretended("room")
+    tour.play(stage)
+    assert "scaled to 0" in stage.said[0]
+    assert stage.replicas == [0, 0, samples.FIRST_PODS, samples.FIRST_PODS]
+
+
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
@@ -92,7 +118,8 @@ def test_all_goes_well() -> None:
         ("effect", "more-1 went to a1, where the packed pods are"),
         ("refusal", "the profile to be refused"),
         ("last good", "revision r99 decides, not r3, which was good"),
-        ("placing", "pod more-1 to get a node"),
+        ("placing", "pod more-0 to be decided"),
+        ("no room", "needs a node .* room for 4 pods that ask for nothing: 1 Too many pods"),
         ("takeover", "another replica to lead"),
     ],
 )

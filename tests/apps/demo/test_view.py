@@ -34,10 +34,11 @@ def test_everything() -> None:
             Profile("binpack", 2, "a19ccaff00", False, "no such plugin", 1, 0),
             Profile("spread", 1, "", True, "", 0, 3),
         ),
-        nodes=(Fill("node-b1", "b", 0.5, 0.25, 4), Fill("node-a1", "a", 1.0, 0.0, 16)),
+        nodes=(Fill("node-b1", "b", 0.5, 0.25, 4, "cordoned"), Fill("node-a1", "a", 1.0, 0.0, 16)),
         decisions=(Decision(ago(0.3), "demo/p", "node-a1", "binpack", "a19ccaff00"), Decision(ago(150), "demo/q", "", "spread", "")),
         replicas=(Replica("moorage-0", 17, True), Replica("moorage-1", None, False)),
-        places={"binpack": {"p": "node-a1", "r": ""}},
+        places={"binpack": {"demo/p": "node-a1", "demo/r": ""}, "nobody": {"demo/s": ""}},
+        refused={"demo/q": "2 Insufficient cpu"},
     )
     assert (
         text(state)
@@ -48,14 +49,15 @@ PROFILE  READY  GENERATION  REVISION  PODS  WAITING  REFUSED
 binpack  no              2  a19ccaff     1        1        0
 spread   yes             1  -            0        0        3
 binpack: no such plugin
+pods whose schedulerName is no profile's, which nobody places: 1
 
-NODE     ZONE  CPU                    MEMORY                 PODS
-node-a1  a     ████████████████ 100%  ░░░░░░░░░░░░░░░░   0%    16
-node-b1  b     ████████░░░░░░░░  50%  ████░░░░░░░░░░░░  25%     4
+NODE                ZONE  CPU                    MEMORY                 PODS
+node-a1             a     ████████████████ 100%  ░░░░░░░░░░░░░░░░   0%    16
+node-b1 (cordoned)  b     ████████░░░░░░░░  50%  ████░░░░░░░░░░░░  25%     4
 
-DECIDED    POD     NODE          PROFILE  REVISION
-0 s ago    demo/p  node-a1       binpack  a19ccaff
-2 min ago  demo/q  none will do  spread   -
+DECIDED    POD     NODE                              PROFILE  REVISION
+0 s ago    demo/p  node-a1                           binpack  a19ccaff
+2 min ago  demo/q  none will do: 2 Insufficient cpu  spread   -
 """
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shlex
 import shutil
 import signal
@@ -23,6 +24,7 @@ from moorage.apps.demo.tour import NotObserved
 from moorage.apps.demo.watching import Watcher
 
 READY_SECONDS = 60.0
+INTERRUPTED = 130
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,17 +38,22 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Run until Ctrl-C, or to the tour's end; 1 when something failed."""
+    """Run until Ctrl-C, or to the tour's end; 1 when something failed, 130 when it was interrupted before it was done with that."""
     started = time.monotonic()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell's background processes are started with SIGINT ignored
         signal.signal(number, signal.default_int_handler)
-    status = 0
+    status = INTERRUPTED
     try:
         with ExitStack() as stack:
             screen = stack.enter_context(Screen(Console()))
             processes = stack.enter_context(Processes())
             stack.callback(_do_not_disturb)  # the first thing that is done at the end
-            _play(_start(stack, screen, processes, options), options, processes.folder, started)
+            stage = _start(stack, screen, processes, options)
+            _play(stage, options, processes.folder, started)
+            if not options.exit_after_tour:
+                status = 0  # from here on Ctrl-C is how it ends
+                stage.run()
+            status = 0
     except KeyboardInterrupt:
         pass
     except (ApiError, NotObserved, ProcessFailed) as error:
@@ -78,21 +85,31 @@ def _start(stack: ExitStack, screen: Screen, processes: Processes, options: Opti
 
 
 def _play(stage: Stage, options: Options, folder: Path, started: float) -> None:
-    stage.until(lambda: stage.look().ready or None, "profiles to be ready and pods to be placed", READY_SECONDS)
+    stage.until(lambda: stage.look().ready or None, "profiles to be ready and to decide about the sample pods", READY_SECONDS)
     stage.say(f"Ready after {time.monotonic() - started:.1f} s.", "bold green")
+    if refused := stage.look().refused:
+        stage.say(f"{len(refused)} of the samples find no room on these nodes.", "yellow")
     if not options.exit_after_tour:
         stage.say(_instructions(stage, folder))
     if options.tour:
+        if options.pace and sys.stdin.isatty():
+            stage.say(f"The tour waits {options.pace:g} s after each text; Enter goes on at once.")
         tour.play(stage)
         stage.say("\nThe tour is over; all effects were seen.", "bold green")
-    if not options.exit_after_tour:
-        stage.run()
+
+
+_DEFAULT = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": "default-scheduler"}}
+_MOVING = f"""
+Deployments {" and ".join(samples.PROFILES)} in namespace {samples.NAMESPACE} grow and shrink by themselves, to give you something to see.
+One that you scale yourself stays as you want it: kubectl -n {samples.NAMESPACE} scale deployment {samples.PROFILES[0]} --replicas=5
+"""
 
 
 def _instructions(stage: Stage, folder: Path) -> str:
     """What to type in another terminal."""
     addresses = ", ".join(f"http://127.0.0.1:{replica.port} ({replica.name})" for replica in stage.replicas)
     missing = "" if shutil.which("kubectl") else "\n  # kubectl is not on this machine. Without it `moorage demo --tour` shows the same."
+    moving = _MOVING if stage.screen.live else ""
     return f"""
 In another terminal:
 
@@ -100,14 +117,22 @@ In another terminal:
   kubectl get sprof -o wide                      # profiles; `kubectl get pcfg`: the configurations that they reference
   kubectl get sprof binpack -o yaml              # effective plugins, revisions, queue, leader, replicas
 
-  # Change a configuration: the next pod is placed by it, with no restart.
+  # Change a configuration: the next pod is placed by it, with no restart (a moment later; a script has to wait for that).
   kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":"LeastAllocated"}}}}}}}}'
+  sleep 1
   kubectl -n {samples.NAMESPACE} run more --image=none --overrides='{{"spec":{{"schedulerName":"binpack"}}}}'
   kubectl -n {samples.NAMESPACE} get pods -o wide
+  kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":null}}}}}}}}'      # as it was
 
   # Break a profile: it is refused, and the last good revision goes on.
   kubectl patch sprof binpack --type=merge -p '{{"spec":{{"weights":{{"NodeResourcesFitt":3}}}}}}'
+  kubectl get sprof
+  kubectl patch sprof binpack --type=merge -p '{{"spec":{{"weights":{{"NodeResourcesFitt":null}}}}}}'   # as it was
 
+  # Only pods whose schedulerName is a profile's are placed. For those that name none, there is a name to give a profile:
+  kubectl create deployment web --image=none
+  echo '{json.dumps(_DEFAULT)}' | kubectl apply -f -
+{moving}
 Logs: {folder}/moorage-*.log
 /metrics and /debug: {addresses}
 Kill the leader's process (kill -9), and the other one takes over. Ctrl-C ends all and leaves nothing.

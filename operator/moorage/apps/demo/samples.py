@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import itertools
+import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from moorage.apps.demo.api import Api, ApiError
 
 NAMESPACE = "demo"
 SYSTEM_NAMESPACE = "moorage-system"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 PROFILES = ("binpack", "spread")
 FIRST_PODS = 3
 """Of each profile."""
@@ -48,11 +50,18 @@ def put(api: Api, wait: Callable[[], None]) -> None:
     for namespace in (SYSTEM_NAMESPACE, NAMESPACE):
         api.create(path("Namespace"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     deadline = time.monotonic() + ESTABLISH_SECONDS
-    for body in yaml.safe_load_all(resources.samples()):
+    for body in map(_applied, yaml.safe_load_all(resources.samples())):
         while not _created(api, body, time.monotonic() > deadline):
             wait()
     for profile in PROFILES:
         api.create(path("Deployment"), deployment(profile))
+
+
+def _applied(body: dict[str, Any]) -> dict[str, Any]:
+    """As `kubectl apply` makes it: whoever applies manifests/samples later gets no warning."""
+    metadata = body["metadata"]
+    annotations = metadata.get("annotations", {})
+    return {**body, "metadata": {**metadata, "annotations": {**annotations, LAST_APPLIED: json.dumps(body)}}}
 
 
 def _created(api: Api, body: Mapping[str, Any], last: bool) -> bool:
@@ -75,28 +84,28 @@ def deployment(profile: str) -> dict[str, Any]:
         "spec": {
             "replicas": FIRST_PODS,
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": _pod_spec(profile)},
+            "template": {"metadata": {"labels": labels}, "spec": _pod_spec(profile, {"cpu": "500m", "memory": "1Gi"})},
         },
     }
 
 
 def pod(profile: str, name: str) -> dict[str, Any]:
-    """A pod of a profile."""
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": _pod_spec(profile)}
+    """A pod of a profile that asks for nothing, so that full nodes have room for it too."""
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": _pod_spec(profile, {})}
 
 
-def _pod_spec(profile: str) -> dict[str, Any]:
-    requests = {"cpu": "500m", "memory": "1Gi"}
+def _pod_spec(profile: str, requests: Mapping[str, str]) -> dict[str, Any]:
     container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": requests}}
     return {"schedulerName": profile, "terminationGracePeriodSeconds": 0, "containers": [container]}
 
 
 class Tide:
-    """Makes the Deployments grow and shrink in turn, so that there is something to see."""
+    """Makes the Deployments grow and shrink in turn, so that there is something to see; but none that somebody else has scaled."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._due = 0.0
+        self._set = dict.fromkeys(PROFILES, FIRST_PODS)
         self._wave = itertools.cycle((*range(1, STEPS + 1), *range(STEPS - 1, -1, -1)))
 
     def move(self, now: float, nodes: int) -> None:
@@ -106,5 +115,15 @@ class Tide:
         self._due = now + TIDE_SECONDS
         high = min(MOST_PODS, max(2 * FIRST_PODS, nodes * PODS_A_NODE))
         replicas = FIRST_PODS + (high - FIRST_PODS) * next(self._wave) // STEPS
-        for profile in PROFILES:
-            self._api.merge(path("Deployment", profile), {"spec": {"replicas": replicas}})
+        for profile in tuple(self._set):
+            self._scale(profile, replicas)
+
+    def _scale(self, profile: str, replicas: int) -> None:
+        found = next((each for each in self._api.items(path("Deployment")) if each["metadata"]["name"] == profile), None)
+        if found is None or found["spec"]["replicas"] != self._set[profile]:
+            del self._set[profile]  # it is somebody else's now
+            return
+        # A change between our reading and our writing wins: the API server then refuses ours.
+        version = found["metadata"]["resourceVersion"]
+        self._api.merge(path("Deployment", profile), {"metadata": {"resourceVersion": version}, "spec": {"replicas": replicas}})
+        self._set[profile] = replicas

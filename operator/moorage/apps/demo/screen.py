@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import itertools
+import math
 import os
 import select
 import sys
+import time
 from types import TracebackType
 from typing import Self
 
@@ -15,6 +18,9 @@ from rich.live import Live
 from moorage.apps.demo import view
 from moorage.apps.demo.state import State
 
+MOST_LINES = 5
+"""A second, where there is no terminal."""
+
 
 class Screen:
     """A context manager: at its end the table stays as it was last."""
@@ -23,6 +29,8 @@ class Screen:
         self._console = console
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
         self._shown: State | None = None
+        self._told = -math.inf
+        self._newest = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
     @property
     def live(self) -> bool:
@@ -34,13 +42,29 @@ class Screen:
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def show(self, state: State) -> None:
-        """The table."""
-        if self._live is None or state is self._shown:
-            return
-        if not self._live.is_started:
-            self._live.start()
+        """The table; without a terminal, what was decided since the last time, as lines."""
+        if self._live is None:
+            self._tell(state, time.monotonic())
+        elif state is not self._shown:
+            self._draw(self._live, state)
+
+    def _draw(self, live: Live, state: State) -> None:
+        if not live.is_started:
+            live.start()
         self._shown = state
-        self._live.update(view.render(state, datetime.datetime.now(datetime.UTC), self._console.height), refresh=True)
+        live.update(view.render(state, datetime.datetime.now(datetime.UTC), self._console.height), refresh=True)
+
+    def _tell(self, state: State, now: float) -> None:
+        """A few lines a second at most: a log is read later."""
+        new = list(itertools.takewhile(lambda decision: decision.at > self._newest, state.decisions))
+        if not new or now < self._told + 1:
+            return
+        self._told, self._newest = now, new[0].at
+        for decision in reversed(new[:MOST_LINES]):
+            by = f"{decision.profile}, revision {view.short(decision.revision)}"
+            self.say(f"decided: {decision.pod} by {by}: {view.outcome(decision, state)}")
+        if len(new) > MOST_LINES:
+            self.say(f"decided: others too, at least {len(new) - MOST_LINES}")
 
     def key(self) -> bool:
         """Whether somebody pressed Enter since the last time."""

@@ -11,6 +11,7 @@ from moorage.core import quantities
 
 ZONE = "topology.kubernetes.io/zone"
 _FINISHED = ("Succeeded", "Failed")
+_KEEPS_AWAY = ("NoSchedule", "NoExecute")
 
 Body = Mapping[str, Any]
 
@@ -41,6 +42,8 @@ class Fill:
     memory: float
     pods: int
     """How many."""
+    closed: str = ""
+    """Why pods may keep away: "cordoned", "tainted"."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,12 +78,24 @@ class State:
     swaps: Mapping[str, datetime.datetime] = dataclasses.field(default_factory=dict)
     """Revision -> since when it decides on the leader."""
     places: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
-    """Profile -> pod -> its node, "" while it has none."""
+    """Profile -> pod -> its node, "" while it has none. Pods are called by namespace and name."""
+    refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Pod -> why no node would do when it was tried last."""
 
     @property
     def ready(self) -> bool:
-        """Whether all profiles are ready and pods of each are bound."""
-        return bool(self.profiles) and all(profile.ready and any(self.places.get(profile.name, {}).values()) for profile in self.profiles)
+        """Whether all profiles are ready and have decided about their pods: a node, or a refusal."""
+        return bool(self.profiles) and all(profile.ready and self._decided(profile.name) for profile in self.profiles)
+
+    def _decided(self, profile: str) -> bool:
+        pods = self.places.get(profile, {})
+        return bool(pods) and all(node or pod in self.refused for pod, node in pods.items())
+
+    @property
+    def strangers(self) -> int:
+        """How many pods wait for a profile that there is not."""
+        known = {profile.name for profile in self.profiles}
+        return sum(not node for name, pods in self.places.items() if name not in known for node in pods.values())
 
 
 def profile(body: Body) -> Profile:
@@ -123,7 +138,13 @@ def _fill(node: Body, cpu: int, memory: int, pods: int) -> Fill:
         return of / room if room else 0.0
 
     zone = (node["metadata"].get("labels") or {}).get(ZONE, "")
-    return Fill(node["metadata"]["name"], zone, share(cpu, "cpu"), share(memory, "memory"), pods)
+    return Fill(node["metadata"]["name"], zone, share(cpu, "cpu"), share(memory, "memory"), pods, _closed(node.get("spec") or {}))
+
+
+def _closed(spec: Body) -> str:
+    if spec.get("unschedulable"):
+        return "cordoned"
+    return "tainted" if any(taint["effect"] in _KEEPS_AWAY for taint in spec.get("taints") or ()) else ""
 
 
 def decision(record: Body) -> Decision:
@@ -140,8 +161,24 @@ def places(pods: Iterable[Body]) -> dict[str, dict[str, str]]:
     """Profile -> pod -> its node."""
     found: dict[str, dict[str, str]] = {}
     for pod in pods:
-        found.setdefault(pod["spec"].get("schedulerName", ""), {})[pod["metadata"]["name"]] = pod["spec"].get("nodeName", "")
+        found.setdefault(pod["spec"].get("schedulerName", ""), {})[key(pod)] = pod["spec"].get("nodeName", "")
     return found
+
+
+def refused(pods: Iterable[Body]) -> dict[str, str]:
+    """Pod -> why no node will do, without what preemption has to add."""
+    found = {}
+    for pod in pods:
+        for condition in (pod.get("status") or {}).get("conditions") or ():
+            if condition["type"] == "PodScheduled" and condition["status"] == "False" and condition.get("reason") == "Unschedulable":
+                message = condition.get("message", "")
+                found[key(pod)] = (message.partition(" are available: ")[2] or message).partition(". ")[0].rstrip(".")
+    return found
+
+
+def key(pod: Body) -> str:
+    """A pod as the operator's log calls it."""
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
 def leader(lease: Body) -> str:

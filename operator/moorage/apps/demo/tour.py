@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 PROFILE, CONFIG = "binpack", "mostly-cpu"
 WRONG_PLUGIN = "NodeResourcesFitt"
+REFUSED = "refused"
 SECONDS = 20.0
 """An effect that is not there by then is none."""
 
@@ -65,6 +66,7 @@ class Step:
 
 def play(stage: Stage) -> None:
     """All steps. Raises NotObserved."""
+    made_room = make_room(stage)
     for number, step in enumerate(STEPS, 1):
         stage.say(f"\n{number}. {step.title}", "bold")
         stage.say(step.text)
@@ -72,6 +74,33 @@ def play(stage: Stage) -> None:
         stage.pause()
         stage.say(f"-> {step.play(stage)}", "green")
         stage.pause()
+    if made_room:
+        _scale(stage, samples.FIRST_PODS)
+
+
+def make_room(stage: Stage) -> bool:
+    """Try with a pod of the same kind whether the tour's pods find room, and whether they do without the demo's own Deployments.
+
+    Whether those had to go. Raises NotObserved when not even that helps.
+    """
+    _make(stage, "more-0")
+    if stage.until(lambda: _decided(stage, "more-0"), "pod more-0 to be decided", SECONDS) != REFUSED:
+        return False
+    stage.say("No node has room for the tour's pods: the demo's Deployments are scaled to 0 for it.")
+    _scale(stage, 0)
+    try:
+        _placed(stage, "more-0")
+    except NotObserved as error:
+        why = stage.look().refused.get(_name("more-0"), "")
+        raise NotObserved(
+            f"the tour needs a node that is neither cordoned nor tainted, with room for {1 + len(STEPS)} pods that ask for nothing: {why}"
+        ) from error
+    return True
+
+
+def _scale(stage: Stage, replicas: int) -> None:
+    for profile in samples.PROFILES:
+        stage.merge("Deployment", profile, {"spec": {"replicas": replicas}})
 
 
 # ---- the steps -------------------------------------------------------------------------------------------------------------------
@@ -189,4 +218,18 @@ def _make(stage: Stage, name: str) -> None:
 
 def _placed(stage: Stage, name: str) -> str:
     what = f"pod {name} to get a node (is there one with room?)"
-    return stage.until(lambda: stage.look().places.get(PROFILE, {}).get(name), what, SECONDS)
+    return stage.until(lambda: _node(stage.look(), name), what, SECONDS)
+
+
+def _decided(stage: Stage, name: str) -> str:
+    """Its node, or REFUSED, or "" while it is neither."""
+    state = stage.look()
+    return _node(state, name) or (REFUSED if _name(name) in state.refused else "")
+
+
+def _node(state: State, name: str) -> str:
+    return state.places.get(PROFILE, {}).get(_name(name), "")
+
+
+def _name(name: str) -> str:
+    return f"{samples.NAMESPACE}/{name}"

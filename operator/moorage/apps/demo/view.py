@@ -18,15 +18,19 @@ _OTHER_LINES = 9
 """The replicas, three headings, what is empty, and the cursor's."""
 BAR = 16
 """Characters."""
+MOST_WORDS = 45
+"""Characters, for the reason of a refusal."""
 
 
 def render(state: State, now: datetime.datetime, height: int) -> RenderableType:
     """Replicas, profiles, nodes, and what was decided last, in as many lines as the terminal has."""
     problems = [f"{profile.name}: {profile.problem}" for profile in state.profiles if profile.problem]
+    if state.strangers:
+        problems.append(f"pods whose schedulerName is no profile's, which nobody places: {state.strangers}")
     room = height - len(state.profiles) - len(problems) - _OTHER_LINES
     decisions = state.decisions[: min(MOST_DECISIONS, max(FEWEST, room // 2))]
     nodes = _nodes(state.nodes, min(MOST_NODES, max(FEWEST, room - len(decisions))))
-    parts = (_replicas(state.replicas), _profiles(state, problems), nodes, _decisions(decisions, now))
+    parts = (_replicas(state.replicas), _profiles(state, problems), nodes, _decisions(decisions, state, now))
     return Group(*(each for part in parts for each in (part, Text())))
 
 
@@ -73,7 +77,8 @@ def _nodes(nodes: Sequence[Fill], most: int) -> Table:
     table = _table("NODE", "ZONE", "CPU", "MEMORY", "PODS", numbers=("PODS",))
     shown, others = pick(nodes, most)
     for node in shown:
-        table.add_row(node.name, node.zone, bar(node.cpu), bar(node.memory), str(node.pods))
+        name = Text(node.name).append(f" ({node.closed})" if node.closed else "", style="yellow")
+        table.add_row(name, node.zone, bar(node.cpu), bar(node.memory), str(node.pods))
     if others:
         cpu, memory = (sum(shares) / len(others) for shares in zip(*((node.cpu, node.memory) for node in others), strict=True))
         pods = sum(node.pods for node in others)
@@ -96,12 +101,20 @@ def bar(share: float) -> Text:
     return Text("█" * full, style=style).append("░" * (BAR - full), style="dim").append(f" {share:4.0%}", style="default")
 
 
-def _decisions(decisions: Sequence[Decision], now: datetime.datetime) -> Table:
+def _decisions(decisions: Sequence[Decision], state: State, now: datetime.datetime) -> Table:
     table = _table("DECIDED", "POD", "NODE", "PROFILE", "REVISION")
     for decision in decisions:
-        node = Text(decision.node) if decision.node else Text("none will do", style="yellow")
+        node = Text(outcome(decision, state), style="" if decision.node else "yellow")
         table.add_row(age(now - decision.at), decision.pod, node, decision.profile, short(decision.revision))
     return table
+
+
+def outcome(decision: Decision, state: State) -> str:
+    """The node that a pod got; or that there is none, and why when that is known."""
+    if decision.node:
+        return decision.node
+    why = state.refused.get(decision.pod, "")
+    return f"none will do: {why if len(why) <= MOST_WORDS else why[: MOST_WORDS - 1] + '…'}" if why else "none will do"
 
 
 def age(passed: datetime.timedelta) -> str:

@@ -55,6 +55,7 @@ class Watcher:
             replicas=tuple(state.Replica(each.name, each.pid, each.name == leader and each.pid is not None) for each in self._replicas),
             swaps=dict(self._tails[leader].swaps) if leader in self._tails else {},
             places=state.places(pods),
+            refused=state.refused(pods),
         )
 
     def _leader(self) -> str:
