@@ -2,6 +2,6 @@
 
     python -m tests.conformance [CONVERSATION ...]
 
-prints what differs and is not known (`differences.yaml`). `conversations/*.yaml` says what is asked: each conversation is a list of steps
+prints what differs and is not known (`differences.yaml`). `catalogue/*.yaml` says what is asked: each conversation is a list of steps
 in a namespace of its own. A step is a request, a call of kubectl, or a watch whose events a later step collects.
 """

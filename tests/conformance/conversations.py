@@ -1,4 +1,4 @@
-"""What is asked: conversations and their steps, read from `conversations/*.yaml` and made for each kind of `kinds.yaml`."""
+"""What is asked: conversations and their steps, read from `catalogue/*.yaml` and made for each kind of `kinds.yaml`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 def conversations() -> tuple[Conversation, ...]:
     """All, by file and in the files' order."""
-    found = [conversation for file in sorted((HERE / "conversations").glob("*.yaml")) for conversation in _read(file)]
+    found = [conversation for file in sorted((HERE / "catalogue").glob("*.yaml")) for conversation in _read(file)]
     return (*found, *_of_kinds())
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from moorage.devcluster import built_in
+from moorage.devcluster.strategies import built_in
 from tests.conformance.comparing import Difference
 
 HERE: Final = Path(__file__).parent

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from moorage.devcluster.controllers import Settings
+from moorage.devcluster.model.requests import Answer, Request, WatchOptions
 from moorage.devcluster.parts import Parts
-from moorage.devcluster.requests import Answer, Request, WatchOptions
 
 DEFINITION: Mapping[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from moorage.devcluster.kinds import Resource
-from moorage.devcluster.schemas.node import Merge, Node
+from moorage.devcluster.model.kinds import Resource
+from moorage.devcluster.model.nodes import Merge, Node
 
 STRING = Node(type="string")
 INTEGER = Node(type="integer")

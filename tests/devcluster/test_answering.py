@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.devcluster.requests import WatchOptions
+from moorage.devcluster.model.requests import WatchOptions
 from tests.devcluster.asking import DEFINITION, Asked, content, node
 
 NODES = "/api/v1/nodes"

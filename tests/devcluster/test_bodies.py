@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.devcluster import bodies, patches, yamls
-from moorage.devcluster.problems import Problem
+from moorage.devcluster import patches
+from moorage.devcluster.model import json_values
+from moorage.devcluster.model.problems import Problem
+from moorage.devcluster.wire import bodies, yamls
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_yaml_stands_for_what_it_does_there(text: str, value: Any) -> None:
 )
 def test_yaml_that_is_no_json_is_refused(text: str, why: str) -> None:
     """With the words from there."""
-    with pytest.raises(bodies.Unreadable) as refused:
+    with pytest.raises(json_values.Unreadable) as refused:
         bodies.from_yaml(f"x: {text}".encode())
     assert str(refused.value) == why
 

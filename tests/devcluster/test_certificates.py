@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.devcluster.certificates import ADMINISTRATOR, Certificates
+from moorage.devcluster.serving.certificates import ADMINISTRATOR, Certificates
 from tests.rig.certificates import Authority
 
 Files = tuple[Path, tuple[Path, Path], tuple[Path, Path]]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.devcluster import choosing
-from moorage.devcluster.kinds import Resource, Strategy
-from moorage.devcluster.problems import Problem
+from moorage.devcluster.model import choosing
+from moorage.devcluster.model.kinds import Resource, Strategy
+from moorage.devcluster.model.problems import Problem
 from moorage.devcluster.strategies.devices import ResourceSlices
 from moorage.devcluster.strategies.events import Events, NewerEvents
 from moorage.devcluster.strategies.nodes import Nodes

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.devcluster import conditions
+from moorage.devcluster.model import conditions
 from tests.devcluster.asking import Asked, content
 
 CORE = "/api/v1/namespaces/default"

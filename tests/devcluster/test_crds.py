@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.devcluster import crds
-from moorage.devcluster.kinds import Body, Scale
-from moorage.devcluster.problems import Cause, Problem
+from moorage.devcluster.model.kinds import Body, Scale
+from moorage.devcluster.model.problems import Cause, Problem
 from moorage.devcluster.schemas import structural
+from moorage.devcluster.strategies import crds
 from tests.devcluster.custom.cases import DEFINITIONS, TEXT, WHOLE, definition, fields, own
 from tests.devcluster.custom.record import RECORDED
 

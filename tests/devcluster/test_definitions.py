@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.devcluster import crds
-from moorage.devcluster.store import Change
+from moorage.devcluster.storage.store import Change
+from moorage.devcluster.strategies import crds
 from tests.devcluster.asking import DEFINITION, Asked, content
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from moorage.devcluster.model.nodes import ANYTHING, Node
 from moorage.devcluster.schemas.emptiness import compact
-from moorage.devcluster.schemas.node import ANYTHING, Node
 
 _TEXTS = Node(type="object", additional=Node(type="string"))
 _ITEM = Node(

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.managed_fields import Write, apply, same, track
+from moorage.devcluster.model.kinds import Body, Resource
+from moorage.devcluster.model.problems import Problem
 from moorage.devcluster.patches import merge_patch
-from moorage.devcluster.problems import Problem
 from moorage.devcluster.schemas.parsing import builtin
 from tests.devcluster.owned_kinds import THINGS
 

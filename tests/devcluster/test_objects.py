@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from moorage.devcluster import objects
-from moorage.devcluster.kinds import Resource
-from moorage.devcluster.requests import Target
+from moorage.devcluster.model.kinds import Resource
+from moorage.devcluster.model.requests import Target
+from moorage.devcluster.storage import objects
 from tests.devcluster.asking import Asked, content
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

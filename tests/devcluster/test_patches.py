@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.model.kinds import Body, Resource
+from moorage.devcluster.model.problems import Problem
 from moorage.devcluster.patches import APPLY, JSON, MERGE, STRATEGIC, change, json_patch, merge_patch, strategic
-from moorage.devcluster.problems import Problem
 from tests.devcluster.owned_kinds import DEPLOYMENT, THINGS
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded_patches.json").read_text())

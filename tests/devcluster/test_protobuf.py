@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from moorage.devcluster import bodies, protobuf
-from moorage.devcluster.problems import Problem
+from moorage.devcluster.model.problems import Problem
 from moorage.devcluster.schemas import parsing
+from moorage.devcluster.wire import bodies, protobuf
 
 # As `kubectl create deployment`, `kubectl create secret` and `kubectl auth can-i` send them.
 DEPLOYMENT = {

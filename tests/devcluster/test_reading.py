@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from moorage.devcluster import bodies
+from moorage.devcluster.model import json_values
+from moorage.devcluster.wire import bodies
 from tests.devcluster.asking import DEFINITION, Asked, content, node
 
 NODES = "/api/v1/nodes"
@@ -161,7 +162,7 @@ def test_discovery_tells_subresources_and_verbs_in_order(asked: Asked) -> None:
 )
 def test_what_is_no_json_is_told_as_go_tells_it(text: bytes, said: str) -> None:
     """The words that administrators know."""
-    with pytest.raises(bodies.Unreadable) as refusal:
+    with pytest.raises(json_values.Unreadable) as refusal:
         bodies.from_json(text)
     assert str(refusal.value) == said
 
@@ -177,7 +178,7 @@ def test_what_is_no_json_is_told_as_go_tells_it(text: bytes, said: str) -> None:
 )
 def test_what_is_no_yaml_is_told_with_its_line(text: bytes, said: str) -> None:
     """Counted as libyaml's users in Go count."""
-    with pytest.raises(bodies.Unreadable) as refusal:
+    with pytest.raises(json_values.Unreadable) as refusal:
         bodies.from_yaml(text)
     assert str(refusal.value) == said
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moorage.devcluster import paths, protobuf
-from moorage.devcluster.requests import Answer, WatchOptions
-from moorage.devcluster.schemas.node import Node
+from moorage.devcluster.model.nodes import Node
+from moorage.devcluster.model.requests import Answer, WatchOptions
+from moorage.devcluster.wire import paths, protobuf
 from tests.conformance.conversations import HERE, Kind, filled
 from tests.devcluster.asking import DEFINITION, Asked
 

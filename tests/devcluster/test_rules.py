@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.nodes import Merge, Node, Rule
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.schemas import expressions, parsing, rules
-from moorage.devcluster.schemas.node import Merge, Node, Rule
 from tests.devcluster.custom.cases import OWN, ROOTED, RULES, definition, own
 from tests.devcluster.custom.record import RECORDED, named
 

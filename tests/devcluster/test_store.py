@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from moorage.devcluster.store import Change, Store
+from moorage.devcluster.storage.store import Change, Store
 
 
 def failing(*_: object) -> None:

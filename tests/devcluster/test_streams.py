@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 from aiohttp import web as aiohttp_web
 
-from moorage.devcluster import watching, web
-from moorage.devcluster.answering import Answering
-from moorage.devcluster.problems import Problem
-from moorage.devcluster.requests import Answer
-from moorage.devcluster.watching import Watch, Watches
+from moorage.devcluster.answering.dispatch import Answering
+from moorage.devcluster.model.problems import Problem
+from moorage.devcluster.model.requests import Answer
+from moorage.devcluster.serving import watching, web
+from moorage.devcluster.serving.watching import Watch, Watches
 from tests.devcluster.asking import Asked
 
 LINE = b'{"type":"BOOKMARK"}\n'

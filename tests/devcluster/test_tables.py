@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.devcluster import tables
-from moorage.devcluster.kinds import Column, Resource
-from moorage.devcluster.problems import Problem
+from moorage.devcluster.model.kinds import Column, Resource
+from moorage.devcluster.model.problems import Problem
 from moorage.devcluster.tables import ages, paths
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded_tables.json").read_text())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.devcluster import tokens
+from moorage.devcluster.subresources import tokens
 from tests.devcluster.asking import Asked, content
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"

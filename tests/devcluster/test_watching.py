@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.devcluster import store, watching
-from moorage.devcluster.watching import Watch, Watches
+from moorage.devcluster.serving import watching
+from moorage.devcluster.serving.watching import Watch, Watches
+from moorage.devcluster.storage import store
 from tests.devcluster.asking import Asked, node
 
 NODES = "/api/v1/nodes"

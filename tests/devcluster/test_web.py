@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from moorage.devcluster import shapes
 from moorage.devcluster.cluster import DevCluster, Settings
-from moorage.devcluster.web import LIMIT
+from moorage.devcluster.serving.web import LIMIT
 from tests.devcluster.test_robustness import ACCEPTS, METHODS, NASTY, PATHS, TYPES
 
 NODES = "/api/v1/nodes"

@@ -18,7 +18,7 @@ from typing import Final
 
 from moorage.devcluster import controllers, shapes
 from moorage.devcluster.cluster import DevCluster, Settings
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.model.kinds import Body
 
 _LONGEST: Final = 86_400
 

@@ -17,10 +17,10 @@ from typing import Final, Self
 from aiohttp import web
 
 from moorage.devcluster import controllers
-from moorage.devcluster.certificates import Certificates
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.model.kinds import Body
 from moorage.devcluster.parts import Parts
-from moorage.devcluster.web import Web
+from moorage.devcluster.serving.certificates import Certificates
+from moorage.devcluster.serving.web import Web
 
 log = logging.getLogger(__name__)
 

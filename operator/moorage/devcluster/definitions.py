@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from moorage.devcluster import crds, objects
-from moorage.devcluster.catalogue import Catalogue
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.patches.shapes import cloned
-from moorage.devcluster.requests import SERVER, Target, WriteOptions
-from moorage.devcluster.store import Change
-from moorage.devcluster.verbs import Verbs
+from moorage.devcluster.model import times
+from moorage.devcluster.model.catalogue import Catalogue
+from moorage.devcluster.model.json_values import cloned
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.requests import SERVER, Target, WriteOptions
+from moorage.devcluster.storage.store import Change
+from moorage.devcluster.storage.verbs import Verbs
+from moorage.devcluster.strategies import crds
 
 
 class Definitions:
@@ -39,7 +40,7 @@ class Definitions:
 
     def _name_one(self, group: str) -> None:
         """Write the status of a definition that can have other names now; who comes next is looked at when that is told."""
-        every, now = self._verbs.every(crds.KEY), objects.timestamp(self._verbs.clock())
+        every, now = self._verbs.every(crds.KEY), times.timestamp(self._verbs.clock())
         for definition in every:
             if definition["spec"]["group"] == group and (renamed := crds.renamed(definition, every, now)):
                 self._write(renamed)

@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
-from moorage.devcluster import built_in
-from moorage.devcluster.answering import Answering
-from moorage.devcluster.catalogue import Catalogue
+from moorage.devcluster.answering.discovery import Discovery
+from moorage.devcluster.answering.dispatch import Answering
+from moorage.devcluster.answering.openapi import OpenApi
 from moorage.devcluster.controllers import Controllers, Settings
 from moorage.devcluster.definitions import Definitions
-from moorage.devcluster.discovery import Discovery
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.openapi import OpenApi
-from moorage.devcluster.requests import Target, WriteOptions
-from moorage.devcluster.store import Store
-from moorage.devcluster.subresources import Subresources
-from moorage.devcluster.tokens import IssuedTokens
-from moorage.devcluster.verbs import Verbs
-from moorage.devcluster.watching import Watches
+from moorage.devcluster.model.catalogue import Catalogue
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.requests import Target, WriteOptions
+from moorage.devcluster.serving.watching import Watches
+from moorage.devcluster.storage.store import Store
+from moorage.devcluster.storage.verbs import Verbs
+from moorage.devcluster.strategies import built_in
+from moorage.devcluster.subresources.dispatch import Subresources
+from moorage.devcluster.subresources.tokens import IssuedTokens
 
 
 class Parts:

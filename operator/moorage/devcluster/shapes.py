@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 
 import yaml
 
-from moorage.devcluster import names, quantities, yamls
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.model import names, quantities
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.wire import yamls
 
 REGION = "local"
 PODS = 110

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from moorage.devcluster import bindings, built_in
-from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.controllers import Controllers, Settings
-from moorage.devcluster.kinds import Body, Resource
-from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
-from moorage.devcluster.store import Change, Store
-from moorage.devcluster.verbs import Verbs
+from moorage.devcluster.model.catalogue import Catalogue
+from moorage.devcluster.model.kinds import Body, Resource
+from moorage.devcluster.model.requests import DeleteOptions, Target, WriteOptions
+from moorage.devcluster.storage.store import Change, Store
+from moorage.devcluster.storage.verbs import Verbs
+from moorage.devcluster.strategies import built_in
+from moorage.devcluster.subresources import bindings
 
 NAMESPACE = "default"
 _STEPS = 100_000

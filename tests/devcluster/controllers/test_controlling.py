@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from moorage.devcluster.controllers import Controllers, Settings
 from moorage.devcluster.controllers.controlling import AT_ONCE, Controller, Key, Queue
-from moorage.devcluster.problems import STALE, conflict
-from moorage.devcluster.store import Change
+from moorage.devcluster.model.problems import STALE, conflict
+from moorage.devcluster.storage.store import Change
 from tests.devcluster.controllers.harness import Cluster, deployment
 
 START = datetime(2030, 1, 1, tzinfo=UTC)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from moorage.devcluster import conditions
 from moorage.devcluster.controllers.rollouts import goal
 from moorage.devcluster.controllers.world import active
-from moorage.devcluster.problems import forbidden
+from moorage.devcluster.model import conditions
+from moorage.devcluster.model.problems import forbidden
 from tests.devcluster.controllers.harness import Cluster, deployment, template
 
 DEPLOYMENTS, SETS, PODS = "deployments.apps", "replicasets.apps", "pods"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.devcluster.requests import WriteOptions
+from moorage.devcluster.model.requests import WriteOptions
 from tests.devcluster.controllers.harness import Cluster, template
 
 MAPS, DEFINITIONS, SHIPS = "configmaps", "customresourcedefinitions.apiextensions.k8s.io", "ships.example.com"

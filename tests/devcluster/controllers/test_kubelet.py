@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from moorage.devcluster import conditions
 from moorage.devcluster.controllers import Settings
 from moorage.devcluster.controllers.kubelet import RUN_FOR
 from moorage.devcluster.controllers.reports import duration
-from moorage.devcluster.requests import DeleteOptions
+from moorage.devcluster.model import conditions
+from moorage.devcluster.model.requests import DeleteOptions
 from tests.devcluster.controllers.harness import Cluster
 
 PODS, NODES = "pods", "nodes"

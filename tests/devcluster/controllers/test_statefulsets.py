@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from moorage.devcluster import conditions
 from moorage.devcluster.controllers.world import active
+from moorage.devcluster.model import conditions
 from tests.devcluster.controllers.harness import Cluster, template
 
 SETS, PODS, CLAIMS = "statefulsets.apps", "pods", "persistentvolumeclaims"

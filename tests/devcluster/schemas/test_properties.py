@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from moorage.devcluster.model.nodes import Node
 from moorage.devcluster.schemas import parsing, values
-from moorage.devcluster.schemas.node import Node
 from tests.devcluster.schemas.cases import SPEC, SPECS
 from tests.devcluster.schemas.test_recorded import SHAPE
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import msgspec
 
-from moorage.devcluster import built_in, objects
-from moorage.devcluster.catalogue import Catalogue
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.problems import Problem
-from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
-from moorage.devcluster.store import Store
-from moorage.devcluster.subresources import Subresource, Subresources
-from moorage.devcluster.verbs import Verbs
+from moorage.devcluster.model.catalogue import Catalogue
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.problems import Problem
+from moorage.devcluster.model.requests import DeleteOptions, Target, WriteOptions
+from moorage.devcluster.storage import objects
+from moorage.devcluster.storage.store import Store
+from moorage.devcluster.storage.verbs import Verbs
+from moorage.devcluster.strategies import built_in
+from moorage.devcluster.subresources.dispatch import Subresource, Subresources
 from tests.devcluster.strategies.masking import masked
 
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.devcluster import built_in
-from moorage.devcluster.kinds import Resource
-from moorage.devcluster.problems import Problem
-from moorage.devcluster.requests import Target, WriteOptions
-from moorage.devcluster.schemas.node import Node
-from moorage.devcluster.verbs import copied
+from moorage.devcluster.model.kinds import Resource
+from moorage.devcluster.model.nodes import Node
+from moorage.devcluster.model.problems import Problem
+from moorage.devcluster.model.requests import Target, WriteOptions
+from moorage.devcluster.storage.verbs import copied
+from moorage.devcluster.strategies import built_in
 from tests.devcluster.strategies.cases import named, pod, workload
 from tests.devcluster.strategies.clusters import Cluster, merged
 

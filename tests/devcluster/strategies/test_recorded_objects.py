@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from moorage.devcluster.requests import Target, WriteOptions
-from moorage.devcluster.verbs import copied
+from moorage.devcluster.model.requests import Target, WriteOptions
+from moorage.devcluster.storage.verbs import copied
 from tests.devcluster.strategies.cases import CASES
 from tests.devcluster.strategies.clusters import Cluster
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from moorage.devcluster import crds, scales
-from moorage.devcluster.kinds import Resource, Scale
-from moorage.devcluster.problems import Problem
-from moorage.devcluster.requests import Target, WriteOptions
-from moorage.devcluster.reviews import Tokens as TokensProtocol
-from moorage.devcluster.subresources import Subresources
+from moorage.devcluster.model.kinds import Resource, Scale
+from moorage.devcluster.model.problems import Problem
+from moorage.devcluster.model.requests import Target, WriteOptions
+from moorage.devcluster.strategies import crds
+from moorage.devcluster.subresources import scales
+from moorage.devcluster.subresources.dispatch import Subresources
+from moorage.devcluster.subresources.reviews import Tokens as TokensProtocol
 from tests.devcluster.strategies.cases import CORE, PODS, POLICY, named, pod
 from tests.devcluster.strategies.clusters import Cluster, Tokens
 

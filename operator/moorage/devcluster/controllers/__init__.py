@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from datetime import datetime
 
-from moorage.devcluster.catalogue import Catalogue
 from moorage.devcluster.controllers.budgets import Budgets
 from moorage.devcluster.controllers.controlling import Controller
 from moorage.devcluster.controllers.deployments import Deployments
@@ -20,8 +19,9 @@ from moorage.devcluster.controllers.replicas import Replicas
 from moorage.devcluster.controllers.statefulsets import StatefulSets
 from moorage.devcluster.controllers.volumes import Volumes
 from moorage.devcluster.controllers.world import REPLICATION_CONTROLLERS, World
-from moorage.devcluster.store import Change, tell_each
-from moorage.devcluster.verbs import Verbs
+from moorage.devcluster.model.catalogue import Catalogue
+from moorage.devcluster.storage.store import Change, tell_each
+from moorage.devcluster.storage.verbs import Verbs
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
-from moorage.devcluster import conditions
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.rollouts import part
 from moorage.devcluster.controllers.selecting import labels_of, matching
 from moorage.devcluster.controllers.world import PODS, controller_of, leaving, moment
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.objects import after, timestamp
-from moorage.devcluster.store import Change
+from moorage.devcluster.model import conditions
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.times import after, timestamp
+from moorage.devcluster.storage.store import Change
 
 BUDGETS = "poddisruptionbudgets.policy"
 EVICTION_LIMIT = 120.0

@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from moorage.devcluster.controllers.world import World
-from moorage.devcluster.problems import Problem
-from moorage.devcluster.store import Change
+from moorage.devcluster.model.problems import Problem
+from moorage.devcluster.storage.store import Change
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from moorage.devcluster.controllers import progress, rollouts
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.selecting import claim, labels_of, matching, owner_reference, owners_name
 from moorage.devcluster.controllers.world import PODS, REPLICA_SETS, finished, leaving
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.store import Change
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.storage.store import Change
 
 DEPLOYMENTS = "deployments.apps"
 HASH = "pod-template-hash"

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.world import World, leaving
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.store import Change
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.storage.store import Change
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 _Place = tuple[str, str, str]

@@ -10,13 +10,13 @@ import itertools
 from collections.abc import Iterable
 from datetime import datetime
 
-from moorage.devcluster import conditions
 from moorage.devcluster.controllers import reports
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.world import KUBELET, NODES, PODS, World, finished, leaving, moment
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.objects import after
-from moorage.devcluster.store import Change
+from moorage.devcluster.model import conditions
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.times import after
+from moorage.devcluster.storage.store import Change
 
 RUN_FOR = "moorage.dev/run-for"
 _NOT_READY = "node.kubernetes.io/not-ready"

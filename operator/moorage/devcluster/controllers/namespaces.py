@@ -9,12 +9,12 @@ import dataclasses
 from collections.abc import Iterable
 from datetime import datetime
 
-from moorage.devcluster import crds
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.world import MANAGER, NAMESPACES, leaving
-from moorage.devcluster.kinds import Resource
-from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
-from moorage.devcluster.store import Change, Stored
+from moorage.devcluster.model.kinds import Resource
+from moorage.devcluster.model.requests import DeleteOptions, Target, WriteOptions
+from moorage.devcluster.storage.store import Change, Stored
+from moorage.devcluster.strategies import crds
 from moorage.devcluster.strategies.namespaces import FinalizedNamespaces
 
 _SERVICE_ACCOUNTS = "serviceaccounts"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from moorage.devcluster import conditions
 from moorage.devcluster.controllers.rollouts import Goal
 from moorage.devcluster.controllers.world import moment
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.objects import after, timestamp
+from moorage.devcluster.model import conditions
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.times import after, timestamp
 
 _FORWARD = ("updatedReplicas", "readyReplicas", "availableReplicas")
 _NO_LIMIT = 2**31 - 1

@@ -6,14 +6,14 @@ import collections
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from moorage.devcluster import conditions
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.selecting import Matches, claim, labels_of, matching, owner_reference, owners_name
 from moorage.devcluster.controllers.world import PODS, REPLICA_SETS, World, leaving, moment
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.objects import after, timestamp
-from moorage.devcluster.problems import Problem
-from moorage.devcluster.store import Change
+from moorage.devcluster.model import conditions
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.problems import Problem
+from moorage.devcluster.model.times import after, timestamp
+from moorage.devcluster.storage.store import Change
 
 BURST = 16
 """Pods that are made or deleted at one look; then others have their turn."""

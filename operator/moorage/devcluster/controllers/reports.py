@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from moorage.devcluster import conditions
-from moorage.devcluster.kinds import KUBERNETES, Body
-from moorage.devcluster.objects import timestamp
+from moorage.devcluster.model import conditions
+from moorage.devcluster.model.kinds import KUBERNETES, Body
+from moorage.devcluster.model.times import timestamp
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from moorage.devcluster.controllers.world import Index, World, controller_of, leaving
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.model.kinds import Body
 
 Matches = Callable[[Mapping[str, str]], bool]
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from moorage.devcluster import conditions
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.deployments import template_hash
 from moorage.devcluster.controllers.selecting import claim, labels_of, matching, owner_reference, owners_name
 from moorage.devcluster.controllers.volumes import CLAIMS
 from moorage.devcluster.controllers.world import PODS, finished, leaving
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.store import Change
+from moorage.devcluster.model import conditions
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.storage.store import Change
 
 STATEFUL_SETS = "statefulsets.apps"
 _REVISION, _NAME, _INDEX = "controller-revision-hash", "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"

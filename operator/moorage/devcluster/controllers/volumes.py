@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from fractions import Fraction
 
-from moorage.devcluster import quantities
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.selecting import labels_of, matching
 from moorage.devcluster.controllers.world import NODES, World, leaving
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.objects import timestamp
-from moorage.devcluster.store import Change
+from moorage.devcluster.model import quantities
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.times import timestamp
+from moorage.devcluster.storage.store import Change
 
 CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"

@@ -11,12 +11,12 @@ from datetime import datetime
 
 import msgspec
 
-from moorage.devcluster import conditions
-from moorage.devcluster.catalogue import Catalogue
-from moorage.devcluster.kinds import Body, Resource
-from moorage.devcluster.requests import DeleteOptions, Target, WriteOptions
-from moorage.devcluster.store import Change
-from moorage.devcluster.verbs import Verbs
+from moorage.devcluster.model import conditions
+from moorage.devcluster.model.catalogue import Catalogue
+from moorage.devcluster.model.kinds import Body, Resource
+from moorage.devcluster.model.requests import DeleteOptions, Target, WriteOptions
+from moorage.devcluster.storage.store import Change
+from moorage.devcluster.storage.verbs import Verbs
 
 PODS, NODES, NAMESPACES = "pods", "nodes", "namespaces"
 REPLICA_SETS, REPLICATION_CONTROLLERS = "replicasets.apps", "replicationcontrollers"

@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from moorage.devcluster.kinds import Body
 from moorage.devcluster.managed_fields.checking import require_appliable
 from moorage.devcluster.managed_fields.field_sets import Fields, difference, intersection, paths, union
 from moorage.devcluster.managed_fields.managers import APPLY, UPDATE, Entry, Write, arranged, without
 from moorage.devcluster.managed_fields.merging import merged, pruned
 from moorage.devcluster.managed_fields.tracking import blank, updated
 from moorage.devcluster.managed_fields.walking import applied_fields, difference_of
-from moorage.devcluster.patches.shapes import cloned
-from moorage.devcluster.problems import Problem, quoted
+from moorage.devcluster.model.json_values import cloned
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.problems import Problem, quoted
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _BEFORE = "before-first-apply"

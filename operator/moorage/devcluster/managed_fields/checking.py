@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from moorage.devcluster.kinds import Resource
 from moorage.devcluster.managed_fields.field_sets import shown
 from moorage.devcluster.managed_fields.walking import item_key
-from moorage.devcluster.patches.shapes import json_type
-from moorage.devcluster.problems import bad_request
-from moorage.devcluster.schemas.node import ANYTHING, Merge, Node
+from moorage.devcluster.model.json_values import json_type
+from moorage.devcluster.model.kinds import Resource
+from moorage.devcluster.model.nodes import ANYTHING, Merge, Node
+from moorage.devcluster.model.problems import bad_request
 
 
 def require_appliable(applied: Any, resource: Resource) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from moorage.devcluster.kinds import Body, Resource
 from moorage.devcluster.managed_fields.field_sets import Fields, difference, union, well_formed
-from moorage.devcluster.objects import timestamp
+from moorage.devcluster.model.kinds import Body, Resource
+from moorage.devcluster.model.times import timestamp
 
 Entry: TypeAlias = dict[str, Any]
 

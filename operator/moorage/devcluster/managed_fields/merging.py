@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.devcluster.managed_fields.field_sets import Fields, has_itself
 from moorage.devcluster.managed_fields.walking import applied_fields, declared, parts
-from moorage.devcluster.schemas.node import ANYTHING, Node
+from moorage.devcluster.model.nodes import ANYTHING, Node
 
 
 def merged(live: Any, applied: Any, node: Node) -> Any:

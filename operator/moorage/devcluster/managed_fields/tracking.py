@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from moorage.devcluster.kinds import Body
 from moorage.devcluster.managed_fields.field_sets import union
 from moorage.devcluster.managed_fields.managers import UPDATE, Entry, Write, arranged, capped, readable, without
 from moorage.devcluster.managed_fields.walking import difference_of
-from moorage.devcluster.schemas.node import Node
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.nodes import Node
 
 
 def track(new: Body, old: Body | None, write: Write) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from moorage.devcluster.managed_fields.field_sets import LEAF, SELF, Fields, built
-from moorage.devcluster.schemas.node import ANYTHING, Merge, Node
+from moorage.devcluster.model.nodes import ANYTHING, Merge, Node
 
 Parts: TypeAlias = dict[str, tuple[Any, Node]]
 

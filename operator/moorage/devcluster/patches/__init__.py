@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from moorage.devcluster.kinds import Body, Resource
+from moorage.devcluster.model.json_values import json_type
+from moorage.devcluster.model.kinds import Body, Resource
+from moorage.devcluster.model.problems import unsupported_media_type
 from moorage.devcluster.patches.json_patches import json_patch
 from moorage.devcluster.patches.merge_patches import merge_patch
-from moorage.devcluster.patches.shapes import json_type
 from moorage.devcluster.patches.strategic import strategic
-from moorage.devcluster.problems import unsupported_media_type
 
 __all__ = ["APPLY", "JSON", "MERGE", "STRATEGIC", "accepted", "change", "json_patch", "json_type", "merge_patch", "strategic"]
 

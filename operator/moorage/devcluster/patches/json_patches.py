@@ -11,10 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.devcluster import bodies
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.patches.shapes import cloned, json_type
-from moorage.devcluster.problems import Problem, bad_request
+from moorage.devcluster.model.json_values import TooDeep, cloned, json_type, require_shallow
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.problems import Problem, bad_request
 
 MOST_OPERATIONS: Final = 10_000
 MOST_COPIED_BYTES: Final = 3 * 1024 * 1024
@@ -30,8 +29,8 @@ def json_patch(old: Body, patch: Any) -> Body:
     try:
         for operation in operations:
             document.apply(operation)
-        bodies.require_shallow(document.root)
-    except bodies.TooDeep as error:
+        require_shallow(document.root)
+    except TooDeep as error:
         raise bad_request(str(error)) from error
     except RecursionError as error:  # a document that was copied into itself again and again
         raise _unfit() from error

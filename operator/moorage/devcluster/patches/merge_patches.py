@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.patches.shapes import cloned, json_type
-from moorage.devcluster.problems import bad_request
+from moorage.devcluster.model.json_values import cloned, json_type
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.problems import bad_request
 
 
 def merge_patch(old: Body, patch: Any) -> Body:

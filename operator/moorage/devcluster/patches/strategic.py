@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.patches.shapes import cloned, json_type
-from moorage.devcluster.problems import bad_request
-from moorage.devcluster.schemas.node import ANYTHING, Node
+from moorage.devcluster.model.json_values import cloned, json_type
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.nodes import ANYTHING, Node
+from moorage.devcluster.model.problems import bad_request
 
 _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"

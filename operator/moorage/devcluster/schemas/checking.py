@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sized
 from typing import Any, Final
 
-from moorage.devcluster.problems import Cause, quoted
+from moorage.devcluster.model.nodes import Merge, Node
+from moorage.devcluster.model.problems import Cause, quoted
 from moorage.devcluster.schemas import formats, patterns
-from moorage.devcluster.schemas.node import Merge, Node
 
 
 def validate(value: Any, node: Node, path: str) -> list[Cause]:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from moorage.devcluster import quantities
-from moorage.devcluster.schemas.node import Node
+from moorage.devcluster.model import quantities
+from moorage.devcluster.model.nodes import Node
 
 _INLINED: Final[Mapping[str, tuple[str, str]]] = {
     "Probe": ("Action", "ProbeHandler"),

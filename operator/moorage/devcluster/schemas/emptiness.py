@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.devcluster.schemas.node import Node
+from moorage.devcluster.model.nodes import Node
 
 
 def compact(value: Any, node: Node) -> None:

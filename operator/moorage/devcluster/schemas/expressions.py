@@ -17,8 +17,8 @@ from typing import Any, Final, TypeAlias
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
+from moorage.devcluster.model.nodes import Node
 from moorage.devcluster.schemas import functions
-from moorage.devcluster.schemas.node import Node
 
 Shape: TypeAlias = tuple[str, ...]
 """The type of ``self``, from the outside in: ``("map", "list", "int")`` is a map of lists of numbers."""

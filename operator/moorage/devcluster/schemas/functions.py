@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from cel_expr_python import cel
 
-from moorage.devcluster import quantities
+from moorage.devcluster.model import quantities
 from moorage.devcluster.schemas import patterns, searching
 
 _Value: TypeAlias = Any

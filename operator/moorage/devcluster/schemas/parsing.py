@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Final
 
-from moorage.devcluster.kinds import Resource
-from moorage.devcluster.schemas.node import ANYTHING, Merge, Node, Rule
+from moorage.devcluster.model.kinds import Resource
+from moorage.devcluster.model.nodes import ANYTHING, Merge, Node, Rule
 
 _LIMITS: Final = (
     *("enum", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),

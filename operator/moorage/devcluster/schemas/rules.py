@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model.nodes import Merge, Node, Rule
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.schemas import expressions
 from moorage.devcluster.schemas.expressions import ExpressionError
-from moorage.devcluster.schemas.node import Merge, Node, Rule
 
 ROOT: Final = "<nil>"
 """How causes name the object itself."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.schemas import patterns
 
 Schema: TypeAlias = Mapping[str, Any]

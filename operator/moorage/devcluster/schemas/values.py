@@ -9,9 +9,9 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
+from moorage.devcluster.model.nodes import ANYTHING, Node
 from moorage.devcluster.schemas.checking import validate as validate
 from moorage.devcluster.schemas.decoding import mistyped as mistyped
-from moorage.devcluster.schemas.node import ANYTHING, Node
 
 _CONTAINERS: Final = (dict, list)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from moorage.devcluster import quantities
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.problems import Cause, bad_request
+from moorage.devcluster.model import quantities
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.problems import Cause, bad_request
 
 IMMUTABLE: Final = "field is immutable"
 AT_LEAST_ZERO: Final = "must be greater than or equal to 0"

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster import choosing
-from moorage.devcluster.kinds import Body, Strategy
-from moorage.devcluster.problems import Cause, bad_request
+from moorage.devcluster.model import choosing
+from moorage.devcluster.model.kinds import Body, Strategy
+from moorage.devcluster.model.problems import Cause, bad_request
 from moorage.devcluster.strategies.common import fill, unchanged
 
 _KEY: Final = re.compile("[-._a-zA-Z0-9]+")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from moorage.devcluster import choosing
-from moorage.devcluster.kinds import META, Body, Strategy
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model import choosing
+from moorage.devcluster.model.kinds import META, Body, Strategy
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies.common import IMMUTABLE, at, fill, read_quantities, unchanged, unique
 
 _EXACTLY: Final = "ExactCount"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from moorage.devcluster import choosing
-from moorage.devcluster.kinds import Body, Strategy
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model import choosing
+from moorage.devcluster.model.kinds import Body, Strategy
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies.common import at, fill
 
 _OBJECT: Final = choosing.at(

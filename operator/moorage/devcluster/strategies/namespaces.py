@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from moorage.devcluster import choosing, names
-from moorage.devcluster.kinds import Body, Strategy
-from moorage.devcluster.problems import Cause, forbidden
+from moorage.devcluster.model import choosing, names
+from moorage.devcluster.model.kinds import Body, Strategy
+from moorage.devcluster.model.problems import Cause, forbidden
 
 INITIAL: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _LASTING: Final = ("default", "kube-public", "kube-system")

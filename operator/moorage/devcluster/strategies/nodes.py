@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster import choosing, names, quantities
-from moorage.devcluster.kinds import Body, Strategy
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model import choosing, names, quantities
+from moorage.devcluster.model.kinds import Body, Strategy
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, invalid, one_of, read_quantities
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

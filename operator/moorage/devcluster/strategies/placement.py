@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from moorage.devcluster import names
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model import names
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies.common import at, invalid, one_of, unique
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from moorage.devcluster import names, quantities
-from moorage.devcluster.kinds import Body
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model import names, quantities
+from moorage.devcluster.model.kinds import Body
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies import placement
 from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, invalid, one_of, port, unique
 

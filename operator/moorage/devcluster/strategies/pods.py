@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from moorage.devcluster import choosing, names, quantities
-from moorage.devcluster.kinds import Body, Reads, Strategy
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model import choosing, names, quantities
+from moorage.devcluster.model.kinds import Body, Reads, Strategy
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies import priorities, runtimes
 from moorage.devcluster.strategies.common import at, fill
 from moorage.devcluster.strategies.podrules import pod_spec_causes

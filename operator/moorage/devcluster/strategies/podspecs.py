@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.model.kinds import Body
 from moorage.devcluster.strategies.common import at, fill, read_quantities
 
 CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster.kinds import Body, Strategy
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model.kinds import Body, Strategy
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, at_least_zero, one_of
 
 _PERCENT: Final = re.compile("[0-9]+%")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from moorage.devcluster.kinds import Body, Reads, Strategy
-from moorage.devcluster.problems import Cause, forbidden
+from moorage.devcluster.model.kinds import Body, Reads, Strategy
+from moorage.devcluster.model.problems import Cause, forbidden
 from moorage.devcluster.strategies.common import fill, one_of, unchanged
 
 GROUP: Final = "scheduling.k8s.io"

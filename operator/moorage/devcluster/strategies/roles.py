@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from moorage.devcluster import names
-from moorage.devcluster.kinds import Body, Strategy
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model import names
+from moorage.devcluster.model.kinds import Body, Strategy
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies.common import fill, one_of
 
 _GROUP: Final = "rbac.authorization.k8s.io"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster import names, quantities
-from moorage.devcluster.kinds import Body, Reads, Strategy
-from moorage.devcluster.problems import Cause, forbidden
+from moorage.devcluster.model import names, quantities
+from moorage.devcluster.model.kinds import Body, Reads, Strategy
+from moorage.devcluster.model.problems import Cause, forbidden
 from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, invalid, read_quantities, unchanged
 
 KEY: Final = "runtimeclasses.node.k8s.io"

@@ -6,9 +6,9 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster import choosing, names
-from moorage.devcluster.kinds import Body, Reads, Strategy
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model import choosing, names
+from moorage.devcluster.model.kinds import Body, Reads, Strategy
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies.common import at, fill, invalid, one_of, port
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from moorage.devcluster.kinds import META, Body, Reads, Strategy
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model.kinds import META, Body, Reads, Strategy
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies.common import at, fill, one_of, read_quantities, unchanged
 from moorage.devcluster.strategies.placement import node_selector_causes
 

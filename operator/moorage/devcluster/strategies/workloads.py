@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from moorage.devcluster import choosing, names
-from moorage.devcluster.kinds import Body, Strategy
-from moorage.devcluster.problems import Cause
+from moorage.devcluster.model import choosing, names
+from moorage.devcluster.model.kinds import Body, Strategy
+from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, at_least_zero, fill, one_of, unchanged
 from moorage.devcluster.strategies.podrules import pod_spec_causes
 from moorage.devcluster.strategies.podspecs import default_pod_spec, default_template

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from moorage.devcluster.kinds import Body, Column, Resource
-from moorage.devcluster.problems import bad_request, quoted
+from moorage.devcluster.model.kinds import Body, Column, Resource
+from moorage.devcluster.model.problems import bad_request, quoted
 from moorage.devcluster.tables import ages
 from moorage.devcluster.tables.ages import Age
 from moorage.devcluster.tables.basics import BASICS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.model.kinds import Body
 from moorage.devcluster.tables.ages import Age
 from moorage.devcluster.tables.printing import (
     NONE,

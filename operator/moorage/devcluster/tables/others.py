@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from moorage.devcluster.kinds import Body, Column
-from moorage.devcluster.problems import number
+from moorage.devcluster.model.kinds import Body, Column
+from moorage.devcluster.model.problems import number
 from moorage.devcluster.tables import paths
 from moorage.devcluster.tables.ages import Age
 from moorage.devcluster.tables.printing import Cells, Printing, columns, condition, created, deleted, name, name_and_age, spec, status

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from moorage.devcluster.kinds import Body, Column
+from moorage.devcluster.model.kinds import Body, Column
 from moorage.devcluster.tables.ages import Age
 
 Cells: TypeAlias = list[Any]

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.model.kinds import Body
 from moorage.devcluster.tables.ages import Age
-from moorage.devcluster.tables.printing import (
-    NONE,
-    UNSET,
-    Cells,
-    Printing,
-    access_modes,
-    columns,
-    created,
-    deleted,
-    name,
-    spec,
-    status,
-)
+from moorage.devcluster.tables.printing import NONE, UNSET, Cells, Printing, access_modes, columns, created, deleted, name, spec, status
 
 _CLASS = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.devcluster.kinds import Body
+from moorage.devcluster.model.kinds import Body
 from moorage.devcluster.tables.ages import Age, human, moment
 from moorage.devcluster.tables.printing import (
     NONE,

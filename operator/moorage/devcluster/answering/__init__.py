@@ -1,0 +1,1 @@
+"""Answering: a request, as it came, to an answer."""

@@ -1,0 +1,1 @@
+"""What is served over sockets: HTTP with TLS, and watches."""

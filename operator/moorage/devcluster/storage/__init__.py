@@ -1,0 +1,1 @@
+"""Objects at rest, and the verbs that move them."""

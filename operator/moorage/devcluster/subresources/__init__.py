@@ -1,0 +1,1 @@
+"""Subresources, and other things that are only asked: bindings, evictions, scales, tokens, reviews."""
