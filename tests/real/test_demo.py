@@ -124,7 +124,7 @@ def test_tour() -> None:
 def test_own_nodes(tmp_path: Path) -> None:
     """The shape of the user's own cluster."""
     shape = tmp_path / "nodes.yaml"
-    shape.write_text("- {count: 3, name: big, zone: x, cpu: 64, memory: 256Gi}\n- {name: small, zone: y, cpu: 2, memory: 4Gi}\n")
+    shape.write_text("- {count: 3, name: big, zone: x, cpu: 64, memory: 256Gi}\n- {name: small, zone: z, cpu: 2, memory: 4Gi}\n")
     with demo(f"--shape={shape}") as shown, contextlib.closing(Api(shown.kubeconfig)) as api:
         assert {node["metadata"]["name"] for node in api.items("/api/v1/nodes")} == {"big-1", "big-2", "big-3", "small"}
 
