@@ -8,13 +8,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from moorage.devcluster.controllers import replicas
 from moorage.devcluster.controllers.rollouts import goal
-from moorage.devcluster.controllers.world import active
+from moorage.devcluster.controllers.world import active, moment
 from moorage.devcluster.model import conditions
 from moorage.devcluster.model.problems import forbidden
 from tests.devcluster.controllers.harness import Cluster, deployment, template
 
 DEPLOYMENTS, SETS, PODS = "deployments.apps", "replicasets.apps", "pods"
+COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def images(cluster: Cluster) -> list[str]:
@@ -131,6 +133,18 @@ def test_early_templates_are_forgotten() -> None:
         cluster.run(20)
     kept = [cluster.get(SETS, name)["spec"]["template"]["spec"]["containers"][0]["image"] for name in cluster.names(SETS)]
     assert sorted(kept) == ["app:2", "app:3", "app:4"]
+
+
+def test_what_cannot_be_read_is_no_hindrance() -> None:
+    """A cost that is none is 0; a time that is none was long ago."""
+    metadata = {"creationTimestamp": "2030-01-01T00:00:00Z"}
+    unread = {"type": "Ready", "status": "True", "lastTransitionTime": "2030-13-01T00:00:00Z"}
+    odd = {"metadata": {**metadata, "annotations": {COST: "--5"}}, "spec": {}, "status": {"conditions": [unread]}}
+    old = {"metadata": {**metadata, "creationTimestamp": "0000-01-01T00:00:00Z"}, "spec": {}}
+    cheap = {"metadata": {**metadata, "annotations": {COST: "-1"}}, "spec": {}}
+    assert replicas.surplus([odd, old, cheap], 3) == [cheap, old, odd]
+    for text in ("0000-01-01T00:00:00Z", "2030-13-01T00:00:00Z", "0001-01-01T00:00:00+05:00", "2030-01-01", ""):
+        assert moment(text) < moment("9999-12-31T23:59:59Z")
 
 
 def test_pods_that_cannot_be_made_are_reported() -> None:

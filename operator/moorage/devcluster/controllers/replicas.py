@@ -14,10 +14,10 @@ from moorage.devcluster.model.kinds import Body
 from moorage.devcluster.model.problems import Problem
 from moorage.devcluster.model.times import after, timestamp
 from moorage.devcluster.storage.store import Change
+from moorage.devcluster.strategies.podrules import deletion_cost
 
 BURST = 16
 """Pods that are made or deleted at one look; then others have their turn."""
-_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
@@ -130,12 +130,11 @@ def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
 
     def rank(pod: Body) -> tuple[object, ...]:
         metadata, node = pod["metadata"], pod["spec"].get("nodeName", "")
-        cost = metadata.get("annotations", {}).get(_COST, "0")
         return (
             bool(node),
             _PHASES.get(pod.get("status", {}).get("phase", "Pending"), 0),
             conditions.holds(pod, "Ready"),
-            int(cost) if cost.lstrip("-").isdecimal() else 0,
+            deletion_cost(metadata.get("annotations", {})) or 0,
             -crowd[node],
             -moment(metadata["creationTimestamp"]).timestamp(),
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Collection, Hashable, Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -74,8 +74,11 @@ def active(pod: Body) -> bool:
 
 
 def moment(text: str) -> datetime:
-    """A time as objects have it."""
-    return datetime.fromisoformat(text)
+    """A time as objects have it, whose writers may be anybody: what is none was long ago."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def _owned(body: Body) -> Iterable[Hashable]:

@@ -14,6 +14,8 @@ from moorage.devcluster.model.problems import Cause, bad_request
 from moorage.devcluster.strategies.common import fill, unchanged
 
 _KEY: Final = re.compile("[-._a-zA-Z0-9]+")
+MOST_BYTES: Final = 1024 * 1024
+"""Of all values together."""
 _KEY_TEXT: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
     f"regex used for validation is '{_KEY.pattern}')"
@@ -34,6 +36,13 @@ def _key_causes(body: Body, *parts: str) -> Iterator[Cause]:
                 yield Cause.invalid(f"{part}[{key}]", key, _KEY_TEXT)
 
 
+def _size_causes(field: str, texts: Body | None, coded: Body | None) -> Iterator[Cause]:
+    size = sum(len(text.encode()) for text in (texts or {}).values())
+    size += sum(len(base64.b64decode(text or "")) for text in (coded or {}).values())
+    if size > MOST_BYTES:
+        yield Cause("FieldValueTooLong", field, f"Too long: may not be more than {MOST_BYTES} bytes")
+
+
 def _fixed_causes(new: Body, old: Body, *parts: str) -> Iterator[Cause]:
     if old.get("immutable"):
         if not new.get("immutable"):
@@ -48,7 +57,7 @@ class ConfigMaps(Strategy):
 
     def validate(self, body: Body) -> Sequence[Cause]:
         """Keys are file names."""
-        return tuple(_key_causes(body, "data", "binaryData"))
+        return (*_key_causes(body, "data", "binaryData"), *_size_causes("[]", body.get("data"), body.get("binaryData")))
 
     def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
         """An immutable one stays."""
@@ -71,7 +80,7 @@ class Secrets(Strategy):
     def validate(self, body: Body) -> Sequence[Cause]:
         """Keys are file names, and some are needed."""
         needed = [Cause.required(f"data[{key}]") for key in _NEEDED.get(body["type"], ()) if key not in (body.get("data") or {})]
-        return [*_key_causes(body, "data"), *needed]
+        return [*_key_causes(body, "data"), *_size_causes("data", None, body.get("data")), *needed]
 
     def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
         """Its type stays."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -17,7 +18,22 @@ _PULLS: Final = ("Always", "IfNotPresent", "Never")
 _MESSAGES: Final = ("File", "FallbackToLogsOnError")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
+_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_WHOLE: Final = re.compile("(0|[1-9][0-9]{0,9}|-[0-9]{1,10})")
+_INT32: Final = range(-(2**31), 2**31)
 _OVERCOMMIT: Final = "Limit must be set for non overcommitable resources"
+
+
+def deletion_cost(annotations: Body | None) -> int | None:
+    """What it costs to delete this pod rather than its like; 0 where nothing is said, None for what is no number."""
+    text = (annotations or {}).get(_COST, "0")
+    return int(text) if _WHOLE.fullmatch(text) and int(text) in _INT32 else None
+
+
+def annotation_causes(annotations: Body | None, path: str) -> Iterator[Cause]:
+    """The annotations that mean something to the API server."""
+    if annotations and deletion_cost(annotations) is None:
+        yield Cause.invalid(f"{path}[{_COST}]", annotations[_COST], "must be a 32bit integer")
 
 
 def pod_spec_causes(spec: Body, path: str, *, restarts: Sequence[str] = _RESTARTS) -> Iterator[Cause]:
@@ -65,7 +81,16 @@ def _container_causes(container: Body, path: str, spec: Body, seen: set[str]) ->
         if not mount.get("mountPath"):
             yield Cause.required(f"{where}.mountPath")
     yield from one_of(container.get("imagePullPolicy"), _PULLS, f"{path}.imagePullPolicy")
+    yield from _sleep_causes(container.get("lifecycle") or {}, f"{path}.lifecycle", spec.get("terminationGracePeriodSeconds"))
     yield from _resource_causes(container.get("resources") or {}, f"{path}.resources", at(spec, "resourceClaims") or ())
+
+
+def _sleep_causes(lifecycle: Body, path: str, grace: int | None) -> Iterator[Cause]:
+    for hook in ("postStart", "preStop"):
+        seconds = at(lifecycle, f"{hook}.sleep.seconds")
+        if seconds is not None and grace is not None and not 0 <= seconds <= grace:
+            text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+            yield Cause.invalid(f"{path}.{hook}.sleep", seconds, text)
 
 
 def _named(name: str, path: str, seen: set[str]) -> Iterator[Cause]:

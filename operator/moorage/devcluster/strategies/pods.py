@@ -10,7 +10,7 @@ from moorage.devcluster.model.kinds import Body, Reads, Strategy
 from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies import priorities, runtimes
 from moorage.devcluster.strategies.common import at, fill
-from moorage.devcluster.strategies.podrules import pod_spec_causes
+from moorage.devcluster.strategies.podrules import annotation_causes, pod_spec_causes
 from moorage.devcluster.strategies.podspecs import CONTAINERS, default_pod_spec, default_requests
 
 _FINISHED: Final = ("Succeeded", "Failed")
@@ -68,7 +68,7 @@ class Pods(Strategy):
 
     def validate(self, body: Body) -> Sequence[Cause]:
         """The spec's rules."""
-        return tuple(pod_spec_causes(body["spec"], "spec"))
+        return (*annotation_causes(body["metadata"].get("annotations"), "metadata.annotations"), *pod_spec_causes(body["spec"], "spec"))
 
     def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
         """Little of a pod may change."""

@@ -10,7 +10,7 @@ from moorage.devcluster.model import choosing, names
 from moorage.devcluster.model.kinds import Body, Strategy
 from moorage.devcluster.model.problems import Cause
 from moorage.devcluster.strategies.common import AT_LEAST_ZERO, at, at_least_zero, fill, one_of, unchanged
-from moorage.devcluster.strategies.podrules import pod_spec_causes
+from moorage.devcluster.strategies.podrules import annotation_causes, pod_spec_causes
 from moorage.devcluster.strategies.podspecs import default_pod_spec, default_template
 from moorage.devcluster.strategies.storage import default_claim_spec
 
@@ -85,6 +85,7 @@ def template_causes(spec: Body, restarts: Sequence[str] = ("Always",)) -> Iterat
     """Of spec.template."""
     template = spec.get("template") or {}
     yield from names.label_causes(at(template, "metadata.labels") or {}, _TEMPLATE_LABELS)
+    yield from annotation_causes(at(template, "metadata.annotations"), "spec.template.annotations")
     yield from pod_spec_causes(template.get("spec") or {}, "spec.template.spec", restarts=restarts)
 
 
