@@ -83,6 +83,25 @@ def test_only_who_blocks_is_waited_for() -> None:
     assert cluster.names(MAPS) == ["child-of-goes"]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("first", [0, -1])
+def test_a_circle_of_owners_goes(size: int, first: int) -> None:
+    """Each waits for the next in the foreground; who hangs on the circle goes before it, and what others keep keeps it."""
+    cluster = Cluster()
+    made = [cluster.create(MAPS, f"m{number}") for number in range(size)]
+    for number in range(size):
+        references = owned(made[number - 1])
+        cluster.change(MAPS, f"m{number}", lambda body, said=references: body["metadata"].update(said))
+    cluster.create(MAPS, "hanging", metadata={**owned(made[0]), "finalizers": ["example.com/kept"]})
+    cluster.settle()
+    cluster.delete(MAPS, made[first]["metadata"]["name"], "Foreground")
+    cluster.settle()
+    assert "m0" in cluster.names(MAPS)
+    cluster.change(MAPS, "hanging", _let_go)
+    cluster.settle()
+    assert cluster.names(MAPS) == []
+
+
 def test_a_namespace_goes_with_all_that_is_in_it() -> None:
     """More than one slice of it, pods with their grace; a finalizer keeps it."""
     cluster = Cluster()

@@ -115,7 +115,21 @@ class Garbage(Controller):
 
     def _blocks(self, place: _Place, uid: str) -> bool:
         found = self.world.verbs.find(*place)
-        return any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in _owners(found))
+        blocks = any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in _owners(found))
+        return blocks and not (found and self._waits_for(found, uid))
+
+    def _waits_for(self, body: Body, uid: str) -> bool:
+        """Whether this one's deletion in the foreground waits for that owner, by way of whomever: a circle would wait for ever."""
+        seen, open_ = {""}, [body]
+        while open_:
+            each = open_.pop()
+            if not _in_foreground(each) or each["metadata"]["uid"] in seen:
+                continue
+            if each["metadata"]["uid"] == uid:
+                return True
+            seen.add(each["metadata"]["uid"])
+            open_ += [found for place in self._dependents.get(each["metadata"]["uid"], ()) if (found := self.world.verbs.find(*place))]
+        return False
 
 
 _UNKNOWN: Body = {}
