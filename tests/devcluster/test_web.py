@@ -160,6 +160,25 @@ def test_a_watch_is_streamed(admin: http.client.HTTPSConnection, running: Runnin
     assert all(json.loads(line) for line in response.read().splitlines())
 
 
+def test_a_watch_of_an_early_http_lasts_as_long_as_its_connection(running: Running) -> None:
+    """It knows no chunks."""
+    connection = running.connect()
+    connection.connect()
+    connection.sock.sendall(f"GET {NODES}?watch=true&timeoutSeconds=1 HTTP/1.0\r\n\r\n".encode())
+    answer = b"".join(iter(lambda: connection.sock.recv(65536), b""))
+    connection.close()
+    head, _, lines = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.0 200 ") and b"chunked" not in head
+    assert [json.loads(line)["type"] for line in lines.splitlines()] == ["ADDED"] * 3
+
+
+def test_long_lines_are_read(admin: http.client.HTTPSConnection) -> None:
+    """Selectors of many names are."""
+    names = ",".join(f"name-{number}" for number in range(10_000))
+    code, listed = ask(admin, "GET", f"{NODES}?labelSelector=app%20in%20({names})", X="x" * 100_000)
+    assert (code, listed["items"]) == (200, [])
+
+
 def test_what_is_no_http_is_refused(running: Running) -> None:
     """And the next one is served."""
     connection = running.connect()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 import msgspec
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from moorage.devcluster.answering.dispatch import Answering
 from moorage.devcluster.model.problems import Problem, bad_request, too_large, unauthorized
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 LIMIT: Final = 3 * 1024 * 1024
 """Bytes of a body, as many as a kube-apiserver reads."""
+_HEAD: Final = 1024 * 1024
+"""Bytes of a line of a request's head."""
 _UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e]")
 _OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 _PATIENCE: Final = 10.0
@@ -37,7 +39,7 @@ class Web:
 
     def server(self) -> web.Server:
         """What listens; a request ends with its connection, so a watch whose reader has gone goes too."""
-        return web.Server(self.handle, access_log=None, handler_cancellation=True)
+        return web.Server(self.handle, access_log=None, handler_cancellation=True, max_line_size=_HEAD, max_field_size=_HEAD)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
@@ -89,7 +91,10 @@ class Web:
 async def _stream(request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
     """What a watch tells. From the first byte on there is no other answer: whatever goes wrong breaks the connection."""
     response = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"})
-    response.enable_chunked_encoding()
+    if request.version >= HttpVersion11:
+        response.enable_chunked_encoding()
+    else:
+        response.force_close()  # the end of the connection is the end of the watch
     try:
         await response.prepare(request)
         async for chunk in watch.chunks():
