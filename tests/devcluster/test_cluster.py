@@ -49,6 +49,16 @@ def test_it_ends_when_its_input_closes(tmp_path: Path) -> None:
     assert not own.parent.exists()
 
 
+def test_without_input_a_signal_ends_it() -> None:
+    """As a service may be started."""
+    words = ("sh", "-c", 'exec "$@" <&-', "sh", *COMMAND)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stderr
+        assert json.loads(process.stdout.readline())["pid"] == process.pid
+        process.terminate()
+        assert (process.wait(20), process.stderr.read()) == (0, "")
+
+
 def test_it_ends_when_it_is_told_to() -> None:
     """By SIGTERM, with a watch of its input still going on."""
     with started() as (process, ready):

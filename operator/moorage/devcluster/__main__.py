@@ -67,7 +67,8 @@ async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
     with contextlib.suppress(NotImplementedError):  # on Windows: there, the end of input and Ctrl-C end us
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, stop.set)
-    threading.Thread(target=_wait_for_the_end_of_input, args=(loop, stop), daemon=True).start()
+    if sys.stdin is not None:  # it is None where it was closed from the start: then a signal ends us
+        threading.Thread(target=_wait_for_the_end_of_input, args=(loop, stop), daemon=True).start()
     moving = controllers.Settings(arguments.start_after, arguments.stop_after, kubelets=not arguments.no_kubelet)
     if arguments.no_controllers:
         moving = controllers.Settings.bare()
