@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import io
+import math
+import time
 
 import pytest
 from rich.console import Console
@@ -36,7 +38,7 @@ def test_the_same_state_is_not_drawn_again() -> None:
         assert len(output.getvalue()) == before
 
 
-def test_decisions_as_lines() -> None:
+def test_decisions_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a terminal: each once, the oldest first, and few at a time."""
 
     def shown(screen: Screen, *seconds: int) -> list[str]:
@@ -52,4 +54,6 @@ def test_decisions_as_lines() -> None:
         assert shown(screen, 3, 2, 1) == []
     with Screen(Console(file=output, width=80)) as screen:
         many = shown(screen, *range(MOST_LINES + 2, 0, -1))
-        assert (len(many), many[-1]) == (MOST_LINES + 1, "decided: others too, at least 2")
+        assert [line.split()[1] for line in many] == [f"demo/p{number}" for number in range(1, MOST_LINES + 1)]
+        monkeypatch.setattr(time, "monotonic", lambda: math.inf)
+        assert len(shown(screen, *range(MOST_LINES + 2, 0, -1))) == 2

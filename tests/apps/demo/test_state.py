@@ -66,7 +66,9 @@ def test_fills() -> None:
     """Finished pods and those without a node take no room; a node that has none to give is not full."""
     pods = [pod("a1"), pod("a1", cpu="1.5"), pod("a1", "Succeeded"), pod(""), pod("gone")]
     nodes = [node("a1", cpu="4", memory="8Gi"), node("b1", memory="8Gi")]
-    assert state.fills(nodes, pods) == (Fill("a1", "a", 0.5, 0.25, 2), Fill("b1", "b", 0.0, 0.0, 0))
+    a1, b1 = state.fills(nodes, pods)
+    assert a1 == Fill("a1", "a", 0.5, 0.25, 2, (4 * 10**9, 8 * 2**30 * 10**9))
+    assert b1 == Fill("b1", "b", 0.0, 0.0, 0, (0, 8 * 2**30 * 10**9))
 
 
 def test_decision() -> None:

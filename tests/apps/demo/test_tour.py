@@ -40,7 +40,7 @@ class Pretended:
         """As it is now."""
         replicas = tuple(Replica(f"moorage-{number}", number, self.leader == f"moorage-{number}") for number in range(2))
         swaps = {self.profile.revision: datetime.datetime.now(datetime.UTC)}
-        nodes = (Fill("a1", "a", 0, 0, 2), Fill("b1", "b", 0, 0, 1))
+        nodes = (Fill("a1", "a", 0.5, 0.5, 2), Fill("b1", "b", 0, 0, 1))
         return State(
             profiles=(self.profile,),
             nodes=nodes,

@@ -34,7 +34,7 @@ def test_everything() -> None:
             Profile("binpack", 2, "a19ccaff00", False, "no such plugin", 1, 0),
             Profile("spread", 1, "", True, "", 0, 3),
         ),
-        nodes=(Fill("node-b1", "b", 0.5, 0.25, 4, "cordoned"), Fill("node-a1", "a", 1.0, 0.0, 16)),
+        nodes=(Fill("node-b1", "b", 0.5, 0.25, 4, closed="cordoned"), Fill("node-a1", "a", 1.0, 0.0, 16)),
         decisions=(Decision(ago(0.3), "demo/p", "node-a1", "binpack", "a19ccaff00"), Decision(ago(150), "demo/q", "", "spread", "")),
         replicas=(Replica("moorage-0", 17, True), Replica("moorage-1", None, False)),
         places={"binpack": {"demo/p": "node-a1", "demo/r": ""}, "nobody": {"demo/s": ""}},

@@ -98,7 +98,7 @@ def _play(stage: Stage, options: Options, folder: Path, started: float) -> None:
         stage.say("\nThe tour is over; all effects were seen.", "bold green")
 
 
-_DEFAULT = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": "default-scheduler"}}
+_DEFAULT = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": "default-scheduler"}, "spec": {}}
 _MOVING = f"""
 Deployments {" and ".join(samples.PROFILES)} in namespace {samples.NAMESPACE} grow and shrink by themselves, to give you something to see.
 One that you scale yourself stays as you want it: kubectl -n {samples.NAMESPACE} scale deployment {samples.PROFILES[0]} --replicas=5
@@ -126,10 +126,11 @@ In another terminal:
 
   # Break a profile: it is refused, and the last good revision goes on.
   kubectl patch sprof binpack --type=merge -p '{{"spec":{{"weights":{{"NodeResourcesFitt":3}}}}}}'
+  sleep 1
   kubectl get sprof
   kubectl patch sprof binpack --type=merge -p '{{"spec":{{"weights":{{"NodeResourcesFitt":null}}}}}}'   # as it was
 
-  # Only pods whose schedulerName is a profile's are placed. For those that name none, there is a name to give a profile:
+  # A pod whose schedulerName is no profile's waits for ever. Those that name none have "default-scheduler": make it a profile.
   kubectl create deployment web --image=none
   echo '{json.dumps(_DEFAULT)}' | kubectl apply -f -
 {moving}

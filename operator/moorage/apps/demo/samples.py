@@ -58,10 +58,11 @@ def put(api: Api, wait: Callable[[], None]) -> None:
 
 
 def _applied(body: dict[str, Any]) -> dict[str, Any]:
-    """As `kubectl apply` makes it: whoever applies manifests/samples later gets no warning."""
-    metadata = body["metadata"]
-    annotations = metadata.get("annotations", {})
-    return {**body, "metadata": {**metadata, "annotations": {**annotations, LAST_APPLIED: json.dumps(body)}}}
+    """As `kubectl apply` makes it: whoever applies manifests/samples later gets no warning, and no change."""
+    namespace = {"namespace": "default"} if "{}" in PATHS[body["kind"]] else {}
+    metadata = {"annotations": {}, **body["metadata"], **namespace}
+    applied = json.dumps({**body, "metadata": metadata}, sort_keys=True, separators=(",", ":")) + "\n"
+    return {**body, "metadata": {**metadata, "annotations": {**metadata["annotations"], LAST_APPLIED: applied}}}
 
 
 def _created(api: Api, body: Mapping[str, Any], last: bool) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import math
 import os
 import select
@@ -29,8 +28,9 @@ class Screen:
         self._console = console
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
         self._shown: State | None = None
-        self._told = -math.inf
-        self._newest = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+        self._due = -math.inf
+        self._told = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+        """Decisions up to then are on lines."""
 
     @property
     def live(self) -> bool:
@@ -55,16 +55,15 @@ class Screen:
         live.update(view.render(state, datetime.datetime.now(datetime.UTC), self._console.height), refresh=True)
 
     def _tell(self, state: State, now: float) -> None:
-        """A few lines a second at most: a log is read later."""
-        new = list(itertools.takewhile(lambda decision: decision.at > self._newest, state.decisions))
-        if not new or now < self._told + 1:
+        """The oldest first, and few at a time: a log is read later."""
+        waiting = [decision for decision in reversed(state.decisions) if decision.at > self._told]
+        if not waiting or now < self._due:
             return
-        self._told, self._newest = now, new[0].at
-        for decision in reversed(new[:MOST_LINES]):
-            by = f"{decision.profile}, revision {view.short(decision.revision)}"
-            self.say(f"decided: {decision.pod} by {by}: {view.outcome(decision, state)}")
-        if len(new) > MOST_LINES:
-            self.say(f"decided: others too, at least {len(new) - MOST_LINES}")
+        self._due, self._told = now + 1, waiting[:MOST_LINES][-1].at
+        for decision in waiting:
+            if decision.at <= self._told:
+                by = f"{decision.profile}, revision {view.short(decision.revision)}"
+                self.say(f"decided: {decision.pod} by {by}: {view.outcome(decision, state)}")
 
     def key(self) -> bool:
         """Whether somebody pressed Enter since the last time."""

@@ -42,6 +42,8 @@ class Fill:
     memory: float
     pods: int
     """How many."""
+    size: tuple[int, int] = (0, 0)
+    """Processors and memory that it has to give, in billionths."""
     closed: str = ""
     """Why pods may keep away: "cordoned", "tainted"."""
 
@@ -133,12 +135,10 @@ def fills(nodes: Iterable[Body], pods: Iterable[Body]) -> tuple[Fill, ...]:
 def _fill(node: Body, cpu: int, memory: int, pods: int) -> Fill:
     has = (node.get("status") or {}).get("allocatable") or {}
 
-    def share(of: int, resource: str) -> float:
-        room = quantities.nanos(has.get(resource, 0))
-        return of / room if room else 0.0
-
+    size = quantities.nanos(has.get("cpu", 0)), quantities.nanos(has.get("memory", 0))
+    cpu_share, memory_share = (of / room if room else 0.0 for of, room in zip((cpu, memory), size, strict=True))
     zone = (node["metadata"].get("labels") or {}).get(ZONE, "")
-    return Fill(node["metadata"]["name"], zone, share(cpu, "cpu"), share(memory, "memory"), pods, _closed(node.get("spec") or {}))
+    return Fill(node["metadata"]["name"], zone, cpu_share, memory_share, pods, size, _closed(node.get("spec") or {}))
 
 
 def _closed(spec: Body) -> str:

@@ -113,13 +113,14 @@ _MENDED = {"spec": {"weights": {WRONG_PLUGIN: None}}}
 
 def _hot_swap(stage: Stage) -> str:
     before = _profile(stage)
-    packed = _usual_node(stage.look())
+    state = stage.look()
+    packed = _usual_node(state)
     edited = datetime.datetime.now(datetime.UTC)
     stage.merge("PluginConfig", CONFIG, _SPREADING)
     after = stage.until(lambda: _ready(stage, lambda now: now.revision != before.revision), "another revision to decide", SECONDS)
     swapped = stage.until(lambda: stage.look().swaps.get(after.revision), "the leader to log its swap", SECONDS)
     node = _place(stage, "more-1")
-    if node == packed and len(stage.look().nodes) > 1:
+    if node == packed and _has_an_emptier_twin(state, packed):
         raise NotObserved(f"more-1 went to {node}, where the packed pods are")
     stage.merge("PluginConfig", CONFIG, _PACKING)
     stage.until(lambda: _ready(stage, lambda now: now.revision != after.revision), "the old rules to decide again", SECONDS)
@@ -200,6 +201,12 @@ def _usual_node(state: State) -> str:
     """Where most pods of the profile are."""
     ((node, _),) = collections.Counter(filter(None, state.places[PROFILE].values())).most_common(1)
     return node
+
+
+def _has_an_emptier_twin(state: State, name: str) -> bool:
+    """Whether spreading must prefer another node: an open one of the same size with less on it."""
+    full = next(node for node in state.nodes if node.name == name)
+    return any(not node.closed and node.size == full.size and node.cpu < full.cpu and node.memory < full.memory for node in state.nodes)
 
 
 def _leader(state: State) -> str:
