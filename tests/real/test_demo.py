@@ -121,6 +121,32 @@ def test_tour() -> None:
     assert "\x1b" not in done.stdout
 
 
+def test_an_early_end_is_no_success() -> None:
+    """A signal before anything was shown: the shell's status for that, and no traceback."""
+    with subprocess.Popen([*DEMO], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        printed, complaints = process.communicate(timeout=20)
+    assert (process.returncode, complaints) == (130, "")
+    assert printed.endswith("The demo has ended; nothing of it is left.\n")
+
+
+def test_nodes_without_room(tmp_path: Path) -> None:
+    """What finds no room is told; the tour makes some, or says what it needs."""
+    shape = tmp_path / "nodes.yaml"
+    for text, status, told in (
+        ("[{name: mini, cpu: 2, memory: 4Gi}]", 0, SEEN),
+        ("{apiVersion: v1, kind: Node, metadata: {name: bare}}", 1, "the tour needs a node"),
+    ):
+        shape.write_text(text)
+        command = [*DEMO, "--exit-after-tour", f"--shape={shape}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == status
+        assert "of the samples find no room on these nodes" in done.stdout
+        assert told in done.stdout + done.stderr
+
+
 def test_own_nodes(tmp_path: Path) -> None:
     """The shape of the user's own cluster."""
     shape = tmp_path / "nodes.yaml"

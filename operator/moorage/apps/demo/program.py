@@ -49,9 +49,13 @@ def run(options: Options) -> int:
             processes = stack.enter_context(Processes())
             stack.callback(_do_not_disturb)  # the first thing that is done at the end
             stage = _start(stack, screen, processes, options)
-            _play(stage, options, processes.folder, started)
+            _wait_until_ready(stage, started)
             if not options.exit_after_tour:
                 status = 0  # from here on Ctrl-C is how it ends
+                stage.say(_instructions(stage, processes.folder))
+            if options.tour:
+                _tour(stage, options)
+            if not options.exit_after_tour:
                 stage.run()
             status = 0
     except KeyboardInterrupt:
@@ -84,18 +88,18 @@ def _start(stack: ExitStack, screen: Screen, processes: Processes, options: Opti
     return stage
 
 
-def _play(stage: Stage, options: Options, folder: Path, started: float) -> None:
+def _wait_until_ready(stage: Stage, started: float) -> None:
     stage.until(lambda: stage.look().ready or None, "profiles to be ready and to decide about the sample pods", READY_SECONDS)
     stage.say(f"Ready after {time.monotonic() - started:.1f} s.", "bold green")
     if refused := stage.look().refused:
         stage.say(f"{len(refused)} of the samples find no room on these nodes.", "yellow")
-    if not options.exit_after_tour:
-        stage.say(_instructions(stage, folder))
-    if options.tour:
-        if options.pace and sys.stdin.isatty():
-            stage.say(f"The tour waits {options.pace:g} s after each text; Enter goes on at once.")
-        tour.play(stage)
-        stage.say("\nThe tour is over; all effects were seen.", "bold green")
+
+
+def _tour(stage: Stage, options: Options) -> None:
+    if options.pace and sys.stdin.isatty():
+        stage.say(f"The tour waits {options.pace:g} s after each text; Enter goes on at once.")
+    tour.play(stage)
+    stage.say("\nThe tour is over; all effects were seen.", "bold green")
 
 
 _DEFAULT = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": "default-scheduler"}, "spec": {}}

@@ -23,6 +23,8 @@ WRONG_PLUGIN = "NodeResourcesFitt"
 REFUSED = "refused"
 SECONDS = 20.0
 """An effect that is not there by then is none."""
+ROOM_SECONDS = 10.0
+"""Within which a refused pod is tried again after others have gone: its first backoff is a second."""
 
 
 class NotObserved(Exception):
@@ -89,7 +91,7 @@ def make_room(stage: Stage) -> bool:
     stage.say("No node has room for the tour's pods: the demo's Deployments are scaled to 0 for it.")
     _scale(stage, 0)
     try:
-        _placed(stage, "more-0")
+        _placed(stage, "more-0", ROOM_SECONDS)
     except NotObserved as error:
         why = stage.look().refused.get(_name("more-0"), "")
         raise NotObserved(
@@ -223,9 +225,9 @@ def _make(stage: Stage, name: str) -> None:
     stage.create("Pod", samples.pod(PROFILE, name))
 
 
-def _placed(stage: Stage, name: str) -> str:
+def _placed(stage: Stage, name: str, seconds: float = SECONDS) -> str:
     what = f"pod {name} to get a node (is there one with room?)"
-    return stage.until(lambda: _node(stage.look(), name), what, SECONDS)
+    return stage.until(lambda: _node(stage.look(), name), what, seconds)
 
 
 def _decided(stage: Stage, name: str) -> str:
