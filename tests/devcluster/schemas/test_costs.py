@@ -125,6 +125,40 @@ def test_rules_end(rule: str) -> None:
     assert "no further validation rules will be run due to call cost exceeds limit for rule" in cause.text
 
 
+_REPLACED: Final = 'self.replace("a", self.replace("a", self.replace("a", self)))'
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        f"size({_REPLACED}) > 0",
+        "size(self.split('').map(c, self).join(self)) > 0",
+        "size('%s'.format([self.split('').map(c, self)])) > 0",
+    ],
+)
+def test_texts_do_not_multiply(rule: str) -> None:
+    """A thousand letters by a thousand letters, and that again."""
+    with soon():
+        (cause,) = rules.check({"x": "a" * 1200}, None, _ruled({"type": "string"}, rule))
+    assert "call cost exceeds limit" in cause.text
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("[self].map(x, x + x + x + x).map(x, x + x + x + x).map(x, x + x + x + x).map(x, x + x + x + x).size() > 0", "exceeds budget"),
+        ("cel.bind(x, self, x + x) != ''", "undeclared reference to 'cel'"),
+        ("self.boundedJoin() != ''", "boundedJoin"),
+        ("self.replace('a', 'b').replace('+', 'c') + self + self + self + self != 'x.map('", ""),
+        ("self.split(',').map(x, x + '/' + x).join('+') == '%s%d'.format(['(', self.size()])", ""),
+    ],
+)
+def test_rules_whose_cost_nobody_bounds_are_refused(rule: str, why: str) -> None:
+    """When they are written down, and others are not."""
+    causes = rules.compile_errors(_ruled({"type": "string"}, rule), "schema")
+    assert [why in cause.text for cause in causes] == [True] * bool(why)
+
+
 def test_a_rule_is_not_charged_for_others() -> None:
     """Nor for what it cost before."""
     node = _ruled({"type": "array", "items": {"type": "integer"}}, *["self.distinct().size() == self.size()"] * 5)

@@ -90,7 +90,7 @@ def fields(node: Node) -> Mapping[str, Node]:
     return {**node.properties, **_IMPLIED} if node.embedded else node.properties
 
 
-_TEXTS: Final = re.compile(r"""[rR]?("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")
+_TEXTS: Final = re.compile(r"""(?s:[rR]?(\"{3}.*?\"{3}|'{3}.*?'{3}))|[rR]?("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")
 _HAS: Final = re.compile(r"\bhas(\()\s*\Z")
 _CHAIN: Final = re.compile(r"(?<![\w.])(?:self|oldSelf)((?:\.[A-Za-z_]\w*\b(?!\s*\())+)")
 
@@ -121,6 +121,45 @@ def undefined(text: str, node: Node) -> Iterator[str]:
                 yield _complaint(text, offset, f"undefined field '{step[1]}'")
                 break
             at = known[step[1]]
+
+
+# ---- what texts may grow to ------------------------------------------------------------------------------------------------
+
+MOST_GROWTH: Final = 64
+_GROWING: Final = re.compile(r"\b(?:map|optMap|optFlatMap)\s*(\()")
+_MULTIPLYING: Final = re.compile(r"\.\s*(replace|join|format)\s*(\()")
+
+
+def growth(text: str) -> int:
+    """By how much what an expression makes may be larger than what it sees: each macro may add its variable to itself so often."""
+    code, product = _code(text), 1
+    for macro in _GROWING.finditer(code):
+        product *= 1 + code.count("+", macro.end(), _closing(code, macro.start(1)))
+    return product
+
+
+def _bounded(text: str) -> str:
+    """An expression with our own functions in place of the library's that do not count what they make."""
+    code, changes = _code(text), list[tuple[int, int, str]]()
+    for call in _MULTIPLYING.finditer(code):
+        if call[1] == "format":
+            end = _closing(code, call.start(2))
+            changes += [(call.end(), call.end(), "boundedArguments("), (end, end, ")")]
+        else:
+            changes.append((*call.span(1), f"bounded{call[1].capitalize()}"))
+    for start, end, new in sorted(changes, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _closing(code: str, opening: int) -> int:
+    """Where the parenthesis that opens here is closed."""
+    depth = 0
+    for at in range(opening, len(code)):
+        depth += (code[at] == "(") - (code[at] == ")")
+        if not depth:
+            return at
+    return len(code)
 
 
 def _complaint(text: str, offset: int, what: str) -> str:
@@ -164,23 +203,24 @@ class Program:
 @functools.lru_cache(maxsize=4096)
 def compiled(text: str, of: Shape, optional: bool) -> Program:
     """An expression on values of a type; ``optional``: oldSelf is an optional value. Raises ExpressionError."""
-    environment, meter = _environment(of, optional)
     try:
-        program = environment.compile(text)
-        if optional:  # which compiles where the text alone does, so its complaints have the text's places
-            program = environment.compile(f"cel.bind(oldSelf, priors[?0], {text}\n)")
+        _environment(of, optional, ours=False)[0].compile(text)  # for its complaints, which have the text's places
+        environment, meter = _environment(of, optional, ours=True)
+        bounded = _bounded(text)
+        program = environment.compile(f"cel.bind(oldSelf, priors[?0], {bounded}\n)" if optional else bounded)
     except (RuntimeError, TypeError) as error:  # TypeError: half a surrogate pair
         raise ExpressionError(_plain(str(error))) from error
     return Program(program, of, meter)
 
 
 @functools.lru_cache(maxsize=64)
-def _environment(of: Shape, optional: bool) -> tuple[cel.Env, functions.Meter]:
+def _environment(of: Shape, optional: bool, *, ours: bool) -> tuple[cel.Env, functions.Meter]:
+    """``ours``: for what we put into expressions, besides what their writers may."""
     kind, meter = _type(of), functions.Meter()
     environment = cel.NewEnv(
         variables={"self": kind, "oldSelf": cel.Type.DYN if optional else kind, "priors": cel.Type.List(kind)},
-        functions=functions.declarations(meter),
-        extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional(), ext_strings.ExtStrings()],
+        functions=functions.declarations(meter, bounded=ours),
+        extensions=[*([ext_bindings.ExtBindings()] if ours else []), ext_optional.ExtOptional(), ext_strings.ExtStrings()],
     )
     return environment, meter
 

@@ -63,16 +63,16 @@ class Meter:
             if self.left < 0:
                 raise ValueError(self.SPENT)
             result = one.body(*arguments)
-            self.left -= len(result) if isinstance(result, list) else 0
+            self.left -= len(result) if isinstance(result, list | str) else 0
             return result
 
         return body
 
 
-def declarations(meter: Meter) -> list[cel.FunctionDecl]:
-    """For an environment."""
+def declarations(meter: Meter, *, bounded: bool) -> list[cel.FunctionDecl]:
+    """For an environment; ``bounded``: with those that stand in for the library's, whose writers are we."""
     found: dict[str, list[cel.Overload]] = {}
-    for i, one in enumerate(_FUNCTIONS):
+    for i, one in enumerate(_FUNCTIONS + _BOUNDED if bounded else _FUNCTIONS):
         kinds = list(one.parameters)
         overload = cel.Overload(f"k8s_{i}", return_type=one.result, parameters=kinds, is_member=one.member, impl=meter.counted(one))
         found.setdefault(one.name, []).append(overload)
@@ -246,6 +246,26 @@ def _reduced(name: str, take: Callable[[Sequence[Any]], Any]) -> Callable[[Seque
     return result
 
 
+def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    count = min(text.count(old), limit) if limit >= 0 else text.count(old)
+    if len(text) + count * (len(new) - len(old)) > _LONGEST:
+        raise ValueError(Meter.SPENT)
+    return text.replace(old, new, limit)
+
+
+def _join(items: Sequence[str], between: str = "") -> str:
+    if sum(map(len, items)) + len(between) * len(items) > _LONGEST:
+        raise ValueError(Meter.SPENT)
+    return between.join(items)
+
+
+def _short(items: Sequence[Any]) -> Sequence[Any]:
+    """Arguments of ``format``, if all that it may make of them is."""
+    if len(str(items)) > _LONGEST:
+        raise ValueError(Meter.SPENT)
+    return items
+
+
 def _sorted(items: Sequence[Any]) -> bool:
     return all(left <= right for left, right in itertools.pairwise(items))
 
@@ -357,4 +377,11 @@ _FUNCTIONS = (
     _Function("find", _TEXT, (_TEXT, _TEXT), _find, cost=math.prod),
     _Function("findAll", _LIST, (_TEXT, _TEXT), _find_all, cost=_squared),
     _Function("findAll", _LIST, (_TEXT, _TEXT, _INT), _find_all, cost=_squared),
+)
+_BOUNDED = (
+    _Function("boundedReplace", _TEXT, (_TEXT, _TEXT, _TEXT), _replace),
+    _Function("boundedReplace", _TEXT, (_TEXT, _TEXT, _TEXT, _INT), _replace),
+    _Function("boundedJoin", _TEXT, (_LIST,), _join),
+    _Function("boundedJoin", _TEXT, (_LIST, _TEXT), _join),
+    _Function("boundedArguments", _LIST, (_LIST,), _short, member=False),
 )

@@ -222,6 +222,12 @@ def _written(node: Node, path: str, list_path: str) -> Iterator[Cause]:
             yield Cause.invalid(f"{at}.fieldPath", rule.field_path, "must be a valid path")
 
 
+_COSTS: Final = (
+    "estimated rule cost exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, maxProperties, and "
+    "maxLength where arrays, maps, and strings are declared)"
+)
+
+
 def _uncompilable(node: Node, path: str) -> Iterator[Cause]:
     for i, rule in enumerate(node.rules):
         at = f"{path}.x-kubernetes-validations[{i}]"
@@ -229,6 +235,9 @@ def _uncompilable(node: Node, path: str) -> Iterator[Cause]:
             yield _broken(rule, f"{at}.rule", f"compilation failed: {why}")
         elif _result(rule.rule, node, rule.optional_old_self) not in ("bool", "dyn"):
             yield _broken(rule, f"{at}.rule", "cel expression must evaluate to a bool")
+        for name, expression in (("rule", rule.rule), ("messageExpression", rule.message_expression)):
+            if expressions.growth(expression) > expressions.MOST_GROWTH:
+                yield Cause.forbidden(f"{at}.{name}", _COSTS)
         if rule.message_expression and (why := _fault(rule.message_expression, node, rule.optional_old_self)):
             yield _broken(rule, f"{at}.messageExpression", f"messageExpression compilation failed: {why}")
         elif rule.message_expression and _result(rule.message_expression, node, rule.optional_old_self) not in ("string", "dyn"):
