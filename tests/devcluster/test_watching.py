@@ -1,7 +1,6 @@
 """Watches, chunk by chunk, without a socket."""
 
 import asyncio
-import collections
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -125,7 +124,6 @@ def test_what_is_too_old_is_said_in_an_event(monkeypatch: pytest.MonkeyPatch) ->
 
     async def run() -> None:
         asked = Asked()
-        asked.verbs.store._shelf("nodes").log = collections.deque(maxlen=3)
         version = asked.verbs.store.revision
         for name in "abcde":
             make(asked, name)
@@ -196,16 +194,18 @@ def test_bookmarks_come_about_once_a_minute_and_before_the_end() -> None:
     assert watching._next_bookmark(61, 62) > 62
 
 
-def test_a_slow_reader_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has is bounded."""
-    monkeypatch.setattr(watching, "MOST_WAITING", 3)
+@pytest.mark.parametrize(("bound", "most"), [("MOST_WAITING", 3), ("MOST_BYTES", 1000)])
+def test_a_slow_reader_is_dropped(monkeypatch: pytest.MonkeyPatch, bound: str, most: int) -> None:
+    """What it has is bounded, by number and by bytes."""
+    monkeypatch.setattr(watching, bound, most)
 
     async def run() -> None:
         asked = Asked()
         async with reading(asked, "") as reader:
             for number in range(10):
                 make(asked, f"n{number}")
-            assert len(reader.watch._changes) == 3
+            assert 0 < len(reader.watch._changes) <= 3
+            assert reader.watch._waiting == sum(change.now.size for change in reader.watch._changes)
             assert await reader.rest() == []
 
     asyncio.run(run())

@@ -28,6 +28,8 @@ MOST_OPEN: Final = 4096
 _AGAIN_AFTER: Final = 1
 MOST_WAITING: Final = 50_000
 """Changes that a reader may be behind."""
+MOST_BYTES: Final = 64 << 20
+"""Of their objects as JSON, together."""
 MOST_TOGETHER: Final = 512
 """Events in one chunk."""
 BOOKMARKS_EVERY: Final = 60.0
@@ -77,6 +79,8 @@ class Watch:
         self._wanted = choosing.chooser(options.target.resource, options.label_selector, options.field_selector)
         self._form = _Form(verbs, options)
         self._changes: collections.deque[Change] = collections.deque()
+        self._waiting = 0
+        """Bytes of them."""
         self._woken = asyncio.Event()
         self._ended = False
         self._first = self._begin()
@@ -128,6 +132,7 @@ class Watch:
             return list(self._initial())
         try:
             self._changes.extend(change for change in self._verbs.store.since(self._key, since) if self._concerns(change))
+            self._waiting = sum(change.now.size for change in self._changes)
         except TooOld as fault:
             self._ended = True
             return [_line("ERROR", _ENCODER.encode(expired(str(fault)).status()))]
@@ -147,10 +152,11 @@ class Watch:
     def _told(self, change: Change) -> None:
         if not self._concerns(change):
             return
-        if len(self._changes) >= MOST_WAITING:
+        if len(self._changes) >= MOST_WAITING or (self._changes and self._waiting + change.now.size > MOST_BYTES):
             self.end()
             return
         self._changes.append(change)
+        self._waiting += change.now.size
         self._woken.set()
 
     def _concerns(self, change: Change) -> bool:
@@ -159,7 +165,9 @@ class Watch:
 
     def _lines(self) -> Iterator[bytes]:
         for _ in range(min(len(self._changes), MOST_TOGETHER)):
-            if line := self._event(self._changes.popleft()):
+            change = self._changes.popleft()
+            self._waiting -= change.now.size
+            if line := self._event(change):
                 yield line
 
     def _event(self, change: Change) -> bytes | None:

@@ -6,6 +6,7 @@ snapshot by itself, and an object is written as JSON once, whoever reads it.
 
 from __future__ import annotations
 
+import bisect
 import collections
 import dataclasses
 import logging
@@ -21,19 +22,24 @@ log = logging.getLogger(__name__)
 KEPT_CHANGES = 20_000
 """Changes of one resource that watches can resume from; older versions are answered with 410."""
 
+KEPT_BYTES = 64 << 20
+"""Of their bodies as JSON, about; the newest change is kept whatever it has."""
+
 _ENCODER = msgspec.json.Encoder()
 
 
 class Stored:
     """An object at one revision."""
 
-    __slots__ = ("_head", "_text", "body", "key", "revision")
+    __slots__ = ("_head", "_text", "body", "key", "revision", "size")
 
     def __init__(self, key: tuple[str, str], body: Body, revision: int) -> None:
         self.key = key
         """Namespace, "" where there is none, and name."""
         self.body = body
         self.revision = revision
+        self.size = len(_ENCODER.encode(body))
+        """Of the body as JSON: what is kept of many is bounded by it."""
         self._text: bytes | None = None
         self._head = 0
 
@@ -83,10 +89,23 @@ class _Shelf:
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], Stored] = {}
-        self.log: collections.deque[Change] = collections.deque(maxlen=KEPT_CHANGES)
+        self.log: collections.deque[Change] = collections.deque()
+        self.size = 0
+        """Of what the log holds, in bytes."""
+        self.keys: list[tuple[str, str]] = []
+        """Of the objects, in order."""
         self.forgotten = 0
         """Revision of the youngest change that the log has lost."""
         self.listeners: list[Listener] = []
+
+    def remember(self, change: Change) -> None:
+        """Write it into the log, which loses the oldest when it has too much."""
+        self.log.append(change)
+        self.size += change.now.size
+        while len(self.log) > KEPT_CHANGES or (self.size > KEPT_BYTES and len(self.log) > 1):
+            lost = self.log.popleft()
+            self.size -= lost.now.size
+            self.forgotten = lost.revision
 
 
 class Store:
@@ -104,9 +123,11 @@ class Store:
 
     def list(self, resource: str, namespace: str = "") -> Sequence[Stored]:
         """All objects, or one namespace's, by namespace and name; a snapshot."""
-        objects = self._shelf(resource).objects
-        keys = sorted(key for key in objects if not namespace or key[0] == namespace)
-        return [objects[key] for key in keys]
+        shelf = self._shelf(resource)
+        keys = shelf.keys
+        if namespace:
+            keys = keys[bisect.bisect_left(keys, (namespace, "")) : bisect.bisect_left(keys, (f"{namespace}\0", ""))]
+        return [shelf.objects[key] for key in keys]
 
     def put(self, resource: str, namespace: str, body: Body) -> Stored:
         """Create or replace; the store owns the body from now on and writes its metadata.resourceVersion."""
@@ -114,6 +135,8 @@ class Store:
         before = shelf.objects.get(key)
         stored = self._stored(key, body)
         shelf.objects[key] = stored
+        if before is None:
+            bisect.insort(shelf.keys, key)
         self._tell(resource, shelf, Change("MODIFIED" if before else "ADDED", stored, before))
         return stored
 
@@ -123,6 +146,7 @@ class Store:
         before = shelf.objects.pop((namespace, name), None)
         if before is None:
             return None
+        del shelf.keys[bisect.bisect_left(shelf.keys, before.key)]
         shown = before.body if last is None else last
         removed = self._stored(before.key, {**shown, "metadata": dict(shown["metadata"])})
         self._tell(resource, shelf, Change("DELETED", removed, before))
@@ -166,9 +190,7 @@ class Store:
         return Stored(key, body, self.revision)
 
     def _tell(self, resource: str, shelf: _Shelf, change: Change) -> None:
-        if len(shelf.log) == KEPT_CHANGES:
-            shelf.forgotten = shelf.log[0].revision
-        shelf.log.append(change)
+        shelf.remember(change)
         self._untold.append((resource, change))
         if len(self._untold) > 1:  # a listener wrote: all are told in order, so of this when they know what came before
             return
