@@ -147,6 +147,29 @@ def test_what_cannot_be_read_is_no_hindrance() -> None:
         assert moment(text) < moment("9999-12-31T23:59:59Z")
 
 
+def test_a_large_surplus_is_ranked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for each burst; again when the size changes."""
+    ranked: list[int] = []
+    surplus = replicas.surplus
+
+    def counted(pods: Any, number: int) -> Any:
+        ranked.append(number)
+        return surplus(pods, number)
+
+    monkeypatch.setattr(replicas, "surplus", counted)
+    cluster = Cluster()
+    cluster.create(DEPLOYMENTS, "web", spec=deployment(100))
+    cluster.run(5)
+    last = cluster.names(PODS)[50]
+    cluster.change(PODS, last, lambda body: body["metadata"].update(annotations={COST: "7"}))
+    cluster.change(DEPLOYMENTS, "web", scale_to(1))
+    cluster.run(60)
+    assert (cluster.names(PODS), ranked) == ([last], [99])
+    cluster.change(DEPLOYMENTS, "web", scale_to(0))
+    cluster.run(60)
+    assert (cluster.names(PODS), ranked) == ([], [99, 1])
+
+
 def test_pods_that_cannot_be_made_are_reported() -> None:
     """And tried again."""
     cluster = Cluster()

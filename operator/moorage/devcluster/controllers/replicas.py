@@ -8,7 +8,7 @@ from datetime import datetime
 
 from moorage.devcluster.controllers.controlling import Controller, Key
 from moorage.devcluster.controllers.selecting import Matches, claim, labels_of, matching, owner_reference, owners_name
-from moorage.devcluster.controllers.world import PODS, REPLICA_SETS, World, leaving, moment
+from moorage.devcluster.controllers.world import PODS, REPLICA_SETS, World, active, controller_of, leaving, moment
 from moorage.devcluster.model import conditions
 from moorage.devcluster.model.kinds import Body
 from moorage.devcluster.model.problems import Problem
@@ -30,6 +30,8 @@ class Replicas(Controller):
         """``key`` is REPLICA_SETS or REPLICATION_CONTROLLERS."""
         super().__init__(world)
         self._key = key
+        self._ranked: dict[tuple[str, str], tuple[object, collections.deque[str]]] = {}
+        """Names of the surplus of a set, first to go first, and what it was ranked for."""
         self._kind = "ReplicaSet" if key == REPLICA_SETS else "ReplicationController"
 
     def concerned(self, resource: str, change: Change) -> Iterable[Key]:
@@ -57,6 +59,7 @@ class Replicas(Controller):
             return
         owner = self.world.verbs.find(self._key, namespace, name)
         if owner is None:
+            self._ranked.pop((namespace, name), None)
             return
         if what == "claim":
             claim(self.world, PODS, owner, self._matches(owner))
@@ -81,6 +84,7 @@ class Replicas(Controller):
     def _size(self, owner: Body) -> Problem | None:
         """Make some that lack, or delete some of the surplus; returns why no more could be made."""
         uid, wanted = owner["metadata"]["uid"], owner["spec"].get("replicas", 1)
+        key = (owner["metadata"]["namespace"], owner["metadata"]["name"])
         lacking = wanted - len(self.world.pods["active", uid])
         again = abs(lacking) > BURST
         try:
@@ -91,11 +95,30 @@ class Replicas(Controller):
                 return problem
             again = True
         if lacking < 0:
-            for pod in surplus(self.world.pods["active", uid], min(-lacking, BURST)):
+            doomed = self._doomed(owner, -lacking)
+            for pod in doomed:
                 self.world.delete(PODS, pod)
+            again = len(doomed) < -lacking
+        else:
+            self._ranked.pop(key, None)
         if again:
-            self.queue.add(("size", owner["metadata"]["namespace"], owner["metadata"]["name"]))
+            self.queue.add(("size", *key))
         return None
+
+    def _doomed(self, owner: Body, number: int) -> Sequence[Body]:
+        """The next of the surplus, at most a burst; ranking looks at all pods, so it is done once for many bursts."""
+        namespace, uid = owner["metadata"]["namespace"], owner["metadata"]["uid"]
+        stamp, names = self._ranked.get((namespace, owner["metadata"]["name"]), (None, collections.deque[str]()))
+        if not names or stamp != (uid, owner["spec"].get("replicas")):
+            stamp = uid, owner["spec"].get("replicas")
+            names = collections.deque(pod["metadata"]["name"] for pod in surplus(self.world.pods["active", uid], number))
+            self._ranked[namespace, owner["metadata"]["name"]] = stamp, names
+        doomed: list[Body] = []
+        while names and len(doomed) < min(number, BURST):
+            pod = self.world.verbs.find(PODS, namespace, names.popleft())
+            if pod and active(pod) and controller_of(pod) == uid:  # it may have gone since
+                doomed.append(pod)
+        return doomed
 
     def _pod(self, owner: Body) -> Body:
         template, metadata = owner["spec"]["template"], owner["metadata"]
