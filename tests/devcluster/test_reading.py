@@ -208,3 +208,19 @@ def test_what_an_object_has_to_say_of_itself(asked: Asked, body: Any, code: int,
     answer = asked.ask("POST", NODES, body)
     assert answer.code == code
     assert text in content(answer)["message"]
+
+
+def test_a_page_goes_on_with_its_own_list(asked: Asked) -> None:
+    """A token of another resource, namespace or selector is none."""
+    for name in ("two", "three"):
+        assert asked.ask("POST", NODES, node(name, kept="yes")).code == 201
+    token = content(asked.ask("GET", f"{NODES}?limit=1&labelSelector=kept"))["metadata"]["continue"]
+    assert asked.ask("GET", f"{NODES}?limit=1&labelSelector=kept&continue={token}").code == 200
+    for other in (
+        NODES,
+        f"{NODES}?labelSelector=lost",
+        f"{NODES}?labelSelector=kept&fieldSelector=metadata.name=two",
+        "/api/v1/pods",
+        BOATS,
+    ):
+        assert asked.ask("GET", f"{other}{'&' if '?' in other else '?'}continue={token}").code == 410, other

@@ -11,6 +11,7 @@ import dataclasses
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from moorage.devcluster.model import choosing
 from moorage.devcluster.model.problems import Cause, Problem, bad_request, expired, invalid
@@ -35,20 +36,29 @@ class Listing:
     remaining: int | None = None
 
 
+_Question: TypeAlias = tuple[str, ...]
+"""Of what a list was asked for: a token goes on with that only."""
+
+
+def _question(target: Target, options: ListOptions) -> _Question:
+    resource = target.resource
+    return resource.group, resource.plural, target.namespace, target.name, options.label_selector, options.field_selector
+
+
 class Pages:
     """Lists, and what is left of those that were read in part."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._clock = clock
-        self._left: collections.OrderedDict[str, tuple[datetime, int, Sequence[Stored]]] = collections.OrderedDict()
+        self._left: collections.OrderedDict[str, tuple[datetime, _Question, int, Sequence[Stored]]] = collections.OrderedDict()
 
     def list(self, target: Target, options: ListOptions) -> Listing:
         """A page. Raises Problem 400 and 410."""
         if options.continue_ and options.resource_version not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
         if options.continue_:
-            revision, found = self._resume(options.continue_)
+            revision, found = self._resume(options.continue_, _question(target, options))
         else:
             revision, found = self._store.revision, self._chosen(target, options)
             _check_version(options, revision)
@@ -56,7 +66,7 @@ class Pages:
             return Listing(found, revision)
         rest = found[options.limit :]
         remaining = None if options.label_selector or options.field_selector else len(rest)
-        return Listing(found[: options.limit], revision, self._keep(revision, rest), remaining)
+        return Listing(found[: options.limit], revision, self._keep(_question(target, options), revision, rest), remaining)
 
     def _chosen(self, target: Target, options: ListOptions) -> Sequence[Stored]:
         wanted = choosing.chooser(target.resource, options.label_selector, options.field_selector)
@@ -65,17 +75,17 @@ class Pages:
             found = [stored for stored in found if stored.key[1] == target.name]
         return found if wanted is None else [stored for stored in found if wanted(stored.body)]
 
-    def _keep(self, revision: int, rest: Sequence[Stored]) -> str:
+    def _keep(self, question: _Question, revision: int, rest: Sequence[Stored]) -> str:
         token = secrets.token_urlsafe(12)
-        self._left[token] = (self._clock(), revision, rest)
+        self._left[token] = (self._clock(), question, revision, rest)
         if len(self._left) > KEPT_PAGES:
             self._left.popitem(last=False)
         return token
 
-    def _resume(self, token: str) -> tuple[int, Sequence[Stored]]:
+    def _resume(self, token: str, question: _Question) -> tuple[int, Sequence[Stored]]:
         """A page may be asked for again, so its token stays."""
-        when, revision, rest = self._left.get(token, (None, 0, ()))
-        if when is None or self._clock() - when > KEPT_FOR:
+        when, asked, revision, rest = self._left.get(token, (None, (), 0, ()))
+        if when is None or asked != question or self._clock() - when > KEPT_FOR:
             raise expired(_GONE)
         return revision, rest
 
