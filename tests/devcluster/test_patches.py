@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,17 @@ def test_a_directive_in_an_object_that_is_not_there_makes_none(directive: str) -
     assert strategic({"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"$patch": "replace", "q": "1"}}}, DEPLOYMENT) == {
         "metadata": {"labels": {"q": "1"}}
     }
+
+
+def test_many_primitives_are_deleted_soon() -> None:
+    """Each of them is looked up, not compared with all others; 1 is neither true nor "1"."""
+    many = [str(number) for number in range(15_000)]
+    start = time.process_time()
+    new = strategic(
+        {"metadata": {"finalizers": [*many, 1, True]}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": [*many, 1]}}, DEPLOYMENT
+    )
+    assert time.process_time() - start < 1
+    assert new["metadata"]["finalizers"] == [True]
 
 
 def test_custom_resources_have_no_strategic_patches() -> None:

@@ -47,7 +47,8 @@ def _merged(old: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str,
     new = _retained(old, patch)
     for name, deleted in _directives(patch, _DELETE):
         if isinstance(deleted, list) and isinstance(listed := new.get(name), list):
-            new[name] = [item for item in listed if item not in deleted]
+            gone = {_identity(item, "") for item in deleted}
+            new[name] = [item for item in listed if _identity(item, "") not in gone]
     orders = [(name, _order(order, patch.get(name), node.child(name))) for name, order in _directives(patch, _ORDER)]
     for name, value in patch.items():
         if value is None:
