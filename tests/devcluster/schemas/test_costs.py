@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from moorage.devcluster.model.problems import Problem
 from moorage.devcluster.schemas import parsing, patterns, rules, searching, structural, values
 
 EVIL: Final = "^(a+)+$"
@@ -163,6 +164,17 @@ def test_a_rule_is_not_charged_for_others() -> None:
     """Nor for what it cost before."""
     node = _ruled({"type": "array", "items": {"type": "integer"}}, *["self.distinct().size() == self.size()"] * 5)
     assert rules.check({"x": list(range(1000))}, None, node) == []
+
+
+def test_defaults_do_not_multiply() -> None:
+    """A large one for each of many items is refused; as many small ones are made."""
+    for size, fits in ((10, True), (100_000, False)):
+        item = {"type": "object", "properties": {"a": {"type": "string", "default": "x" * size}}}
+        node = parsing.parse({"type": "object", "properties": {"x": {"type": "array", "items": item}}})
+        body: dict[str, Any] = {"x": [{} for _ in range(60_000)]}
+        with soon(), nullcontext() if fits else pytest.raises(Problem, match="Request entity too large"):
+            values.default(body, node)
+        assert ("a" in body["x"][-1]) is fits
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,10 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
+import msgspec
+
 from moorage.devcluster.model.nodes import ANYTHING, Node
+from moorage.devcluster.model.problems import too_large
 from moorage.devcluster.schemas.checking import validate as validate
 from moorage.devcluster.schemas.decoding import mistyped as mistyped
 
@@ -43,34 +46,53 @@ def _prune_object(value: dict[str, Any], node: Node, path: str, unknown: list[st
             del value[name]
 
 
+MOST_DEFAULTS: Final = 3 << 20
+"""Bytes of JSON that the defaults of one object may come to."""
+
+
 def default(value: Any, node: Node) -> None:
-    """Fill in, in place, the schema's defaults of fields whose parents are there. Null is no value, where the schema does not want it."""
+    """Fill in, in place, the schema's defaults of fields whose parents are there. Null is no value, where the schema does not want it.
+
+    Raises Problem 413 when that makes too much: one default may be wanted by many items.
+    """
+    _default(value, node, [MOST_DEFAULTS])
+
+
+def _made(node: Node, left: list[int]) -> Any:
+    """A default; ``left`` is how many bytes there may still be."""
+    left[0] -= len(msgspec.json.encode(node.default))
+    if left[0] < 0:
+        raise too_large(MOST_DEFAULTS)
+    return copy.deepcopy(node.default)
+
+
+def _default(value: Any, node: Node, left: list[int]) -> None:
     if isinstance(value, list):
         if node.items is not None:
-            _default_items(value, node.items)
+            _default_items(value, node.items, left)
     elif isinstance(value, dict):
         for name, child in node.defaulted:
             if name not in value:
-                value[name] = copy.deepcopy(child.default)
+                value[name] = _made(child, left)
         for name, held in tuple(value.items()):
             if held is None:
-                _default_null(value, name, node.child(name))
+                _default_null(value, name, node.child(name), left)
             elif isinstance(held, _CONTAINERS) and (below := node.child(name)) is not None:
-                default(held, below)
+                _default(held, below, left)
 
 
-def _default_items(value: list[Any], items: Node) -> None:
+def _default_items(value: list[Any], items: Node, left: list[int]) -> None:
     for index, item in enumerate(value):
         if item is None and items.has_default and not items.nullable:
-            value[index] = copy.deepcopy(items.default)
-        default(value[index], items)
+            value[index] = _made(items, left)
+        _default(value[index], items, left)
 
 
-def _default_null(value: dict[str, Any], name: str, node: Node | None) -> None:
+def _default_null(value: dict[str, Any], name: str, node: Node | None, left: list[int]) -> None:
     if node is None or node.nullable or node is ANYTHING:
         return
     if node.has_default:
-        value[name] = copy.deepcopy(node.default)
-        default(value[name], node)
+        value[name] = _made(node, left)
+        _default(value[name], node, left)
     else:
         del value[name]
