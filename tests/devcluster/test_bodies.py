@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
@@ -191,3 +192,15 @@ def test_no_patch_makes_bodies_that_are_too_deep() -> None:
         deep = {"a": deep}
     with pytest.raises(Problem, match="exceeded max depth"):
         patches.json_patch({"x": deep}, [{"op": "copy", "from": "/x", "path": "/x" + "/a" * 90}])
+
+
+@pytest.mark.parametrize("item", ["- a\n", "- {a: 1}\n", "- [[], []]\n"])
+def test_large_yaml_is_refused_soon(item: str) -> None:
+    """Before anything is made of it; a long text is not large."""
+    text = ("x:\n" + item * (3_000_000 // len(item))).encode()
+    start = time.process_time()
+    with pytest.raises(json_values.Unreadable, match="yaml: document has more than 100000 values"):
+        bodies.from_yaml(text)
+    assert time.process_time() - start < 3
+    long = "x: |\n" + "  - a\n" * 400_000
+    assert len(bodies.from_yaml(long.encode())["x"]) == 1_600_000

@@ -30,7 +30,7 @@ _FAULTS: Final = (
     ("invalid escape character in string", "in string escape code", 1),
 )
 """How a complaint of the decoder ends, what Go says of the same, and how many bytes before the place."""
-_MOST_YAML_VALUES: Final = 500_000
+_MOST_YAML_VALUES: Final = 100_000
 """What a YAML text may grow to: aliases can make much of little."""
 
 

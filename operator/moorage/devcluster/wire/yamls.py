@@ -26,14 +26,28 @@ _BITS: Final = 64
 _TOO_LARGE: Final = 1 << _BITS
 
 
+MOST_EVENTS: Final = 100_000
+"""Values, and ends of lists and maps, of a text: what is made of so many takes a second or two. JSON has no such bound."""
+
+
 def read(text: bytes | str) -> tuple[Any, list[str]]:
     """The first document, and what is said of keys that are there twice, where the last counts. Raises ValueError and yaml.YAMLError."""
+    _require_short(text)
     loader = Loader(text)
     try:
         value = loader.get_data() if loader.check_data() else None  # type: ignore[no-untyped-call]
         return value, loader.twice
     finally:
         loader.dispose()
+
+
+def _require_short(text: bytes | str) -> None:
+    """Looks at the first document only, and no further than it may go."""
+    for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        if isinstance(event, yaml.DocumentEndEvent):
+            return
+        if count > MOST_EVENTS:
+            raise ValueError(f"document has more than {MOST_EVENTS} values")
 
 
 def plain(text: str) -> Any:
