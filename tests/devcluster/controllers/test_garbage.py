@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -83,6 +84,10 @@ def test_only_who_blocks_is_waited_for() -> None:
     assert cluster.names(MAPS) == ["child-of-goes"]
 
 
+def _owned_too(said: dict[str, Any], body: dict[str, Any]) -> None:
+    body["metadata"].update(said)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("first", [0, -1])
 def test_a_circle_of_owners_goes(size: int, first: int) -> None:
@@ -90,8 +95,7 @@ def test_a_circle_of_owners_goes(size: int, first: int) -> None:
     cluster = Cluster()
     made = [cluster.create(MAPS, f"m{number}") for number in range(size)]
     for number in range(size):
-        references = owned(made[number - 1])
-        cluster.change(MAPS, f"m{number}", lambda body, said=references: body["metadata"].update(said))
+        cluster.change(MAPS, f"m{number}", functools.partial(_owned_too, owned(made[number - 1])))
     cluster.create(MAPS, "hanging", metadata={**owned(made[0]), "finalizers": ["example.com/kept"]})
     cluster.settle()
     cluster.delete(MAPS, made[first]["metadata"]["name"], "Foreground")
