@@ -15,8 +15,9 @@ import pytest
 
 from moorage.devcluster.__main__ import main
 from tests.suites import ROOT
+from tests.tools import assets
 
-KUBECTL = Path(os.environ.get("KUBEBUILDER_ASSETS", "/nowhere"), "kubectl")
+KUBECTL = assets.folder() / "kubectl"
 COMMAND = (sys.executable, "-m", "moorage.devcluster")
 
 
@@ -130,7 +131,7 @@ spec:
 """
 
 
-@pytest.mark.skipif(not KUBECTL.exists(), reason="KUBEBUILDER_ASSETS names no kubectl")
+@pytest.mark.skipif(not KUBECTL.exists(), reason="there is no kubectl yet: `make assets` builds it")
 def test_kubectl_is_content(tmp_path: Path) -> None:
     """What a person does first."""
     manifest = tmp_path / "web.yaml"
