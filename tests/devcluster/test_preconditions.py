@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moorage.devcluster.model.times import after, timestamp
 
+from moorage.devcluster.model.times import after, timestamp
 from tests.devcluster.asking import Asked, content
 
 POD = "/api/v1/namespaces/default/pods/one"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from moorage.devcluster.model.times import timestamp
 
 from moorage.devcluster.model import conditions
+from moorage.devcluster.model.times import timestamp
 from tests.devcluster.controllers.harness import Cluster, deployment
 
 BUDGETS = "poddisruptionbudgets.policy"
