@@ -38,7 +38,7 @@ class Suite:
     commands: tuple[tuple[str, ...], ...] = ()
 
 
-UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture"))
+UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture", "mutants"))
 ENGINE: Final = ("tests/engine",)
 CORE: Final = ("tests/core",)
 DEVCLUSTER: Final = ("tests/devcluster",)
@@ -68,12 +68,14 @@ SUITES: Final = (
 # What `make test-all` runs too.
 LONGER: Final = (
     Suite("memory", 240, tests=("tests/load/test_memory.py",)),
+    Suite("faults", 2400, tests=("tests/faults",)),
+    Suite("mutants", 1200, commands=(("python", "-m", "tests.mutants"),)),
     Suite("thorough", 1800, tests=CORE + UNIT + ENGINE + DEVCLUSTER, options=("--hypothesis-profile=thorough",)),
 )
 
 
 # These need a control plane that Go builds: `--without-go` leaves them out.
-GO: Final = frozenset({"real", "conformance", "scenarios", "load", "failover", "memory"})
+GO: Final = frozenset({"real", "conformance", "scenarios", "load", "failover", "memory", "faults"})
 
 
 @dataclass
