@@ -151,6 +151,13 @@ def test_label_values(value: str, good: bool) -> None:
     assert (not value_problems(value)) is good
 
 
+@given(st.lists(st.text("aZ0-_. é\n", max_size=3) | st.sampled_from(["a" * 63, "a" * 64]), min_size=1, max_size=4).map(tuple))
+def test_many_values_are_judged_as_one_by_one(values: tuple[str, ...]) -> None:
+    """Sound ones are looked at all together, and yet nothing is overlooked."""
+    found = [fault.value for fault in faults_of(Requirement("key", "In", values), "", LABEL_OPERATORS)]
+    assert found == [value for value in values if value_problems(value)]
+
+
 def test_selector_error_has_all_faults() -> None:
     """Of pairs and expressions alike, with paths from the object on; comparisons are for node selectors."""
     selector = {"matchLabels": {"a": "b c"}, "matchExpressions": [{"key": "k", "operator": "Gt", "values": ["1"]}]}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -21,6 +21,9 @@ NODE_OPERATORS = (*LABEL_OPERATORS, "Gt", "Lt")
 """What a node selector may use."""
 
 _VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_STRANGE = re.compile(r"[^-A-Za-z0-9_.\n]")
+_BAD_ENDS = tuple(end for sign in "-_." for end in (f"\n{sign}", f"{sign}\n"))
+"""What lines that are values have not."""
 _VALUE_RULE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
     f"alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_VALUE.pattern}')"
@@ -138,7 +141,7 @@ def faults_of(requirement: Requirement, path: str, operators: tuple[str, ...]) -
     for i, value in enumerate(values):
         if requirement.operator in ("Gt", "Lt") and integer(value) is None:
             yield Fault(f"{values_path}[{i}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
-    for i, value in enumerate(values):
+    for i, value in enumerate(values if not _all_sound(values) else ()):
         if wrong := value_problems(value):
             yield Fault(f"{values_path}[{i}][{requirement.key}]", value, "; ".join(wrong))
 
@@ -147,6 +150,14 @@ def value_problems(value: str) -> list[str]:
     """What is wrong with a label's value; empty when nothing is."""
     too_long = [f"must be no more than {_LONGEST} bytes"] if len(value.encode()) > _LONGEST else []
     return too_long + ([] if _VALUE.fullmatch(value) else [_VALUE_RULE])
+
+
+def _all_sound(values: Sequence[str]) -> bool:
+    """Whether no value has a problem, for many at once."""
+    lines = "\n".join(("", *values, ""))
+    if lines.count("\n") != len(values) + 1 or _STRANGE.search(lines) or any(end in lines for end in _BAD_ENDS):
+        return False
+    return max(map(len, values), default=0) <= _LONGEST
 
 
 def integer(text: str) -> int | None:

@@ -36,6 +36,10 @@ conditions = st.sampled_from(
         condition(Requirement("gen", "DoesNotExist")),
         condition(Requirement("gen", "Gt", ("3",))),
         condition(Requirement("gen", "Lt", ("10",))),
+        condition(Requirement("disk", "In", tuple(f"d{i}" for i in range(9)))),
+        condition(Requirement("disk", "NotIn", ("ssd", *(f"d{i}" for i in range(9))))),
+        condition(Requirement("none", "NotIn", ("x",))),
+        condition(Requirement("none", "Exists")),
     ]
 )
 fields = st.sampled_from(
@@ -48,7 +52,9 @@ fields = st.sampled_from(
     ]
 )
 terms = st.builds(NodeTerm, st.lists(conditions, max_size=2).map(tuple), st.lists(fields, max_size=1).map(tuple))
-labels = st.fixed_dictionaries({}, optional={"disk": st.sampled_from(["ssd", "hdd", ""]), "gen": st.sampled_from(["3", "7", "10", "x"])})
+labels = st.fixed_dictionaries(
+    {}, optional={"none": st.just("x"), "disk": st.sampled_from(["ssd", "hdd", ""]), "gen": st.sampled_from(["3", "7", "10", "x"])}
+)
 
 
 @given(st.lists(terms, max_size=3).map(tuple), st.lists(labels, min_size=1, max_size=8), st.data())

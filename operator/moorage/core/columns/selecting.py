@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.labels import ABSENT
+from moorage.core.columns.labels import ABSENT, LabelColumn
 from moorage.core.columns.node_table import NodeTable, Rows
 from moorage.core.label_selectors import Condition
 from moorage.core.predicates import NODE_NAME, NodeTerm, NodeTerms
@@ -50,7 +50,29 @@ def _rows_of(term: NodeTerm, nodes: NodeTable, rows: Rows) -> Answers:
 
 def _label_holds(condition: Condition, nodes: NodeTable, rows: Rows) -> Answers:
     column = nodes.labels.column(condition.key)
-    return judge_each(column.codes[rows], lambda code: condition.holds(None if code == ABSENT else column.values[code]))
+    codes = column.codes[rows]
+    if codes.size == 1:
+        code = int(codes[0])
+        return np.array([condition.holds(None if code == ABSENT else column.values[code])], np.int64)
+    return _holds_by_code(condition, column)[codes].astype(np.int64)
+
+
+def _holds_by_code(condition: Condition, column: LabelColumn) -> npt.NDArray[np.bool_]:
+    """By code: whether the label may have this value."""
+    if condition.operator in ("Gt", "Lt"):
+        numbers, readable = column.numbers()
+        found: npt.NDArray[np.bool_] = readable & (numbers > condition.bound if condition.operator == "Gt" else numbers < condition.bound)
+        found[ABSENT] = False
+        return found
+    there = np.zeros(len(column.values), bool)
+    if condition.operator in ("Exists", "DoesNotExist"):
+        there[:] = True
+    elif len(condition.values) < len(column.values):
+        there[[column.code(value) for value in condition.values]] = True
+    else:
+        there[:] = [value in condition.values for value in column.values]
+    there[ABSENT] = False
+    return there if condition.operator in ("Exists", "In") else ~there
 
 
 def _field_holds(condition: Condition, nodes: NodeTable, rows: Rows) -> Answers:
