@@ -34,6 +34,7 @@ class Sink:
         self.told: list[str] = []
         self.broken: list[Unreadable] = []
         self.changed = asyncio.Event()
+        self.pieces = 0
 
     def _tell(self, text: str) -> None:
         self.told.append(text)
@@ -56,9 +57,14 @@ class Sink:
         self.broken.append(obj)
         self._tell(f"unreadable {obj.partial.metadata.name}{' deleted' if deleted else ''}")
 
-    def list_ended(self) -> None:
-        """Told."""
+    def list_ended(self) -> bool:
+        """Told; the first ``pieces`` times it is not enough."""
+        self.pieces -= 1
+        if self.pieces >= 0:
+            asyncio.get_running_loop().call_soon(self._tell, "turn of others")
+            return True
         self._tell("listed")
+        return False
 
     async def until(self, text: str) -> None:
         """Wait until this was told."""
@@ -220,6 +226,19 @@ def test_faults_wait_and_resume(fault: Answer, least: float) -> None:
             assert len(slept) == 2 and all(least <= seconds <= 10 for seconds in slept)
             assert {query["resourceVersion"] for query in server.queries(PATH, watch="true")} == {"7"}
             assert feed.failures == 0
+
+    run(scenario)
+
+
+def test_what_a_list_did_not_have_goes_piece_by_piece() -> None:
+    """The sink is asked until it has taken everything out, others have their turn, and only then the feed is synced."""
+
+    async def scenario() -> None:
+        async with feeding([pods(7, pod("a", 1))], []) as (feed, sink, _server):
+            sink.pieces = 2
+            await sink.until("listed")
+            assert sink.told == ["list", "put a 1", "turn of others", "turn of others", "listed"]
+            assert feed.synced
 
     run(scenario)
 

@@ -11,6 +11,7 @@ from moorage.core.backlog.entries import Place
 from moorage.core.columns.requests import PODS
 from moorage.core.objects import ContainerPort, PartialObject, Pod, PodStatus, Taint
 from moorage.core.verdicts import failed
+from moorage.engine.intake import VANISHED_AT_ONCE
 from moorage.engine.sending import BOUND, Outcome
 from moorage.ports.kube import Unreadable
 from tests.builders import make_node, make_pod
@@ -168,6 +169,20 @@ def test_an_unreadable_node_keeps_its_state_over_a_relist() -> None:
     bench.nodes.list_started()
     bench.nodes.list_ended()
     assert not bench.cache.nodes.row_of
+
+
+def test_many_that_a_list_did_not_have_go_in_pieces() -> None:
+    """Each call takes some of them out; what the watch says of one meanwhile is not lost, and the last call ends it."""
+    bench = Bench()
+    bench.nodes.put(versioned(make_node("n1", pods="5000")))
+    for i in range(3 * VANISHED_AT_ONCE):
+        bench.pods.put(versioned(make_pod(f"p{i}", node="n1")))
+    bench.pods.list_started()
+    left = [len(bench.cache)]
+    while bench.pods.list_ended():
+        left.append(len(bench.cache))
+    assert left == [3 * VANISHED_AT_ONCE, 2 * VANISHED_AT_ONCE, VANISHED_AT_ONCE]
+    assert len(bench.cache) == 0 == bench.cache.nodes.requested[PODS, 0]
 
 
 @pytest.mark.parametrize("how", ["delete", "unreadable", "relist"])

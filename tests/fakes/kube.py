@@ -145,7 +145,8 @@ class InMemoryKube:
                 sink.list_started()
                 for obj in objects.values():
                     sink.put(obj)
-                sink.list_ended()
+                while sink.list_ended():
+                    pass
 
     def put(self, obj: HasMetadata) -> Any:
         """Create or change an object, in whatever state it is given; returns it as stored, with a new resourceVersion."""

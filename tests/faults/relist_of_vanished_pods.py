@@ -18,7 +18,9 @@ bench.pods.list_ended()
 for i in range(COUNT):
     bench.pods.put(versioned(on_node(make_pod(f"r{i}", cpu="10m"), f"n{i % 500}")))
 bench.pods.list_started()
-began = time.perf_counter()
-bench.pods.list_ended()
-held = (time.perf_counter() - began) * 1000
-verdict(held > LIMIT_MS, f"the end of a list without {COUNT} pods holds the loop {held:.0f} ms; limit {LIMIT_MS:.0f} ms")
+held, more = 0.0, True
+while more:
+    began = time.perf_counter()
+    more = bench.pods.list_ended()
+    held = max(held, (time.perf_counter() - began) * 1000)
+verdict(held > LIMIT_MS, f"the end of a list without {COUNT} pods holds the loop {held:.0f} ms at a time; limit {LIMIT_MS:.0f} ms")

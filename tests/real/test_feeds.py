@@ -61,9 +61,10 @@ class Sink:
         """Nothing here is."""
         raise AssertionError(obj)
 
-    def list_ended(self) -> None:
+    def list_ended(self) -> bool:
         """Counted."""
         self.lists += 1
+        return False
 
 
 @dataclasses.dataclass

@@ -220,8 +220,7 @@ class KubeFeed(Generic[T]):
         self._version = ""
         self._heard = self._clock.boottime()
         self._sink.list_started()
-        self._sink.list_ended()
-        self._synced = True
+        await self._end_list()
         for waiter in list(self._waiters):
             waiter.finish()
         await self._clock.sleep(UNKNOWN_SECONDS)
@@ -287,12 +286,18 @@ class KubeFeed(Generic[T]):
         finally:
             if coming is not None:
                 coming.cancel()
-        self._sink.list_ended()
-        self._synced = True
+        await self._end_list()
         self._version = page.metadata.resource_version
         for waiter in covered:
             waiter.finish()
         self._serve_waiters()
+
+    async def _end_list(self) -> None:
+        """The sink takes out what is gone, and others get their turn in between."""
+        pace = _Pace()
+        while self._sink.list_ended():
+            await pace.rest()
+        self._synced = True
 
     async def _get_page(self, token: str) -> _Page:
         body = await self._session.call(Call("GET", self._watched.url(limit=PAGE, **{"continue": token}), timeout=PAGE_TIMEOUT))

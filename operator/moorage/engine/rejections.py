@@ -122,11 +122,12 @@ class Rejections:
         if deleted:
             self.delete(obj.partial)
 
-    def list_ended(self) -> None:
-        """Forget those that the list did not have."""
+    def list_ended(self) -> bool:
+        """Forget those that the list did not have; at once, so there is no more."""
         self._known &= self._listed or set()
         self._listed = None
         self._synced = True
+        return False
 
     def _count(self, pod: FailedPod) -> None:
         name, node, status = pod.spec.scheduler_name, pod.spec.node_name, pod.status

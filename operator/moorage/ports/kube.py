@@ -39,9 +39,10 @@ class Unreadable:
 class FeedSink(Protocol[T_contra]):
     """Where a feed's objects go. Called on the event loop's thread; must be quick and must not raise for what an object holds.
 
-    A feed (re)lists page by page: ``list_started``, then ``put`` for each object, then ``list_ended``: whatever was not put in
-    between is gone. A list that breaks off has no ``list_ended``; the next one begins with ``list_started`` again. Between lists it
-    puts and deletes as the watch says. After a resume an object may come again in a state that was put before.
+    A feed (re)lists page by page: ``list_started``, then ``put`` for each object, then ``list_ended`` until it gives False: whatever
+    was not put in between is gone, a piece with each call. A list that breaks off has no ``list_ended``; the next one begins with
+    ``list_started`` again. Between lists it puts and deletes as the watch says. After a resume an object may come again in a state
+    that was put before.
     """
 
     def list_started(self) -> None:
@@ -56,8 +57,8 @@ class FeedSink(Protocol[T_contra]):
     def unreadable(self, obj: Unreadable, deleted: bool) -> None:
         """An object that could not be decoded came, or went."""
 
-    def list_ended(self) -> None:
-        """The list is complete."""
+    def list_ended(self) -> bool:
+        """The list is complete. True: there is more to do about it than should be done at once, so call again."""
 
 
 class Feed(Protocol):
