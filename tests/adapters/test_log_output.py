@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from moorage.adapters.log_output import JsonFormatter, LogOutput, TextFormatter, install
+from moorage.ports.repeats import told_once
 
 
 def record(message: str, *args: Any, **extra: Any) -> logging.LogRecord:
@@ -148,3 +149,30 @@ def test_a_closed_stream_ends_nothing() -> None:
     output.stop()
     assert output.dropped == 3
     assert not any(thread is output._thread and thread.is_alive() for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()], ids=["text", "json"])
+def test_no_line_is_longer_than_a_person_reads(formatter: logging.Formatter) -> None:
+    """Whatever an object, a peer or a plugin put into it; beginning and end are there."""
+    try:
+        raise ValueError("<" + "x" * 200_000 + ">")
+    except ValueError:
+        made = record("<%s>", "y" * 200_000, pod="<" + "z" * 200_000 + ">", parts=["w" * 200_000])
+        made.exc_info = sys.exc_info()
+    text = formatter.format(made)
+    assert len(text) < 40_000
+    assert text.count("characters left out") == 4
+    assert "<yyy" in text and "yyy>" in text and "<zzz" in text and "zzz>" in text and "xxx>" in text
+
+
+def test_one_line_per_cause_then_a_count() -> None:
+    """What was counted is told at the end, if not before."""
+    stream = io.StringIO()
+    output = LogOutput(stream, TextFormatter())
+    for number in range(1000):
+        for made in (record("it failed: %d", number, **told_once("it fails", pod="d/p")), record("another", **told_once("other"))):
+            made.created = time.time()
+            output.emit(made)
+    output.stop()
+    told = [line.split("moorage.x ")[1] for line in stream.getvalue().splitlines()]
+    assert told == ["it failed: 0 pod=d/p", "another", "it failed: 0 pod=d/p repeated=999", "another repeated=999"]

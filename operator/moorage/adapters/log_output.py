@@ -2,7 +2,8 @@
 
 The event loop only ever puts a record into the queue, so a standard error that blocks (a full pipe, a stopped terminal) never blocks
 it; what does not fit is counted, and told once there is room again. The thread writes what came in within a moment at once: woken for
-each record, it would take more of the processor than the records do.
+each record, it would take more of the processor than the records do. Lines of a cause that was told lately are only counted
+(``ports.repeats``), and no line is longer than a person reads, whatever objects, peers or plugins put into it.
 """
 
 from __future__ import annotations
@@ -12,14 +13,21 @@ import datetime
 import json
 import logging
 import threading
+import time
 from typing import TextIO
+
+from moorage.ports.repeats import Repeats
 
 QUEUE_LIMIT = 10_000
 MOMENT = 0.02
 """Seconds."""
+COUNTS_EVERY = 1.0
+"""Seconds between looks at what was counted."""
 STOP_SECONDS = 2.0
+MESSAGE_LIMIT, VALUE_LIMIT, TRACE_LIMIT = 2000, 1000, 16_000
+"""Characters of a message, of each value beside it, and of a traceback; the middle of what is longer is left out."""
 
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "cause"}
 
 
 class TextFormatter(logging.Formatter):
@@ -28,7 +36,7 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line, with a traceback after it where there is one."""
         extras = "".join(f" {key}={_plain(value)}" for key, value in _extras(record).items())
-        line = f"{_time(record)} {record.levelname} {record.name} {record.getMessage()}{extras}"
+        line = f"{_time(record)} {record.levelname} {record.name} {_message(record)}{extras}"
         trace = _trace(self, record)
         return f"{line}\n{trace}" if trace else line
 
@@ -38,7 +46,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        fields = {"ts": _time(record), "level": record.levelname.lower(), "logger": record.name, "msg": record.getMessage()}
+        fields = {"ts": _time(record), "level": record.levelname.lower(), "logger": record.name, "msg": _message(record)}
         if trace := _trace(self, record):
             fields["trace"] = trace
         return json.dumps(fields | _extras(record), default=str, ensure_ascii=False)
@@ -54,6 +62,7 @@ class LogOutput(logging.Handler):
         self._queue: collections.deque[logging.LogRecord] = collections.deque()
         self._limit = limit
         self._came, self._stopping = threading.Event(), threading.Event()
+        self._repeats, self._counting = Repeats(), threading.Lock()
         self._told = 0
         self.dropped = 0
         """Records that did not fit into the queue."""
@@ -62,10 +71,13 @@ class LogOutput(logging.Handler):
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Queue it; never waits, never raises."""
+        """Queue it or count it; never waits, never raises."""
         if len(self._queue) >= self._limit:
             self.dropped += 1
             return
+        with self._counting:
+            if self._repeats.counts(record):
+                return
         self._queue.append(record)
         if not self._came.is_set():
             self._came.set()
@@ -78,12 +90,19 @@ class LogOutput(logging.Handler):
 
     def _write_all(self) -> None:
         while not self._stopping.is_set():
-            self._came.wait()
+            self._came.wait(COUNTS_EVERY)
             self._stopping.wait(MOMENT)
             self._came.clear()
             while self._queue:
                 self._write(self._text(self._queue.popleft()))
+            for line in self._counts():
+                self._write(self._text(line))
             self._write("")
+
+    def _counts(self) -> list[logging.LogRecord]:
+        """What was counted and is to be told now; at the end all of it."""
+        with self._counting:
+            return list(self._repeats.due(time.time(), last=self._stopping.is_set()))
 
     def _write(self, text: str) -> None:
         """A text, or with "" what is still buffered."""
@@ -120,7 +139,26 @@ def install(style: str, level: int, stream: TextIO) -> LogOutput:
 
 def _extras(record: logging.LogRecord) -> dict[str, object]:
     """What was given as ``extra``."""
-    return {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    return {key: _bounded_value(value) for key, value in vars(record).items() if key not in _STANDARD}
+
+
+def _bounded_value(value: object) -> object:
+    """Numbers as they are, and structures as long as they are no longer than a traceback may be."""
+    if isinstance(value, str):
+        return _bounded(value, VALUE_LIMIT)
+    return value if len(text := str(value)) <= TRACE_LIMIT else _bounded(text, TRACE_LIMIT)
+
+
+def _message(record: logging.LogRecord) -> str:
+    return _bounded(record.getMessage(), MESSAGE_LIMIT)
+
+
+def _bounded(text: str, limit: int) -> str:
+    """The text, or its beginning and its end."""
+    if len(text) <= limit:
+        return text
+    end = limit // 4
+    return f"{text[: limit - end]} … {len(text) - limit} characters left out … {text[-end:]}"
 
 
 def _plain(value: object) -> str:
@@ -135,4 +173,4 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    return formatter.formatException(record.exc_info) if record.exc_info else ""
+    return _bounded(formatter.formatException(record.exc_info), TRACE_LIMIT) if record.exc_info else ""

@@ -20,6 +20,7 @@ import msgspec
 
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.names import NAME_LIMIT
+from moorage.ports.repeats import told_once
 from moorage.ports.surroundings import Clock, Event, ObjectRef, Telemetry
 from moorage.ports.wire import MERGE_PATCH, Call, Session
 
@@ -87,13 +88,12 @@ class EventSender:
 
     def emit(self, event: Event) -> None:
         """Log it and queue it."""
-        regarding = event.regarding
-        log.log(
-            logging.WARNING if event.warning else logging.INFO,
-            "event: %s",
-            event.note,
-            extra={"reason": event.reason, regarding.kind.lower(): f"{regarding.namespace}/{regarding.name}".lstrip("/")},
-        )
+        kind, name = event.regarding.kind.lower(), f"{event.regarding.namespace}/{event.regarding.name}".lstrip("/")
+        if event.warning:
+            cause = f"event {event.reason} {kind} {name} {shortened_note(event.note)}"
+            log.warning("event: %s", event.note, extra=told_once(cause, reason=event.reason, **{kind: name}))
+        else:
+            log.info("event: %s", event.note, extra={"reason": event.reason, kind: name})
         series = self._recorded(event)
         if series.busy:
             self._telemetry.event("merged")

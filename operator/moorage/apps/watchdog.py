@@ -25,6 +25,7 @@ from collections.abc import Callable
 
 from moorage.adapters import log_output
 from moorage.core.framework.guarding import PluginFault
+from moorage.ports.repeats import told_once
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +108,7 @@ class PluginGuard:
 
     def tell(self, fault: PluginFault) -> None:
         """Log it and count it."""
-        log.error("%s", fault, extra={"plugin": fault.plugin, "point": fault.point})
+        log.error("%s", fault, extra=told_once(f"plugin {fault.plugin} at {fault.point}", plugin=fault.plugin, point=fault.point))
         self._tell(fault.plugin, fault.point)
 
 

@@ -46,6 +46,7 @@ from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Forbidden
 from moorage.ports.kinds import NAMESPACES, POD_GROUPS, StoredKind, kinds_in, kinds_of
 from moorage.ports.kube import Leadership
+from moorage.ports.repeats import bug
 from moorage.ports.surroundings import ObjectRef
 
 log = logging.getLogger(__name__)
@@ -251,6 +252,6 @@ class Engine:
 
     def _plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
-        log.error("plugin %s failed for a waiting pod", plugin, extra={"pod": key(pod)}, exc_info=error)
+        log.error("plugin %s failed for a waiting pod", plugin, extra=bug(error, pod=key(pod)), exc_info=error)
         if isinstance(error, PluginFault) and error.point == Point.PRE_ENQUEUE and self.swapper.leading:
             self.unserved.tell(pod, str(error))

@@ -24,6 +24,7 @@ from moorage.core.verdicts import Code
 from moorage.engine.actors.contract import pod_ref
 from moorage.ports.errors import EdgeError, Fenced, Refused, Retryable
 from moorage.ports.kube import Writes
+from moorage.ports.repeats import bug
 from moorage.ports.surroundings import Clock, Event, EventSink, ObjectRef
 
 log = logging.getLogger(__name__)
@@ -171,7 +172,7 @@ class Failures:
 
 def broken(pod: Pod, revision: Revision, error: Exception) -> Diagnosis:
     """The outcome of an attempt that a bug has ended."""
-    log.error("an attempt failed with a bug", exc_info=error, extra={"pod": key(pod), "profile": revision.scheduler_name})
+    log.error("an attempt failed with a bug", exc_info=error, extra=bug(error, pod=key(pod), profile=revision.scheduler_name))
     return Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")
 
 

@@ -19,6 +19,7 @@ from moorage.core.verdicts import Code, Status, failed
 from moorage.engine.actors.contract import Actor, BindActor, pod_ref
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
+from moorage.ports.repeats import bug
 
 log = logging.getLogger(__name__)
 
@@ -144,6 +145,6 @@ def rejected(placement: Placement, running: str, error: Exception) -> Outcome:
     """The outcome when a plugin raised this; a bug of it is logged with where it is."""
     known = isinstance(error, EdgeError)
     if not known:
-        log.error("%s failed with a bug", running, exc_info=error, extra={"pod": key(placement.pod), "node": placement.node})
+        log.error("%s failed with a bug", running, exc_info=error, extra=bug(error, pod=key(placement.pod), node=placement.node))
     text = f"binding rejected: {running and f'running {running}: '}{error if known else repr(error)}"
     return Outcome(False, failed(text), fenced=isinstance(error, Fenced))
