@@ -45,6 +45,27 @@ def test_json() -> None:
     }
 
 
+FORGED = "no\n2026-01-01T00:00:00.000Z CRITICAL moorage.engine forged \x1b[31m\x9b\u202e\u2028\ud800"
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()], ids=["text", "json"])
+@pytest.mark.parametrize("place", ["message", "value", "one word", "exception"])
+def test_what_others_wrote_is_no_record_and_no_command_for_a_terminal(formatter: logging.Formatter, place: str) -> None:
+    """A message, a value of a field, the text of an exception: each record is one line, and a traceback is indented."""
+    text = FORGED.replace(" ", "") if place == "one word" else FORGED
+    try:
+        raise ValueError(text)
+    except ValueError:
+        made = record(text) if place == "message" else record("m", pod="d/p" if place == "exception" else text)
+        made.exc_info = sys.exc_info() if place == "exception" else None
+    first, *others = formatter.format(made).split("\n")
+    assert all(line.startswith("    ") and line.isprintable() for line in others)
+    assert first.isprintable()
+    assert not others or place == "exception"
+    if isinstance(formatter, JsonFormatter):
+        assert any(text in value for value in json.loads(first).values())
+
+
 def test_tracebacks_are_kept() -> None:
     """In both forms."""
     try:

@@ -107,6 +107,19 @@ def test_limits_of_length() -> None:
     asyncio.run(scenario())
 
 
+def test_notes_are_one_printable_line() -> None:
+    """Whatever an extender or an annotation said."""
+
+    async def scenario() -> None:
+        async with sending() as bench:
+            profile = ObjectRef("SchedulerProfile", "p", "uid-p", api_version="moorage.dev/v1alpha1")
+            bench.sender.emit(Event(profile, "Activated", "no\n\x1b[31m\u202e", "Activate", controller="moorage"))
+            await bench.sender.flush(1)
+            assert bench.sent()[0][2]["note"] == r"no\n\x1b[31m\u202e"
+
+    asyncio.run(scenario())
+
+
 @given(st.text(max_size=2000))
 def test_notes_are_cut_between_characters(note: str) -> None:
     """At most 1024 bytes of valid UTF-8, the beginning of the note, marked when cut."""

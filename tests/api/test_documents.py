@@ -72,3 +72,9 @@ def test_what_has_no_one_meaning_is_refused(text: str, message: str) -> None:
 def test_what_is_written_reads_the_same(document: object) -> None:
     """Whatever JSON can say, None aside, which is no document."""
     assert load_all(dump({"a": document})) == [{"a": document}]
+
+
+@given(PLAIN)
+def test_what_is_written_can_be_shown(document: object) -> None:
+    """No line of it commands a terminal or turns its direction."""
+    assert all(line.isprintable() for line in dump({"a": document}).split("\n"))

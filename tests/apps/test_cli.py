@@ -209,3 +209,16 @@ def test_what_kube_scheduler_refuses_is_not_converted(tmp_path: Path, capsys: py
     told = capsys.readouterr()
     assert (ended.value.code, told.out) == (1, "")
     assert f"moorage: {file}: document 1: error: parallelism: 0: should be an integer value greater than zero" in told.err
+
+
+def test_what_a_file_holds_cannot_command_the_terminal(tmp_path: Path) -> None:
+    """Names and values with control characters are shown escaped, by whatever command reads them."""
+    odd = "x\\e]0;owned\\a\\n\\u202e\\x9b"
+    file = tmp_path / "odd.yaml"
+    profile = f'apiVersion: moorage.dev/v1alpha1\nkind: SchedulerProfile\nmetadata: {{name: "{odd}"}}\nspec: {{preset: "{odd}"}}\n'
+    upstream = f'apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{{schedulerName: "{odd}"}}]\n'
+    for text, command in ((profile, "check"), (upstream, "convert"), (f'kind: "{odd}"', "run")):
+        file.write_text(text)
+        done = call(command, *(["--config"] if command == "run" else []), file)
+        assert all(line.isprintable() for line in (done.stdout + done.stderr).split("\n"))
+        assert "x\\" in done.stdout + done.stderr

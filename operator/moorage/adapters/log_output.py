@@ -16,6 +16,7 @@ import threading
 import time
 from typing import TextIO
 
+from moorage.ports.printable import printable, printable_lines
 from moorage.ports.repeats import Repeats
 
 QUEUE_LIMIT = 10_000
@@ -31,14 +32,17 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 
 class TextFormatter(logging.Formatter):
-    """``2026-01-02T03:04:05.678Z INFO moorage.engine.loop message key=value``."""
+    """``2026-01-02T03:04:05.678Z INFO moorage.engine.loop message key=value``.
+
+    Whatever a message or a value holds, it is one line, and a traceback's lines are indented: none can pass for a record.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, with a traceback after it where there is one."""
         extras = "".join(f" {key}={_plain(value)}" for key, value in _extras(record).items())
         line = f"{_time(record)} {record.levelname} {record.name} {_message(record)}{extras}"
         trace = _trace(self, record)
-        return f"{line}\n{trace}" if trace else line
+        return f"{printable(line)}\n    {printable_lines(trace, '    ')}" if trace else printable(line)
 
 
 class JsonFormatter(logging.Formatter):
@@ -49,7 +53,8 @@ class JsonFormatter(logging.Formatter):
         fields = {"ts": _time(record), "level": record.levelname.lower(), "logger": record.name, "msg": _message(record)}
         if trace := _trace(self, record):
             fields["trace"] = trace
-        return json.dumps(fields | _extras(record), default=str, ensure_ascii=False)
+        line = json.dumps(fields | _extras(record), default=str, ensure_ascii=False)
+        return line if line.isprintable() else json.dumps(fields | _extras(record), default=str)
 
 
 class LogOutput(logging.Handler):

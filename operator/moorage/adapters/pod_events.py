@@ -20,6 +20,7 @@ import msgspec
 
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.names import NAME_LIMIT
+from moorage.ports.printable import printable
 from moorage.ports.repeats import told_once
 from moorage.ports.surroundings import Clock, Event, ObjectRef, Telemetry
 from moorage.ports.wire import MERGE_PATCH, Call, Session
@@ -88,6 +89,7 @@ class EventSender:
 
     def emit(self, event: Event) -> None:
         """Log it and queue it."""
+        event = dataclasses.replace(event, note=printable(event.note))
         kind, name = event.regarding.kind.lower(), f"{event.regarding.namespace}/{event.regarding.name}".lstrip("/")
         if event.warning:
             cause = f"event {event.reason} {kind} {name} {shortened_note(event.note)}"

@@ -83,5 +83,8 @@ def _where(error: yaml.YAMLError) -> str:
 
 
 def dump(document: Any) -> str:
-    """One document, keys in their order."""
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+    """One document, keys in their order. Where a character does not print, all that is not ASCII is escaped."""
+    text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+    if text.replace("\n", "").isprintable():
+        return text
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=False)

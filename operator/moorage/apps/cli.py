@@ -17,6 +17,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import moorage
+from moorage.ports.printable import printable
 
 WRONG_USE = 2
 
@@ -163,7 +164,7 @@ def check(
     except PackageErrors as errors:
         _fail(*errors.errors)
     for line in report.lines:
-        print(line)
+        print(printable(line))
     raise SystemExit(report.status)
 
 
@@ -191,7 +192,7 @@ def convert(
     report = converting.convert(sources, key=key, provider=algorithm_provider, share_all=plugin_configs)
     print(report.output, end="")
     for line in report.lines:
-        print(f"moorage: {line}", file=sys.stderr)
+        print(f"moorage: {printable(line)}", file=sys.stderr)
     raise SystemExit(report.status)
 
 
@@ -258,5 +259,5 @@ def _write(path: Path, text: str) -> None:
 def _fail(*errors: str) -> NoReturn:
     """Say what was wrong and end."""
     for error in errors:
-        print(f"moorage: {error}", file=sys.stderr)
+        print(f"moorage: {printable(error)}", file=sys.stderr)
     raise SystemExit(WRONG_USE)

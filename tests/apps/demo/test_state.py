@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from typing import Any
 
@@ -130,3 +131,19 @@ def test_closed_nodes(spec: dict[str, Any], closed: str) -> None:
     """What keeps pods away, with the name that people know it by."""
     (fill,) = state.fills([{**node("a1", cpu="1"), "spec": spec}], [])
     assert fill.closed == closed
+
+
+def test_every_text_is_printable() -> None:
+    """Whoever wrote it."""
+    odd = "a\x1b[2J\n\u202e"
+    said = {**condition("PodScheduled", "False", odd), "reason": "Unschedulable"}
+    waits = {"metadata": {"namespace": "x", "name": odd}, "status": {"conditions": [said]}}
+    line = {"ts": "2026-01-02T03:04:05.678Z", "pod": odd, "profile": odd, "revision": odd, "node": odd}
+    refused = profile({"conditions": [condition("Ready", "False", odd)]})
+    shown = [
+        dataclasses.astuple(refused),
+        *map(dataclasses.astuple, state.fills([node(odd)], [])),
+        dataclasses.astuple(state.decision(line)),
+    ]
+    texts = [text for each in (*shown, *state.refused([waits]).items()) for text in each if isinstance(text, str)]
+    assert all(map(str.isprintable, texts))

@@ -7,85 +7,35 @@ over aiohttp; single requests go over ``connections``. Everything that these rai
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import logging
-import pathlib
 import socket
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import aiohttp
 from kubernetes.aio import client
-from kubernetes.aio.config import incluster_config, kube_config
 
 from moorage.adapters.kube_session.connections import CONNECT_TIMEOUT, IDLE_SECONDS, ConnectionFailed, Connections, Options
+from moorage.adapters.kube_session.source import KubeconfigError, KubeSource, Reload, redacted
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, refusal
+
+__all__ = ["CREDENTIALS_PERIOD", "KubeSession", "KubeSource", "KubeconfigError", "Observe"]
 
 log = logging.getLogger(__name__)
 
 CREDENTIALS_PERIOD = 60.0
 """Seconds after which the Authorization header is made anew: projected tokens are replaced in their files about hourly."""
+PATIENCE = 1.0
+"""Seconds that a request waits for credentials that are due; then it goes out with the old ones, and a plugin may take its time."""
 SILENCE = 130.0
 """Seconds without a byte after which a stream counts as dead: bookmarks come once a minute, two may be lost."""
 
 Observe = Callable[[str, str, float], None]
 """Told of each answer: method, HTTP code or ``<error>``, seconds."""
-
-
-class KubeconfigError(Exception):
-    """The API server cannot be reached with what was configured; the text says which file or flag to look at."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class KubeSource:
-    """Where the connection is described: a kubeconfig file, else the pod's service account; ``master`` replaces the address."""
-
-    kubeconfig: str = ""
-    master: str = ""
-
-    async def load(self) -> tuple[client.Configuration, Callable[[], Awaitable[None]]]:
-        """The configuration, and what reads its credentials again. Raises KubeconfigError."""
-        configuration = client.Configuration()
-        # The generated client would read ~/.netrc before every request.
-        configuration.client_session_kwargs = {"trust_env": False}
-        loader = self._loader()
-
-        async def reload() -> None:
-            loaded = loader.load_and_set(configuration) if loader is not None else None
-            if loaded is not None:
-                await loaded
-            if self.master:
-                configuration.host = self.master.rstrip("/")
-
-        try:
-            await reload()
-        except Exception as error:  # whatever the library meets in a file that a person wrote
-            raise KubeconfigError(f"{self}: {error}") from error
-        return configuration, reload
-
-    def _loader(self) -> Any:
-        """kubernetes.aio's loader for the source; None when only an address is given."""
-        if self.kubeconfig:
-            if not pathlib.Path(self.kubeconfig).is_file():
-                raise KubeconfigError(f"--kubeconfig {self.kubeconfig}: no such file")
-            try:
-                merged = kube_config.KubeConfigMerger(self.kubeconfig)  # type: ignore[no-untyped-call]
-                return kube_config.KubeConfigLoader(merged.config, config_base_path=None)  # type: ignore[no-untyped-call]
-            except Exception as error:  # as above
-                raise KubeconfigError(f"--kubeconfig {self.kubeconfig}: not a kubeconfig file: {error}") from error
-        if self.master:
-            return None
-        files = incluster_config.SERVICE_TOKEN_FILENAME, incluster_config.SERVICE_CERT_FILENAME
-        return incluster_config.InClusterConfigLoader(*files)  # type: ignore[no-untyped-call]
-
-    def __str__(self) -> str:
-        if self.kubeconfig:
-            return f"--kubeconfig {self.kubeconfig}"
-        return f"--master {self.master}" if self.master else "no --kubeconfig given and not in a pod"
 
 
 class KubeSession:
@@ -95,7 +45,7 @@ class KubeSession:
     for a connection.
     """
 
-    def __init__(self, api: client.ApiClient, reload: Callable[[], Awaitable[None]], clock: Clock, observe: Observe) -> None:
+    def __init__(self, api: client.ApiClient, reload: Reload, clock: Clock, observe: Observe) -> None:
         self.api = api
         """The generated client, with a session of its own: what goes through it (the Lease) never queues behind other requests."""
         self._configuration = api.configuration
@@ -103,6 +53,7 @@ class KubeSession:
         self._clock = clock
         self._observe = observe
         self._credentials_due = clock.boottime() + CREDENTIALS_PERIOD
+        self._refreshing: asyncio.Task[None] | None = None
         self._connector = aiohttp.TCPConnector(
             limit=0, ssl=api.rest_client.ssl_context, keepalive_timeout=IDLE_SECONDS, socket_factory=_socket
         )
@@ -139,6 +90,9 @@ class KubeSession:
     async def close(self) -> None:
         """Close all connections."""
         self._connections.close()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            await asyncio.wait({self._refreshing})
         for session in self._sessions:
             await session.close()
         await self._connector.close()
@@ -151,11 +105,11 @@ class KubeSession:
     async def call(self, call: Call) -> bytes:
         """The body of a 2xx answer. Raises EdgeError; Retryable says whether the request may have been carried out."""
         if self._clock.boottime() >= self._credentials_due:
-            await self._refresh()
+            await self._refresh(PATIENCE)
         status, body, retry_after = await self._send(call)
         if status == 401:
             # The token may have been replaced; asking once more is safe, as nothing was done.
-            await self._refresh()
+            await self._refresh(call.timeout, refused=True)
             status, body, retry_after = await self._send(call)
         if 200 <= status < 300:
             return body
@@ -164,7 +118,7 @@ class KubeSession:
     async def stream(self, path: str) -> AsyncGenerator[bytes, None]:
         """The chunks of a watch as they come; the first is empty. Raises EdgeError; a stream that goes silent is Retryable."""
         if self._clock.boottime() >= self._credentials_due:
-            await self._refresh()
+            await self._refresh(PATIENCE)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=SILENCE)
         started = time.perf_counter()
         try:
@@ -216,12 +170,17 @@ class KubeSession:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _fault(f"{call.method} {call.path}", error) from error
 
-    async def _refresh(self) -> None:
+    async def _refresh(self, patience: float, *, refused: bool = False) -> None:
+        """Have the credentials read again, once for all who ask meanwhile; after ``patience`` seconds go on with what there is."""
+        if self._refreshing is None or self._refreshing.done():
+            self._credentials_due = self._clock.boottime() + CREDENTIALS_PERIOD
+            self._refreshing = asyncio.create_task(self._reread(refused), name="credentials")
+        await asyncio.wait({self._refreshing}, timeout=patience)
+
+    async def _reread(self, refused: bool) -> None:
         """Read the credentials again. Where that fails the old ones stay in use, which a log line tells."""
-        # Set first: one caller waits for a credential plugin, the others go on with what they have.
-        self._credentials_due = self._clock.boottime() + CREDENTIALS_PERIOD
         try:
-            await self._reload()
+            await self._reload(refused)
             await self._authorize()
         except Exception as error:  # noqa: BLE001 the library and the plugins that it runs raise anything
             log.warning("the credentials could not be read again, the old ones stay in use: %s", error)
@@ -261,7 +220,7 @@ def _timeout(seconds: float) -> aiohttp.ClientTimeout:
 def _fault(request: str, error: aiohttp.ClientError | TimeoutError) -> EdgeError:
     """The error for a request that has no answer."""
     unsent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL)
-    text = str(error) or type(error).__name__
+    text = redacted(str(error)) or type(error).__name__  # a proxy's address may hold a password
     return Retryable(f"{request}: {text}", outcome_unknown=not unsent)
 
 

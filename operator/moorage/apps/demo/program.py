@@ -22,6 +22,7 @@ from moorage.apps.demo.screen import Screen
 from moorage.apps.demo.stage import Stage
 from moorage.apps.demo.tour import NotObserved
 from moorage.apps.demo.watching import Watcher
+from moorage.ports.printable import printable_lines
 
 READY_SECONDS = 60.0
 INTERRUPTED = 130
@@ -61,7 +62,7 @@ def run(options: Options) -> int:
     except KeyboardInterrupt:
         pass
     except (ApiError, NotObserved, ProcessFailed) as error:
-        print(f"moorage: demo: {error}", file=sys.stderr)
+        print(f"moorage: demo: {printable_lines(str(error))}", file=sys.stderr)
         status = 1
     print("The demo has ended; nothing of it is left.", flush=True)
     return status

@@ -1,4 +1,4 @@
-"""What the demo shows, made from what the API server has and what the operator logs. Pure."""
+"""What the demo shows, made from what the API server has and what the operator logs. Pure; every text in it is printable."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from moorage.core import quantities
+from moorage.ports.printable import printable
 
 ZONE = "topology.kubernetes.io/zone"
 _FINISHED = ("Succeeded", "Failed")
@@ -108,11 +109,11 @@ def profile(body: Body) -> Profile:
     ready = conditions.get("Ready") or {}
     bad = next((each for kind, each in conditions.items() if kind != "Ready" and each["status"] == "False"), ready)
     return Profile(
-        name=body["metadata"]["name"],
+        name=printable(body["metadata"]["name"]),
         generation=body["metadata"].get("generation", 0),
         revision=status.get("activeRevision", ""),
         ready=ready.get("status") == "True",
-        problem="" if ready.get("status") == "True" else bad.get("message", "not looked at yet"),
+        problem="" if ready.get("status") == "True" else printable(bad.get("message", "not looked at yet")),
         waiting=sum(queue.get(field, 0) for field in ("active", "backoff", "inFlight")),
         unschedulable=queue.get("unschedulable", 0),
     )
@@ -138,7 +139,7 @@ def _fill(node: Body, cpu: int, memory: int, pods: int) -> Fill:
     size = quantities.nanos(has.get("cpu", 0)), quantities.nanos(has.get("memory", 0))
     cpu_share, memory_share = (of / room if room else 0.0 for of, room in zip((cpu, memory), size, strict=True))
     zone = (node["metadata"].get("labels") or {}).get(ZONE, "")
-    return Fill(node["metadata"]["name"], zone, cpu_share, memory_share, pods, size, _closed(node.get("spec") or {}))
+    return Fill(printable(node["metadata"]["name"]), printable(zone), cpu_share, memory_share, pods, size, _closed(node.get("spec") or {}))
 
 
 def _closed(spec: Body) -> str:
@@ -149,7 +150,8 @@ def _closed(spec: Body) -> str:
 
 def decision(record: Body) -> Decision:
     """A line of the operator's log that tells a decision."""
-    return Decision(logged_at(record), record["pod"], record["node"], record["profile"], record["revision"])
+    pod, node, profile, revision = (printable(record[field]) for field in ("pod", "node", "profile", "revision"))
+    return Decision(logged_at(record), pod, node, profile, revision)
 
 
 def logged_at(record: Body) -> datetime.datetime:
@@ -171,14 +173,14 @@ def refused(pods: Iterable[Body]) -> dict[str, str]:
     for pod in pods:
         for condition in (pod.get("status") or {}).get("conditions") or ():
             if condition["type"] == "PodScheduled" and condition["status"] == "False" and condition.get("reason") == "Unschedulable":
-                message = condition.get("message", "")
+                message = printable(condition.get("message", ""))
                 found[key(pod)] = (message.partition(" are available: ")[2] or message).partition(". ")[0].rstrip(".")
     return found
 
 
 def key(pod: Body) -> str:
     """A pod as the operator's log calls it."""
-    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+    return printable(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
 
 
 def leader(lease: Body) -> str:

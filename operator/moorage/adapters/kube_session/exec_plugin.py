@@ -1,0 +1,107 @@
+"""Credential plugins: a program that a kubeconfig names, whose answer is an ExecCredential.
+
+kubernetes.aio runs them too, but logs what goes wrong and goes on without any credential, and waits for ever. Here every fault is an
+error with the program's name and what it wrote to stderr. Its stdout may hold a credential, so only a text that is no JSON is quoted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import json
+import logging
+import os
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+SLOW_SECONDS = 5.0
+"""After them it is told who is waited for."""
+MOST_SECONDS = 30.0
+"""After them the program is ended."""
+MOST_QUOTED = 300
+"""Characters of what the program wrote."""
+
+
+class ExecPluginError(Exception):
+    """A credential plugin gave no credential; the text names it and says why."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Credential:
+    """A token, or a certificate with its key; ``expires`` is None where the plugin does not say."""
+
+    token: str
+    certificate: str
+    key: str
+    expires: datetime.datetime | None
+
+
+async def ask(config: Mapping[str, Any]) -> Credential:
+    """Run what a kubeconfig's ``exec`` says. Raises ExecPluginError."""
+    command = str(config.get("command") or "")
+    told = ""
+    try:
+        stdout, stderr, code = await _run([command, *map(str, config.get("args") or ())], _environment(config))
+        told = f"; it wrote: {_quoted(stderr)}" if stderr.strip() else ""
+        if code:
+            raise ValueError(f"it ended with exit status {code}")
+        return _credential(stdout, str(config["apiVersion"]))
+    except TimeoutError as error:
+        raise ExecPluginError(f"exec plugin {command}: no answer within {MOST_SECONDS:g} s") from error
+    except OSError as error:
+        raise ExecPluginError(f"exec plugin {command}: it cannot be run: {error.strerror}. {config.get('installHint') or ''}") from error
+    except (KeyError, TypeError) as error:
+        raise ExecPluginError(f"exec plugin {command}: the kubeconfig's exec is not complete: {error}") from error
+    except ValueError as error:
+        raise ExecPluginError(f"exec plugin {command}: {error}{told}") from error
+
+
+async def _run(words: list[str], environment: Mapping[str, str]) -> tuple[bytes, bytes, int]:
+    """Stdout, stderr and exit status. Raises OSError, TimeoutError; what it started has ended then."""
+    pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(*words, env=environment, stdin=nothing, stdout=pipe, stderr=pipe, start_new_session=True)
+    text = "the exec plugin %s has not answered for %g s; it is waited for up to %g s"
+    notice = asyncio.get_running_loop().call_later(SLOW_SECONDS, log.warning, text, words[0], SLOW_SECONDS, MOST_SECONDS)
+    try:
+        async with asyncio.timeout(MOST_SECONDS):
+            stdout, stderr = await process.communicate()
+            return stdout, stderr, await process.wait()
+    finally:
+        notice.cancel()
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+def _environment(config: Mapping[str, Any]) -> dict[str, str]:
+    info = {"apiVersion": config["apiVersion"], "kind": "ExecCredential", "spec": {"interactive": False}}
+    own = {str(item["name"]): str(item["value"]) for item in config.get("env") or ()}
+    return {**os.environ, **own, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+
+
+def _credential(stdout: bytes, version: str) -> Credential:
+    """What an answer holds. Raises ValueError."""
+    try:
+        answer = json.loads(stdout)
+    except ValueError as error:
+        said = "" if stdout.lstrip()[:1] in (b"{", b"") else f": {_quoted(stdout)}"
+        raise ValueError(f"its answer of {len(stdout)} bytes is no JSON: {error}{said}") from error
+    if not isinstance(answer, dict) or answer.get("kind") != "ExecCredential" or not isinstance(answer.get("status"), dict):
+        raise ValueError("its answer is no ExecCredential with a status")
+    if answer.get("apiVersion") != version:
+        raise ValueError(f"its answer has apiVersion {answer.get('apiVersion')}, the kubeconfig asks for {version}")
+    names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
+    token, certificate, key, until = (str(answer["status"].get(name) or "") for name in names)
+    if not token and not (certificate and key):
+        raise ValueError("its answer has neither status.token nor status.clientCertificateData with status.clientKeyData")
+    expires = datetime.datetime.fromisoformat(until) if until else None
+    return Credential(token, certificate, key, expires and expires.astimezone(datetime.UTC))
+
+
+def _quoted(written: bytes) -> str:
+    text = written.decode(errors="replace").strip()
+    return text if len(text) <= MOST_QUOTED else text[:MOST_QUOTED] + " ..."

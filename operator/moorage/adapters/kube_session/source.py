@@ -1,0 +1,125 @@
+"""Where the API server is, and what proves who we are: a kubeconfig file, the pod's service account, or an address alone."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+import re
+import urllib.parse
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from kubernetes.aio import client
+from kubernetes.aio.config import incluster_config, kube_config
+
+from moorage.adapters.kube_session import exec_plugin
+from moorage.api import documents
+
+EARLY = datetime.timedelta(minutes=5)
+"""A plugin's credential is asked for anew so long before it expires."""
+
+Reload = Callable[[bool], Awaitable[None]]
+"""Reads the credentials again; whether the API server has refused those in use."""
+
+
+class KubeconfigError(Exception):
+    """The API server cannot be reached with what was configured; the text says which file or flag to look at."""
+
+
+def redacted(url: str) -> str:
+    """An address to show: without the user and the password that it may have."""
+    return re.sub(r"[^/\s]*@", "", url)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KubeSource:
+    """Where the connection is described: a kubeconfig file, else the pod's service account; ``master`` replaces the address."""
+
+    kubeconfig: str = ""
+    master: str = ""
+
+    async def load(self) -> tuple[client.Configuration, Reload]:
+        """The configuration, and what reads its credentials again. Raises KubeconfigError."""
+        configuration = client.Configuration()
+        # The generated client would read ~/.netrc before every request.
+        configuration.client_session_kwargs = {"trust_env": False}
+        loader = self._loader()
+
+        async def reload(refused: bool) -> None:
+            if isinstance(loader, _Kubeconfig) and refused:
+                loader.expires = None
+            loaded = loader.load_and_set(configuration) if loader is not None else None
+            if loaded is not None:
+                await loaded
+            if self.master:
+                configuration.host = self.master
+            _set_user_apart(configuration)
+
+        try:
+            await reload(False)
+        except Exception as error:  # whatever the library meets in a file that a person wrote
+            raise KubeconfigError(f"{self}: {error}") from error
+        return configuration, reload
+
+    def _loader(self) -> Any:
+        """kubernetes.aio's loader for the source; None when only an address is given."""
+        if self.kubeconfig:
+            return _Kubeconfig.of(Path(self.kubeconfig))
+        if self.master:
+            return None
+        files = incluster_config.SERVICE_TOKEN_FILENAME, incluster_config.SERVICE_CERT_FILENAME
+        return incluster_config.InClusterConfigLoader(*files)  # type: ignore[no-untyped-call]
+
+    def __str__(self) -> str:
+        if self.kubeconfig:
+            return f"--kubeconfig {self.kubeconfig}"
+        return f"--master {redacted(self.master)}" if self.master else "no --kubeconfig given and not in a pod"
+
+
+class _Kubeconfig(kube_config.KubeConfigLoader):
+    """One file, whatever its name holds, with credential plugins that tell what goes wrong."""
+
+    expires: datetime.datetime | None = None
+    """When the plugin's credential does; None: it is not known, or there is none yet."""
+
+    @classmethod
+    def of(cls, file: Path) -> _Kubeconfig:
+        """The loader of a file. Raises KubeconfigError."""
+        if not file.is_file():
+            raise KubeconfigError(f"--kubeconfig {file}: no such file")
+        try:
+            (document,) = documents.load_all(file.read_text(encoding="utf-8"))
+            return cls(document, config_base_path=str(file.parent.absolute()))
+        except Exception as error:  # whatever the library meets in a file that a person wrote
+            raise KubeconfigError(f"--kubeconfig {file}: not a kubeconfig file: {error}") from error
+
+    async def load_from_exec_plugin(self) -> bool:
+        """Ask the plugin, unless its last credential is good for some time. Raises ExecPluginError."""
+        if self.expires is None or self.expires - EARLY <= datetime.datetime.now(datetime.UTC):
+            credential = await exec_plugin.ask(self._user["exec"].value)  # type: ignore[index]
+            self.expires = credential.expires
+            if credential.token:
+                self.token = f"Bearer {credential.token}"
+            else:
+                self.cert_file = _file(credential.certificate)
+                self.key_file = _file(credential.key)
+        return True
+
+
+def _file(text: str) -> str:
+    """A temporary file with this text, gone when the process ends; the same one for the same text."""
+    given = kube_config.FileOrData({"data": text}, None, data_key_name="data", base64_file_content=False)  # type: ignore[no-untyped-call]
+    return str(given.as_file())  # type: ignore[no-untyped-call]
+
+
+def _set_user_apart(configuration: client.Configuration) -> None:
+    """Take user and password out of the address: it is logged and labels metrics. They are sent where there is no other credential."""
+    url = urllib.parse.urlsplit(configuration.host)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise ValueError(f"the API server's address {redacted(configuration.host)} does not begin with https:// or http:// and a host")
+    configuration.host = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl().rstrip("/")
+    if url.username and not configuration.api_key.get("BearerToken"):
+        pair = f"{urllib.parse.unquote(url.username)}:{urllib.parse.unquote(url.password or '')}"
+        configuration.api_key["BearerToken"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
