@@ -12,6 +12,7 @@
     +-- Retryable          429, 5xx, time-outs, broken connections: ask again; ``outcome_unknown`` when it may have been done
     +-- Fenced             not sent: our lease may have run out
     +-- Expired            410: a list or watch has to start over
+    +-- MainLoopBusy       the side loop asked the main loop and had no answer in time
 
 Adapters raise nothing else for what the network or the API server do; the cause is chained. A broken invariant of our own is no
 EdgeError and is not caught where these are.
@@ -69,3 +70,7 @@ class Fenced(EdgeError):
 
 class Expired(EdgeError):
     """The resource version is too old for the API server."""
+
+
+class MainLoopBusy(EdgeError):
+    """The main loop did not answer in time: a decision takes long, or hangs."""
