@@ -296,7 +296,7 @@ def test_pod_groups_come_change_and_go() -> None:
         assert "create the PodGroup default/g" in condition(world, "a")[1]
         come(world, group(3))
         await world.clock.advance(REST + 1)
-        assert condition(world, "a") == ("Unschedulable", 'waiting for pod group "default/g": 2 of 3 members are here')
+        assert condition(world, "a") == ("SchedulingGated", 'waiting for pod group "default/g": 2 of 3 members are here')
         world.kube.delete(group(3))
         await world.clock.advance(REST + 1)
         assert "create the PodGroup default/g" in condition(world, "a")[1]

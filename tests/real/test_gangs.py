@@ -71,7 +71,7 @@ class World:
     def why(self, name: str) -> str:
         """What PodScheduled says of a pod that waits."""
         conditions = self.pods()[name]["status"].get("conditions", [])
-        return next((str(c["message"]) for c in conditions if c["type"] == "PodScheduled" and c["reason"] == "Unschedulable"), "")
+        return next((str(c["message"]) for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), "")
 
     def said(self, name: str, text: str) -> str:
         """Wait until a pod's condition says this; returns the whole message."""

@@ -90,7 +90,7 @@ POD: Final[Mapping[str, Callable[[PodFacts, str, str], bool]]] = {
     r"on any node()()": lambda pod, _, __: bool(pod.node),
     r"on (\S+)(?: or (\S+))?": lambda pod, one, other: bool(pod.node) and pod.node in (one, other),
     r"not bound()()": lambda pod, _, __: not pod.node and not pod.gone,
-    r"gated()()": lambda pod, _, __: not pod.node and pod.reason == "SchedulingGated",
+    r"gated ?(.*)()": lambda pod, text, _: not pod.node and pod.reason == "SchedulingGated" and text in pod.message,
     r"pending ?(.*)()": lambda pod, text, _: not pod.node and pod.reason == "Unschedulable" and text in pod.message,
     r"nominated to (\S+)()": lambda pod, node, _: pod.nominated == node,
     r"not nominated()()": lambda pod, _, __: not pod.nominated and not pod.gone,

@@ -153,7 +153,9 @@ class PrometheusTelemetry:
         self._swap_seconds = self._histogram("moorage_swap_duration_seconds", "Critical section of a swap.", SWAP_BUCKETS)()
         self._active = self._gauge("moorage_profile_revision_info", "1 for the revision of a profile that decides.", "profile", "revision")
         self._superseded = self._gauge("moorage_superseded_revisions", "Older revisions that running cycles still hold.", "profile")
-        self._gated = self._gauge("moorage_gated_pods", "Gated pods, by gate.", "gate")
+        self._gated = self._gauge(
+            "moorage_gated_pods", "Gated pods, by the first gate that is left, else by plugin; beyond 20: other.", "gate"
+        )
         self._plugin_faults = self._counter(
             "moorage_plugin_faults_total",
             "Failures of plugins from outside the tree, by plugin and extension point.",

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
+GATED = "SchedulingGated"
+"""Not to be tried yet, so nothing that an autoscaler could add would help: those act on Unschedulable alone."""
 _ATTEMPTS = 4
 
 
@@ -71,10 +73,10 @@ class Failures:
         self._writing: dict[str, _Writing] = {}
         self._wanted = asyncio.Event()
 
-    def report(self, verdict: Verdict, repeated: bool = True) -> None:
-        """Have the condition written and emit the event; unless ``repeated``, no event where the pod was told exactly this before."""
-        pod, told = verdict.pod, not repeated and self._told(verdict)
-        if not self.note(verdict) or told:
+    def report(self, verdict: Verdict) -> None:
+        """Have the condition written and emit the event."""
+        pod = verdict.pod
+        if not self.note(verdict):
             return
         self._events.emit(
             Event(
@@ -101,9 +103,14 @@ class Failures:
         last = self._last(pod.metadata.uid)
         self.note(last if last is not None else Verdict(pod))
 
+    def told(self, verdict: Verdict) -> bool:
+        """Whether the pod's condition says this already, or soon will."""
+        last = self._last(verdict.pod.metadata.uid)
+        return not _news(verdict.pod, verdict) or (last is not None and last.message == verdict.message)
+
     def report_once(self, verdict: Verdict) -> None:
         """The same, unless the pod was told exactly this before and has heard nothing else since."""
-        if not self._told(verdict):
+        if not self.told(verdict):
             self.report(verdict)
 
     async def settle(self, uid: str) -> None:
@@ -133,11 +140,6 @@ class Failures:
         finally:
             del self._writing[uid]
             writing.over.set()
-
-    def _told(self, verdict: Verdict) -> bool:
-        """Whether the pod's condition says this already, or soon will."""
-        last = self._last(verdict.pod.metadata.uid)
-        return not _news(verdict.pod, verdict) or (last is not None and last.message == verdict.message)
 
     def _last(self, uid: str) -> Verdict | None:
         """The newest of a pod that is not written for sure."""

@@ -15,7 +15,7 @@ from moorage.core.gangs import Gang, place_together
 from moorage.core.objects import Pod, key
 from moorage.core.pod_groups import API, PodGroup
 from moorage.core.scheduler import Diagnosis, Placement
-from moorage.engine.failures import UNSCHEDULABLE, Failures, Verdict, pod_object
+from moorage.engine.failures import GATED, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.surroundings import Event, ObjectRef
 
@@ -89,7 +89,7 @@ class Gangs:
             del self._due[group]
             self._told = {other: at for other, at in self._told.items() if at + REST > now} | {group: now}
             for entry in group.gated:
-                self._failures.note(Verdict(entry.pod, UNSCHEDULABLE, self._groups.why(group)))
+                self._failures.note(Verdict(entry.pod, GATED, self._groups.why(group)))
 
     def _tell_overdue(self, now: float) -> None:
         for group, diagnoses in list(self._vain.items()):

@@ -133,7 +133,7 @@ class Handover:
 
     def _preempt(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
         """Have room made for a pod. Pods of lower priority lose that node from now on."""
-        self._tell(diagnosis, seconds)
+        self._tell(entry, diagnosis, seconds)
         self.promises.outrank(diagnosis.pod, diagnosis.nominated_node or "")
         if any(victim.metadata.deletion_timestamp is None for victim in diagnosis.victims):
             self.around.telemetry.preempted(len(diagnosis.victims))
@@ -143,15 +143,26 @@ class Handover:
         """Back to the queue, and say why."""
         rejectors = diagnosis.rejectors if diagnosis.code in REFUSALS else frozenset()
         self.backlog.requeue(entry, rejectors, self.around.clock.boottime(), diagnosis.code is Code.PENDING)
-        self._tell(diagnosis, seconds)
+        self._tell(entry, diagnosis, seconds)
 
-    def _tell(self, diagnosis: Diagnosis, seconds: float) -> None:
+    def _tell(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
         """Say why, and keep the promise of a node, or break it; the pod's status follows."""
         refused = diagnosis.code in REFUSALS
         pod, profile, node = diagnosis.pod, diagnosis.revision.scheduler_name, diagnosis.nominated_node
         if node is not None:
             self.promises.decide(pod, node)
         self.around.telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
-        # Extenders are asked again and again without any event: what they repeat is no news.
         verdict = Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message)
-        self.failures.report(verdict, repeated=EXTENDER not in diagnosis.rejectors)
+        (self.failures.report if self._is_news(entry, diagnosis, verdict) else self.failures.note)(verdict)
+
+    def _is_news(self, entry: Entry, diagnosis: Diagnosis, verdict: Verdict) -> bool:
+        """Whether an event is due: once for refusals of one kind in the backoff of the pod, however often something has it tried again.
+
+        Extenders are asked again and again without any event: what they repeat is no news at all.
+        """
+        now, said = self.around.clock.boottime(), diagnosis.rejectors or diagnosis.message
+        kind = verdict.reason, said, bool(diagnosis.victims)
+        if (kind == entry.told and now < entry.told_until) or (EXTENDER in diagnosis.rejectors and self.failures.told(verdict)):
+            return False
+        entry.told, entry.told_until = kind, self.backlog.backoff_end(entry)
+        return True

@@ -184,7 +184,7 @@ class Inspector:
             "profile": entry.scheduler_name,
             "attempts": entry.attempts,
             "rejectors": sorted(entry.rejectors),
-            "gate": entry.gate,
+            "gate": entry.waits_at,
             "since": self._time(entry.queued_at),
             "backoffUntil": self._time(entry.backoff_until) if place is Place.BACKOFF else "",
             "nominatedNode": entry.pod.status.nominated_node_name,

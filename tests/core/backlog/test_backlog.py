@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+import msgspec
 import pytest
 
 from moorage.core.backlog.backlog import MOVES, IllegalMove
 from moorage.core.backlog.entries import Entry, Place
+from moorage.core.backlog.gates import OTHER, SHOWN, Gates
 from moorage.core.backlog.profile_views import Gate
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.store import Objects
@@ -433,6 +435,36 @@ def test_a_refused_pod_can_be_gated() -> None:
     rig.pass_time(2)
     rig.backlog.update(pod, rig.now)
     assert rig.place("a") is Place.ACTIVE
+
+
+def test_gated_pods_are_counted_by_their_own_gate() -> None:
+    """Once, at the first that is left; where another plugin gates them, by that."""
+    rig = Rig(SchedulingGates(), LATCH)
+    pod = msgspec.structs.replace(
+        (plain := a_pod("a")), spec=msgspec.structs.replace(plain.spec, scheduling_gates=(SchedulingGate("b"), SchedulingGate("c")))
+    )
+    rig.backlog.add(pod, rig.now)
+    rig.add("x", latch="")
+    assert rig.backlog.gates() == {"b": 1, "latch": 1}
+    rig.backlog.update(
+        msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=(SchedulingGate("c"),))), rig.now
+    )
+    assert rig.backlog.gates() == {"c": 1, "latch": 1}
+    rig.backlog.remove("uid-a")
+    rig.backlog.update(relabelled(rig.entry("x").pod), rig.now)
+    assert rig.backlog.gates() == {}
+
+
+def test_tenants_cannot_make_gates_without_end() -> None:
+    """The names of those with the most pods are shown; the rest is one sum."""
+    gates = Gates()
+    for i in range(SHOWN + 5):
+        for j in range(1 + (i < SHOWN)):
+            entry = Entry(make_pod(f"p{i}-{j}"), "test", 0.0, place=Place.GATED, gate=f"gate-{i}")
+            gates.note(entry)
+    assert len(gates.counts()) == SHOWN + 1
+    assert gates.counts()["gate-0"] == 2
+    assert gates.counts()[OTHER] == 5
 
 
 @pytest.mark.parametrize("code", [Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.SKIP, Code.ERROR])

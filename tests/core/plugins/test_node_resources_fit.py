@@ -276,6 +276,28 @@ def test_a_deleted_pod_wakes(gone: Pod, want: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("left", "want"),
+    [
+        ([], True),
+        ([("a", "2", 0)], True),
+        ([("a", "3", 0)], False),
+        ([("a", "3", -1)], True),
+        ([("a", "1", 0), ("b", "1", 0), ("c", "1", 0)], False),
+    ],
+    ids=["empty", "just enough", "too little", "too little, but somebody could go", "too many"],
+)
+def test_a_deleted_pod_wakes_if_the_node_has_enough_now(left: list[tuple[str, str, int]], want: bool) -> None:
+    """Pods that come and go beside it do not have a pod tried again that does not fit between them."""
+    cache = Cache()
+    cache.put_node(make_node("n", cpu="4", pods="3"))
+    for name, cpu, level in left:
+        cache.observe(pod := make_pod(name, cpu=cpu, node="n", priority=level), pod_requests(pod))
+    gone = make_pod("q", cpu="100m", node="n")
+    assert woken(WAITING, Resource.ASSIGNED_POD, Action.DELETE, gone, store=cache.store) is want
+    assert woken(WAITING, Resource.ASSIGNED_POD, Action.DELETE, make_pod("q", node="elsewhere"), store=cache.store)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "want"),
     [
         (make_pod("q", cpu="2", node="n"), make_pod("q", cpu="1", node="n"), True),

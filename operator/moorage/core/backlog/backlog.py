@@ -53,6 +53,7 @@ import msgspec
 from moorage.core.backlog.active import ActiveQueue
 from moorage.core.backlog.backoff import BackoffQueue, backoff_end
 from moorage.core.backlog.entries import UNSETTLED, Counts, Entry, Place, Sort
+from moorage.core.backlog.gates import Gates
 from moorage.core.backlog.groups import GATE, READY, Groups
 from moorage.core.backlog.in_flight import InFlight
 from moorage.core.backlog.parked import Alike, ParkedPods
@@ -132,6 +133,7 @@ class Backlog:
         self._backoff = BackoffQueue(sort)
         self._unschedulable = ParkedPods()
         self._gated = ParkedPods()
+        self._gates = Gates()
         self._in_flight = InFlight()
         self._freed: deque[tuple[ParkedPods, Alike, str]] = deque()
         """Parked pods that are to go on, and the event that freed them."""
@@ -171,6 +173,7 @@ class Backlog:
         elif entry.place in (Place.UNSCHEDULABLE, Place.GATED):
             parked = self._unschedulable if entry.place is Place.UNSCHEDULABLE else self._gated
             parked.renewed(entry)
+            self._gates.note(entry)
             for event in events:
                 if self._profiles.frees(event, entry) and self._admit(entry, event.label, now):
                     break
@@ -237,6 +240,11 @@ class Backlog:
             self._admit(entry, FAILURE, now)
         else:
             self._move(entry, Place.UNSCHEDULABLE, FAILURE)
+
+    def backoff_end(self, entry: Entry) -> float:
+        """When the backoff of the entry's last attempt is over; its profile may be gone, and then it is over already."""
+        view = self._profiles.views.get(entry.scheduler_name)
+        return entry.queued_at if view is None else backoff_end(entry, view)
 
     # ---- what frees pods ---------------------------------------------------------------------------------------------------
 
@@ -341,11 +349,8 @@ class Backlog:
         return self._unschedulable.blocking()
 
     def gates(self) -> dict[str, int]:
-        """How many pods each preEnqueue plugin gates."""
-        counts: dict[str, int] = {}
-        for _, plugin, count in self._gated.blocking():
-            counts[plugin] = counts.get(plugin, 0) + count
-        return counts
+        """How many pods wait at which gate: their own, or another preEnqueue plugin."""
+        return self._gates.counts()
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
@@ -435,6 +440,7 @@ class Backlog:
         roster = self._rosters[entry.scheduler_name]
         roster.moved(entry, origin)
         self._all.moved(entry, origin)
+        self._gates.note(entry)
         if entry.group:
             self.groups.moved(entry)
         if not roster.entries:

@@ -14,6 +14,8 @@ SortKey: TypeAlias = tuple[float, ...]
 Sort = Callable[[Pod, float], SortKey]
 """(pod, queued_at) -> a key that is lower for the pod that is to go first."""
 
+SCHEDULING_GATES = "SchedulingGates"
+"""The plugin that gates pods by their own gates."""
 UNSETTLED = -math.inf
 """The end of a backoff that nobody has asked for since the last attempt: the profile that is live then decides."""
 
@@ -37,7 +39,7 @@ class Place(enum.StrEnum):
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Entry:
-    """A pod in the backlog. Times are seconds of the clock that gave ``now``. Only the backlog writes, ``started`` aside."""
+    """A pod in the backlog. Times are seconds of the clock that gave ``now``. Only the backlog writes, ``started`` and ``told`` aside."""
 
     pod: Pod
     """Its newest state."""
@@ -71,11 +73,21 @@ class Entry:
     """It goes ahead of everybody the next time."""
     started: float = 0.0
     """When its attempt began; kept here for the engine."""
+    told: object = None
+    """What kind of refusal it was last told of; kept here for the engine."""
+    told_until: float = -math.inf
+    """As long as this nothing is said of the same kind again."""
 
     @property
     def uid(self) -> str:
         """The pod's UID, by which the backlog knows it."""
         return self.pod.metadata.uid
+
+    @property
+    def waits_at(self) -> str:
+        """The first of the pod's scheduling gates that are left, where these gate it; else the plugin that does."""
+        gates = self.pod.spec.scheduling_gates
+        return gates[0].name if gates and self.gate == SCHEDULING_GATES else self.gate
 
     @property
     def blockers(self) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from moorage.core.columns.nominations import Nominations
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.records import Record, State
 from moorage.core.columns.requests import Requests
+from moorage.core.columns.room import Room
 from moorage.core.columns.store import Store
 from moorage.core.columns.volumes import VolumeTable
 from moorage.core.objects import Namespace, Node, PartialObject, Pod
@@ -43,10 +44,10 @@ class Cache:
 
     def __init__(self) -> None:
         self.nodes = NodeTable()
-        self.store = Store()
+        self.priorities = PriorityTable()
+        self.store = Store(Room(self.nodes, self.priorities))
         self.matches = Matches(self._pods_in, self.store.objects(Namespace))
         self.volumes = VolumeTable(self.store, self.nodes)
-        self.priorities = PriorityTable()
         self.nominations = Nominations(self.nodes)
         self.placed: Callable[[AnyPod, int], None] = lambda pod, sign: None
         """Told of each pod that occupies a node from now on (1), or does not any more (-1)."""

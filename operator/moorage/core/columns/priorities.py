@@ -39,6 +39,10 @@ class PriorityTable:
                 found[: counts.size] |= counts[:rows] > 0
         return found
 
+    def any_below(self, level: int, row: int) -> bool:
+        """Whether this row has one."""
+        return any(each < level and row < counts.size and counts[row] > 0 for each, counts in self._counts.items())
+
     def _add(self, row: int, level: int, count: int) -> None:
         counts = self._counts.get(level)
         if counts is None:

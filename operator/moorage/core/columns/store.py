@@ -11,6 +11,9 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from moorage.core.columns.changes import Clock
+from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.priorities import PriorityTable
+from moorage.core.columns.room import Room
 from moorage.core.objects import HasMetadata, key
 
 T = TypeVar("T", bound=HasMetadata)
@@ -31,6 +34,10 @@ class Objects(Protocol):
     def clock(self, kind: type[HasMetadata]) -> Clock:
         """Moves when an object of the kind comes, changes or goes."""
 
+    @property
+    def room(self) -> Room:
+        """What is left on nodes."""
+
     def index(self, make: Callable[[Store], Index]) -> Index:
         """What ``make`` (a class, say) keeps of objects beside them, always the same one; made when first asked for."""
 
@@ -38,7 +45,9 @@ class Objects(Protocol):
 class Store:
     """See the module's docstring. Kinds are the struct types of ``core``; any may be asked for, at any time."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room | None = None) -> None:
+        self.room = room or Room(NodeTable(), PriorityTable())
+        """What is left on nodes; without any, nothing is known."""
         self._objects: dict[type[Any], dict[str, Any]] = {}
         self._views: dict[type[Any], Mapping[str, Any]] = {}
         self._clocks: dict[type[Any], Clock] = {}

@@ -23,7 +23,7 @@ from moorage.core.columns.store import Objects
 from moorage.core.devices.extended_resources import PREFIX
 from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
-from moorage.core.objects import HasMetadata, Node, Pod
+from moorage.core.objects import HasMetadata, Node, Pod, priority
 from moorage.core.qualified_names import problems
 from moorage.core.quantities import QuantityError
 from moorage.core.resource_scoring import (
@@ -151,22 +151,6 @@ def _names_resource(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return name in wanted or PREFIX + new.metadata.name in wanted
 
 
-def _frees_resources(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
-    """Whether a pod left a node, or one (this pod, even) asks for less of something that this pod asks for."""
-    old, new = event.old, event.new
-    if not isinstance(old, Pod):
-        return False
-    if not isinstance(new, Pod):
-        return bool(old.spec.node_name or old.status.nominated_node_name)
-    if new.metadata.uid == pod.metadata.uid:
-        return True
-    if not new.spec.node_name:
-        return False
-    before, after = pod_amounts(old, OCCUPIED), pod_amounts(new, OCCUPIED)
-    wanted = pod_amounts(pod, OCCUPIED)
-    return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items())
-
-
 # ---- the plugin ----------------------------------------------------------------------------------------------------------
 
 _FIRST = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
@@ -201,9 +185,9 @@ class NodeResourcesFit:
 
     @property
     def wakes(self) -> tuple[Wake, ...]:
-        """Pods that leave or take less, nodes that are new or have more, classes of devices; the hint on nodes needs the arguments."""
+        """Pods that leave or take less, nodes that are new or have more, classes of devices; two hints need the arguments."""
         return (
-            Wake(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _frees_resources, shared=True),
+            Wake(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_resources, shared=True),
             Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._makes_room, shared=True),
             Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, _names_resource, shared=True),
         )
@@ -270,6 +254,25 @@ class NodeResourcesFit:
             total += weights // 2  # a shape's mean is rounded, the other strategies drop the fraction
         mean: Scores = total // weights
         return mean
+
+    def _frees_resources(self, pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+        """Whether a pod left a node, or one (this pod, even) asks for less of something that this pod asks for; and that may be enough.
+
+        kube-scheduler's hint does not ask what the node has left, so that pods which come and go wake one that is too large for them all.
+        """
+        old, new = event.old, event.new
+        if not isinstance(old, Pod):
+            return False
+        if isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid:
+            return True
+        node = new.spec.node_name if isinstance(new, Pod) else old.spec.node_name or old.status.nominated_node_name
+        wanted = {name: amount for name, amount in pod_amounts(pod, SPECIFIED).items() if amount and not self.args.ignores(name)}
+        if not node or not store.room.might_take(node, wanted, priority(pod)):
+            return False
+        if not isinstance(new, Pod):
+            return True
+        before, after = pod_amounts(old, OCCUPIED), pod_amounts(new, OCCUPIED)
+        return any(before.get(name, 0) > after.get(name, 0) for name in wanted)
 
     def _makes_room(self, pod: Pod, event: ClusterEvent, store: Objects) -> bool:
         """Whether the pod would fit the node if that were empty, and the node is new, has more of something, or devices do instead.
