@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from moorage.core.backlog.backlog import SLICE
+from moorage.core.objects import Affinity
 from tests.builders import make_node, make_pod
 from tests.engine.running import TRIED_AGAIN, Running
-from tests.engine.worlds import a_body
+from tests.engine.worlds import Bench, a_body, versioned
 from tests.fakes.clocks import settle
 
 MANY = 2 * SLICE + 10
@@ -31,6 +34,24 @@ def test_all_of_many_parked_pods_are_placed() -> None:
             assert len(world.kube.bindings) == MANY
 
     asyncio.run(scenario())
+
+
+def test_whom_a_pods_anti_affinity_kept_away_is_freed_when_it_goes() -> None:
+    """They differ by labels that nobody goes by; those that its term did not speak of wait on for what they wait for."""
+    bench = Bench()
+    bench.nodes.put(versioned(make_node("n1", labels={"zone": "a"})))
+    term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "zone"}
+    affinity = msgspec.convert({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}, Affinity)
+    guard = versioned(make_pod("guard", cpu="1m", node="n1", affinity=affinity))
+    bench.pods.put(guard)
+    for i in range(4):
+        labels = {"app": "web", "statefulset.kubernetes.io/pod-name": f"web-{i}"}
+        bench.pods.put(versioned(make_pod(f"web-{i}", cpu="1m"), labels=labels))
+    while bench.attempt():
+        pass
+    assert bench.backlog.counts("test").unschedulable == 4
+    bench.pods.delete(guard)
+    assert bench.backlog.counts("test").unschedulable == 0
 
 
 def test_a_replica_that_does_not_lead_catches_up_too() -> None:

@@ -66,6 +66,24 @@ def hint(case: Case) -> dict[str, Any]:
     return {"hint": ("Queue" if any(answers) else "QueueSkip") if answers else "unregistered"}
 
 
+def overlooked(case: Case) -> str:
+    """Why a pod would not be asked although its hint says yes, as said by what its plugin heeds, listens to and selects; or ""."""
+    plugin = revision_of(case["profile"]).deciders[case["plugin"]]
+    pod, event = msgspec.convert(case["pod"], Pod), _event(case)
+    store = cluster(case["objects"], None).store
+    there = [one for one in (event.old, event.new) if isinstance(one, Pod)]
+    if not there or any(one.metadata.uid == pod.metadata.uid for one in there):
+        return ""
+    for wake in plugin.wakes:
+        if wake.listens is None or not wake.matches(event) or wake.hint is None or not wake.hint(pod, event, store):
+            continue
+        heard = any(one.matches(each.metadata.labels) for one in wake.listens(pod) for each in there)
+        selected = wake.selects is not None and any(one.matches(pod.metadata.labels) for one in wake.selects(event))
+        if not heard and not selected:
+            return f"{case['id']}: {wake.resource}"
+    return ""
+
+
 def _event(case: Case) -> ClusterEvent:
     resource = RESOURCES[case["event"]["resource"]]
     (action,) = (action for action in (*Action, Action.UPDATE) if _spelled(action) == case["event"]["action"])

@@ -14,13 +14,15 @@ import msgspec
 import pytest
 
 from moorage.core.columns.templates import waiting_key
+from moorage.core.framework.interfaces import HeedingPlugin, is_a
 from moorage.core.objects import Pod
 from tests.vectors.__main__ import failures_of, main
 from tests.vectors.comparing import differences
 from tests.vectors.deviations import deviations
 from tests.vectors.families import BUILT
 from tests.vectors.files import CASES, Case, family_files, read_cases
-from tests.vectors.hints import hint
+from tests.vectors.hints import hint, overlooked
+from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import cluster, scheduling
 
 ROOT = Path(__file__).parents[2]
@@ -63,17 +65,26 @@ def test_hashing_does_not_matter() -> None:
 
 
 def test_shared_hints_do_not_tell_pods_apart() -> None:
-    """A pod of another name that counts as the same gets the same answer, unless the event is about one of the two."""
+    """A pod of another name, and with a label more where these are not heeded, gets the same answer, unless the event is about it."""
     asked = 0
     for case in cases_of("Hints"):
         twin = {**case["pod"], "metadata": {**case["pod"]["metadata"], "name": "twin", "uid": "uid-twin"}}
+        plugin = revision_of(case["profile"]).deciders[case["plugin"]]
+        if is_a(plugin, HeedingPlugin):
+            twin["metadata"]["labels"] = {**twin["metadata"].get("labels", {}), "statefulset.kubernetes.io/pod-name": "twin"}
         twin = {**twin, "status": {**twin.get("status", {}), "nominatedNodeName": "n0"}}
-        alike = len({waiting_key(msgspec.convert(pod, Pod)) for pod in (case["pod"], twin)}) == 1
+        heeds = plugin.heeds if is_a(plugin, HeedingPlugin) else waiting_key
+        alike = len({heeds(msgspec.convert(pod, Pod)) for pod in (case["pod"], twin)}) == 1
         about = {case[field]["metadata"].get("uid") for field in ("oldObj", "newObj") if field in case}
         if alike and case["pod"]["metadata"]["uid"] not in about:
             asked += 1
             assert hint({**case, "pod": twin}) == hint(case), case["id"]
-    assert asked > 200
+    assert asked > 300
+
+
+def test_no_pod_is_overlooked_whose_hint_says_yes() -> None:
+    """What plugins listen to and select covers every event about a pod that frees another."""
+    assert [found for case in cases_of("Hints") if (found := overlooked(case))] == []
 
 
 # ---- the harness itself ------------------------------------------------------------------------------------------------------

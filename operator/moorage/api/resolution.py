@@ -21,7 +21,7 @@ from moorage.api.v1alpha1.scheduler_profiles import PluginSet as PluginSetModel
 from moorage.core.backlog.profile_views import ProfileView
 from moorage.core.framework import profiles
 from moorage.core.framework.extenders import EXTENDER, WAKES
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import HeedingPlugin, Point, is_a
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.profiles import FieldError, PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision
 from moorage.core.framework.registry import Registry
@@ -266,7 +266,8 @@ def _queue_view(revision: Revision, initial: float, most: float) -> ProfileView:
     wakes |= {name: plugin.wakes for name, plugin in revision.deciders.items()}
     if revision.extenders:
         wakes[EXTENDER] = WAKES
-    return ProfileView(gates, wakes, initial, most)
+    heeds = {name: plugin.heeds for name, plugin in revision.deciders.items() if is_a(plugin, HeedingPlugin)}
+    return ProfileView(gates, wakes, initial, most, heeds)
 
 
 def _by_point(plugins: Plugins) -> Iterator[tuple[str, PluginSetModel]]:

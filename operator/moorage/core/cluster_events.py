@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from moorage.core.columns.store import Objects
+from moorage.core.label_selectors import Selector
 from moorage.core.objects import HasMetadata, Pod
 
 
@@ -105,15 +106,22 @@ Hint = Callable[[Pod, ClusterEvent, Objects], bool]
 class Wake:
     """A registration: these actions on this resource may free a pod, if ``hint`` (None: always) says so.
 
-    ``shared``: the hint goes by the pod's namespace, labels, spec and resource status alone (``templates.waiting_key``), so that it
-    is asked once for all waiting pods that agree in these. It may tell the pod that the event is about from others, as that is
-    asked about alone. A hint that looks at anything else of the pod must not be shared, or pods would be left waiting.
+    ``shared``: the hint goes by the pod's namespace, labels, spec and resource status alone (``templates.waiting_key``), or by what
+    its plugin says that it heeds (``interfaces.HeedingPlugin``), so that it is asked once for all waiting pods that agree in these.
+    It may tell the pod that the event is about from others, as that is asked about alone. A hint that looks at anything else of the
+    pod must not be shared, or pods would be left waiting.
+
+    ``listens``, for events about pods: the hint says no unless one of these selectors, of the waiting pod's, selects the labels that
+    the event's pod has or had. ``selects``: waiting pods that one of these selectors, of the event's, selects are asked about alone,
+    so that what the plugin heeds may leave out labels. Both only save questions; the hint decides.
     """
 
     resource: Resource | str
     actions: Action
     hint: Hint | None = None
     shared: bool = False
+    listens: Callable[[Pod], Iterable[Selector]] | None = None
+    selects: Callable[[ClusterEvent], Iterable[Selector]] | None = None
 
     def matches(self, event: ClusterEvent) -> bool:
         """Whether the event is one that was registered for; the hint is not asked.

@@ -6,8 +6,10 @@ Sources: Kubernetes component-helpers ``storage/volume`` and ``storage/ephemeral
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import NamedTuple
+
+import msgspec
 
 from moorage.core.label_selectors import Condition
 from moorage.core.objects import (
@@ -33,6 +35,8 @@ from moorage.core.storage_objects import (
     PersistentVolumeSpec,
     StorageClass,
 )
+
+_encode = msgspec.msgpack.Encoder().encode
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """On a claim: where the volume is to be made."""
@@ -81,6 +85,12 @@ def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
             yield ClaimUse(meta.namespace, volume.persistent_volume_claim.claim_name)
         elif volume.ephemeral is not None:
             yield ClaimUse(meta.namespace, f"{meta.name}-{volume.name}", meta.uid)
+
+
+def seen_of_volumes(pod: Pod) -> Hashable:
+    """Equal for pods that ask for the same volumes."""
+    volumes = tuple(volume for volume in pod.spec.volumes or () if volume != Volume(volume.name))
+    return _encode((pod.metadata.namespace, volumes, identity_for_claims(pod)))
 
 
 def identity_for_claims(pod: Pod) -> bytes:

@@ -10,6 +10,7 @@ from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.profile_views import Gate, ProfileView
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.store import Objects, Store
+from moorage.core.label_selectors import Selector, equality
 from moorage.core.objects import Pod, PodMeta, PodSpec
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.verdicts import SUCCESS, Code, Status
@@ -52,6 +53,28 @@ def is_itself(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return event.new is not None and event.new.metadata.uid == pod.metadata.uid
 
 
+def pod_deleted(**labels: str) -> ClusterEvent:
+    """A pod with these labels left its node."""
+    return ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=a_pod("gone", "test", 0, **labels))
+
+
+def is_beside(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """A hint: the pod that went has what this one wants as its label ``is``, or had something against its label ``x``."""
+    gone, mine = (event.old.metadata.labels or {}) if event.old is not None else {}, pod.metadata.labels or {}
+    return gone.get("is") == mine.get("wants") or ("against" in gone and mine.get("x") == gone["against"])
+
+
+def wanted_by(pod: Pod) -> tuple[Selector, ...]:
+    """``is_beside`` says no of other pods, unless they are selected."""
+    return (Selector(equality({"is": (pod.metadata.labels or {}).get("wants", "")})),)
+
+
+def against(event: ClusterEvent) -> tuple[Selector, ...]:
+    """The pods that the one that went had something against."""
+    gone = (event.old.metadata.labels or {}) if event.old is not None else {}
+    return (Selector(equality({"x": gone["against"]})),) if "against" in gone else ()
+
+
 @dataclasses.dataclass(frozen=True)
 class LabelGate:
     """A preEnqueue plugin that gates the pods which have a label of its name."""
@@ -70,17 +93,19 @@ WAKES: dict[str, tuple[Wake, ...]] = {
     "Picky": (Wake(Resource.NODE, Action.UPDATE_NODE_LABEL, wants_node, shared=True),),
     "Namesake": (Wake(Resource.NODE, Action.UPDATE_NODE_LABEL, is_namesake),),
     "Own": ITSELF,
+    "Beside": (Wake(Resource.POD, Action.DELETE, is_beside, shared=True, listens=wanted_by, selects=against),),
     "Deaf": (),
     "gate": ITSELF,
     "latch": ITSELF,
 }
 """What frees pods: Size by any new node, Picky by a relabelled one that the pod wants, Namesake by one of its name, Own by new labels
-of the pod, Deaf nothing."""
+of the pod, Beside by a pod that leaves and that it wants, or that had something against it, Deaf nothing."""
 
 
 def view(*gates: Gate, initial: float = 1.0, maximum: float = 10.0, wakes: Mapping[str, tuple[Wake, ...]] | None = None) -> ProfileView:
     """A live profile with all of WAKES and these."""
-    return ProfileView(gates, {**WAKES, **(wakes or {})}, initial, maximum)
+    heeds = {"Beside": lambda pod: (pod.metadata.labels or {}).get("wants"), "Size": lambda _: ()}
+    return ProfileView(gates, {**WAKES, **(wakes or {})}, initial, maximum, heeds)
 
 
 class Rig:

@@ -11,14 +11,15 @@ from moorage.core.backlog.profile_views import Gate
 from moorage.core.cluster_events import ClusterEvent
 from moorage.core.columns.store import Store
 from moorage.core.plugins.priority_sort import PrioritySort
-from tests.core.backlog.helpers import ANYTHING, GATE, LATCH, NODE_ADDED, NODE_DELETED, WAKES, a_pod, node_relabelled, view
+from tests.core.backlog.helpers import ANYTHING, GATE, LATCH, NODE_ADDED, NODE_DELETED, WAKES, a_pod, node_relabelled, pod_deleted, view
 from tests.core.backlog.naive import NaiveBacklog
 
 NAMES = st.sampled_from(["test", "other"])
 GATES = st.sampled_from([(), (GATE,), (GATE, LATCH), (LATCH, GATE)])
 LABELS = st.sets(st.sampled_from(["gate", "latch", "x"])).map(lambda names: dict.fromkeys(sorted(names), ""))
 PLUGINS = st.frozensets(st.sampled_from(sorted(WAKES)), max_size=3)
-EVENTS = st.sampled_from([NODE_ADDED, NODE_DELETED, ANYTHING, node_relabelled("0"), node_relabelled("1")])
+LEAVING = [pod_deleted(**{"is": "0"}), pod_deleted(**{"is": "1", "against": ""}), pod_deleted(against=""), pod_deleted(against="y")]
+EVENTS = st.sampled_from([NODE_ADDED, NODE_DELETED, ANYTHING, node_relabelled("0"), node_relabelled("1"), *LEAVING])
 BACKOFFS = st.sampled_from([(1.0, 10.0), (1.0, 2.0), (3.0, 3.0), (1.0, 0.0)])
 MAX_UNSCHEDULABLE = 20.0
 

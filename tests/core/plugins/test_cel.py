@@ -491,10 +491,13 @@ def test_what_wakes_a_refused_pod(text: str, event: ClusterEvent, wakes: bool) -
     assert any(wake.hint is None or wake.hint(pod, event, store) for wake in registered) is wakes
 
 
-@pytest.mark.parametrize(("text", "shared"), [("pod.metadata.labels.team == 'blue'", True), ("pod.metadata.name != 'x'", False)])
-def test_hints_are_shared_unless_names_are_read(text: str, shared: bool) -> None:
-    """Pods that wait alike have the same labels and spec, and each its own name."""
-    assert {wake.shared for wake in CEL(filtering(text)).wakes} == {shared}
+def test_hints_heed_what_filters_read() -> None:
+    """Pods that differ in nothing that is read wait alike."""
+    plugin = CEL(filtering("pod.metadata.labels.team == 'blue'"))
+    blue, other = labelled(make_pod("a"), team="blue", other="x"), labelled(make_pod("b"), team="blue")
+    assert plugin.heeds(blue) == plugin.heeds(other) != plugin.heeds(labelled(make_pod("c"), team="red"))
+    by_name = CEL(filtering("pod.metadata.name != 'x'"))
+    assert by_name.heeds(blue) != by_name.heeds(other)
 
 
 # ---- nobody is held up -------------------------------------------------------------------------------------------------------

@@ -131,8 +131,8 @@ class Backlog:
         self._rosters: defaultdict[str, Roster] = defaultdict(Roster)
         self._active = ActiveQueue(sort)
         self._backoff = BackoffQueue(sort)
-        self._unschedulable = ParkedPods()
-        self._gated = ParkedPods()
+        self._unschedulable = ParkedPods(self._profiles.kind_of)
+        self._gated = ParkedPods(self._profiles.kind_of)
         self._gates = Gates()
         self._in_flight = InFlight()
         self._freed: deque[tuple[ParkedPods, Alike, str]] = deque()
@@ -256,9 +256,8 @@ class Backlog:
                 wakes = self._profiles.registered(scheduler_name, plugin, event)
                 if wakes:
                     label = event.label
-                    for alike in parked.blocked_by(scheduler_name, plugin):
-                        if which := self._profiles.freed(wakes, plugin, event, alike.entries):
-                            self._freed.append((parked, parked.free(alike, which), label))
+                    for alike, which in self._profiles.freed(wakes, plugin, event, parked.blocked_by(scheduler_name, plugin)):
+                        self._freed.append((parked, parked.free(alike, which), label))
         return 0 if self.behind else self._move_some(self._freed_go_on(now))
 
     def retry(self, uid: str, now: float) -> bool:
@@ -277,7 +276,7 @@ class Backlog:
             if entry.scheduler_name == scheduler_name:
                 self._in_flight.forget(entry)
         for plugin in sorted(plugins):
-            for alike in self._unschedulable.blocked_by(scheduler_name, plugin):
+            for alike in list(self._unschedulable.blocked_by(scheduler_name, plugin).groups.values()):
                 self._freed.append((self._unschedulable, self._unschedulable.free(alike, alike.entries), SWAP))
         return 0 if self.behind else self._move_some(self._freed_go_on(now))
 

@@ -6,12 +6,15 @@ A plugin that fails harms nobody but the pod it was asked about, and is reported
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Protocol
 
 from moorage.core.backlog.entries import Entry
+from moorage.core.backlog.parked import Alike, Blocked, Kind
 from moorage.core.cluster_events import ClusterEvent, Resource, Wake
 from moorage.core.columns.store import Objects
+from moorage.core.columns.templates import waiting_key
+from moorage.core.label_selectors import EVERYTHING, Selector
 from moorage.core.objects import Pod
 from moorage.core.verdicts import Code, Status
 
@@ -32,12 +35,16 @@ class Gate(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProfileView:
-    """A live profile. ``wakes``: plugin -> the events that may free a pod which it refused or gated. Backoffs in seconds."""
+    """A live profile. ``wakes``: plugin -> the events that may free a pod which it refused or gated. Backoffs in seconds.
+
+    ``heeds``: plugin -> all that its shared hints see of a pod, where that is less than ``templates.waiting_key``.
+    """
 
     pre_enqueue: tuple[Gate, ...] = ()
     wakes: Mapping[str, tuple[Wake, ...]] = dataclasses.field(default_factory=dict)
     initial_backoff: float = 1.0
     max_backoff: float = 10.0
+    heeds: Mapping[str, Callable[[Pod], Hashable]] = dataclasses.field(default_factory=dict)
 
 
 class LiveProfiles:
@@ -77,23 +84,43 @@ class LiveProfiles:
             self._report(plugin, entry.pod, error)
             return True
 
-    def freed(self, wakes: list[Wake], plugin: str, event: ClusterEvent, alike: Mapping[str, Entry]) -> Mapping[str, Entry]:
-        """Those of some pods which are alike that a plugin says the event may free; shared hints are asked about one of them."""
-        about = event.new or event.old
-        itself = alike.get(about.metadata.uid) if about is not None else None
-        one = next((entry for entry in alike.values() if entry is not itself), None)
+    def kind_of(self, entry: Entry, plugin: str) -> Kind:
+        """What a plugin's hints see of a pod. One that cannot be said anything of is a kind of its own."""
+        view = self.views[entry.scheduler_name]
+        wakes, heeds = view.wakes.get(plugin, ()), view.heeds.get(plugin, waiting_key)
+        listens: dict[Selector, None] = {}
+        try:
+            for wake in wakes:
+                listens.update(dict.fromkeys(wake.listens(entry.pod) if wake.listens is not None else ()))
+            return Kind((heeds(entry.pod), tuple(listens)), tuple(listens), any(wake.selects is not None for wake in wakes))
+        except Exception as error:  # noqa: BLE001  # reported; it is asked about alone, and its failing hint counts as yes
+            self._report(plugin, entry.pod, error)
+            return Kind(entry.uid, (EVERYTHING,))
+
+    def freed(self, wakes: list[Wake], plugin: str, event: ClusterEvent, blocked: Blocked) -> list[tuple[Alike, Mapping[str, Entry]]]:
+        """The pods that a plugin blocks and says the event may free; shared hints are asked about one of those that are alike."""
+        asked = ((alike, self._freed_of(wakes, plugin, event, alike, alone)) for alike, alone in blocked.asked(wakes, event).items())
+        return [(alike, which) for alike, which in asked if which]
+
+    def _freed_of(
+        self, wakes: list[Wake], plugin: str, event: ClusterEvent, alike: Alike, alone: Mapping[str, Entry]
+    ) -> Mapping[str, Entry]:
+        """Those of some pods which are alike; some of them are asked about ``alone``."""
+        one = next((entry for uid, entry in alike.entries.items() if uid not in alone), None)
         common = [wake for wake in wakes if wake.hint is None or wake.shared]
         own = [wake for wake in wakes if wake not in common]
         all_others = one is not None and self.hinted(common, plugin, event, one)
-        if itself is None and (all_others or not own):
-            return alike if all_others else {}
+        if not own and not all_others:
+            return {uid: entry for uid, entry in alone.items() if self.hinted(wakes, plugin, event, entry)}
+        if not alone and all_others:
+            return alike.entries
 
         def free(entry: Entry) -> bool:
-            if entry is itself:
+            if entry.uid in alone:
                 return self.hinted(wakes, plugin, event, entry)
             return all_others or self.hinted(own, plugin, event, entry)
 
-        return {uid: entry for uid, entry in alike.items() if free(entry)}
+        return {uid: entry for uid, entry in alike.entries.items() if free(entry)}
 
     def frees(self, event: ClusterEvent, entry: Entry) -> bool:
         """Whether a plugin that blocks the pod says that this event may free it. That its own binding failed is no news to it."""

@@ -105,14 +105,14 @@ class Index(Generic[T]):
 
     def add(self, item: T, selector: Selector) -> None:
         """Enter an item under its selector."""
-        for pair in _insisted(selector):
+        for pair in insisted(selector):
             self._by_value.setdefault(pair, {})[item] = None
         if _stands_apart(selector):
             self._others[item] = None
 
     def remove(self, item: T, selector: Selector) -> None:
         """Take an item out again."""
-        for pair in _insisted(selector):
+        for pair in insisted(selector):
             place = self._by_value[pair]
             del place[item]
             if not place:
@@ -127,7 +127,7 @@ class Index(Generic[T]):
         yield from self._others
 
 
-def _insisted(selector: Selector) -> list[tuple[str, str]]:
+def insisted(selector: Selector) -> list[tuple[str, str]]:
     """The label values of which an object must have one, by the selector's first condition that is so plain; without any, none."""
     for condition in selector.conditions or ():
         if condition.operator == "In":

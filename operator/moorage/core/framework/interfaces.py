@@ -35,7 +35,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
@@ -91,6 +91,17 @@ class Plugin(Protocol):
     @property
     def wakes(self) -> tuple[Wake, ...]:
         """The cluster events that may free a pod which this plugin refused; a ClassVar, unless hints need the arguments."""
+
+
+@runtime_checkable
+class HeedingPlugin(Plugin, Protocol):
+    """A plugin whose shared hints see little of a waiting pod, so that few questions are enough for many that differ elsewhere."""
+
+    def heeds(self, pod: Pod, /) -> Hashable:
+        """Equal for pods that no shared hint tells apart, unless the event is about one of them or selects one by its labels.
+
+        Must be quick. Without this it is ``columns.templates.waiting_key``.
+        """
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -317,12 +317,15 @@ class CEL:
     def wakes(self) -> tuple[Wake, ...]:
         """Nodes that come or change, pods that leave, the pod itself; the hints need the arguments."""
         aspects = Action.UPDATE_NODE_ALLOCATABLE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT | Action.UPDATE_NODE_ANNOTATION
-        shared = "pod.metadata.name" not in _compiled(self.args).filters.pod.names
         return (
-            Wake(Resource.NODE, Action.ADD | aspects, self._is_true_now, shared),
-            Wake(Resource.POD, Action.UPDATE, self._is_seen_otherwise, shared),
-            Wake(Resource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_room, shared),
+            Wake(Resource.NODE, Action.ADD | aspects, self._is_true_now, shared=True),
+            Wake(Resource.POD, Action.UPDATE, self._is_seen_otherwise, shared=True),
+            Wake(Resource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_room, shared=True),
         )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """What filters read of it."""
+        return encode(_compiled(self.args).filters.pod.values(pod))
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """What is read of its name and labels."""

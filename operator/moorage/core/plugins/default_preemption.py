@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -140,6 +140,10 @@ class DefaultPreemption:
     def wakes(self) -> tuple[Wake, ...]:
         """A budget that lets more pods go may help where it is what was in the way."""
         return (_GONE, _BUDGET) if self.respectful else (_GONE,)
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """The hints look at budgets."""
+        return ()
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
         """The best node and its victims, or why there is none; a pod that may not preempt keeps its nomination."""

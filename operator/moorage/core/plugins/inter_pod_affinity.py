@@ -9,7 +9,7 @@ Source: kube-scheduler InterPodAffinity (v1.36), KEP-2249 (namespaceSelector); d
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
@@ -27,6 +27,7 @@ from moorage.core.columns.store import Objects
 from moorage.core.columns.term_reach import carried_speaks_of, meeting_all, speaks_of
 from moorage.core.framework.arguments import ARGUMENTS
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
+from moorage.core.label_selectors import Selector
 from moorage.core.objects import Namespace, Node, Pod
 from moorage.core.pod_terms import Term, Terms, pod_terms
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Status
@@ -100,10 +101,16 @@ class InterPodAffinity:
     def wakes(self) -> tuple[Wake, ...]:
         """Pods and namespaces that come, go or change labels, nodes that are new or do; the hint on pods needs the arguments."""
         return (
-            Wake(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._pod_frees, shared=True),
+            Wake(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._pod_frees, True, _listens, _repelled),
             Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _node_frees, shared=True),
             Wake(Resource.NAMESPACE, Action.ADD | Action.UPDATE | Action.DELETE, _namespace_frees, shared=True),
         )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """Its terms. Its labels matter where a pod went that had terms about it: such an event selects it."""
+        affinity = pod.spec.affinity
+        terms = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else None
+        return _encode((pod.metadata.namespace, terms))
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """Which of the terms that pods on nodes carry speak of this pod, and which of its own affinity terms.
@@ -244,6 +251,18 @@ class InterPodAffinity:
             return False
         freed = any(_meets((term,), old, store) and not _meets((term,), new, store) for term in terms.anti_affinity)
         return freed or (new is None and any(_meets((term,), pod, store) for term in pod_terms(old).anti_affinity))
+
+
+def _listens(pod: Pod) -> Iterable[Selector]:
+    """The labels of pods that may meet one of its required terms."""
+    terms = pod_terms(pod)
+    return (term.selector for term in (*terms.affinity, *terms.anti_affinity))
+
+
+def _repelled(event: ClusterEvent) -> Iterable[Selector]:
+    """The labels of waiting pods that the terms of a pod which went have kept away."""
+    gone = event.old if event.new is None else None
+    return (term.selector for term in pod_terms(gone).anti_affinity) if isinstance(gone, Pod) else ()
 
 
 def _node_frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:

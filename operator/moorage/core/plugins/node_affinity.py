@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
@@ -36,6 +36,8 @@ from moorage.core.predicates import (
     required_node_terms,
 )
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, failed, refused
+
+_encode = msgspec.msgpack.Encoder().encode
 
 NAME = "NodeAffinity"
 NOT_WANTED = Reason("NodeAffinityMismatch", "node(s) didn't match Pod's node affinity/selector", Code.UNRESOLVABLE)
@@ -170,6 +172,10 @@ class NodeAffinity:
     def wakes(self) -> tuple[Wake, ...]:
         """A node that is new or has other labels; the hint needs the arguments."""
         return (Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._matches_now, shared=True),)
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """Where it wants to go."""
+        return _encode((pod.spec.node_selector, required_node_selector(pod)))
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """The compiled terms, and the only nodes that they can mean when they go by name; a pod without any skips this plugin."""

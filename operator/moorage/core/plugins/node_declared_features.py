@@ -7,6 +7,7 @@ Source: kube-scheduler NodeDeclaredFeatures and component-helpers/nodedeclaredfe
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable
 from typing import ClassVar
 
 import numpy as np
@@ -63,6 +64,10 @@ class NodeDeclaredFeatures:
         Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_anew, shared=True),
         Wake(Resource.POD, Action.UPDATE, _needs_something_else, shared=True),
     )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """Hints look at nodes, and at the pod that an event is about."""
+        return ()
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """What the pod needs; most need nothing."""

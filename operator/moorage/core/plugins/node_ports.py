@@ -7,6 +7,7 @@ Source: kube-scheduler NodePorts (v1.36).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable
 from typing import ClassVar
 
 import numpy as np
@@ -45,6 +46,10 @@ class NodePorts:
         Wake(Resource.POD, Action.DELETE, _frees_a_port, shared=True),
         Wake(Resource.NODE, Action.ADD),
     )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """Its host ports."""
+        return host_ports(pod)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """The pod's host ports; a pod without any skips this plugin."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Hashable
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -191,6 +192,10 @@ class NodeResourcesFit:
             Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._makes_room, shared=True),
             Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, _names_resource, shared=True),
         )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """What it asks for."""
+        return tuple(tuple(pod_amounts(pod, counting).items()) for counting in (SPECIFIED, OCCUPIED))
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """What nodes must have: cpu, memory and ephemeral storage first, then the rest by name."""

@@ -7,6 +7,7 @@ Source: kube-scheduler NodeUnschedulable (v1.36).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable
 from typing import ClassVar
 
 import numpy as np
@@ -55,6 +56,10 @@ class NodeUnschedulable:
         Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_uncordoned, shared=True),
         Wake(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now, shared=True),
     )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """What it tolerates."""
+        return pod.spec.tolerations
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
         """1 for cordoned nodes."""

@@ -7,7 +7,7 @@ Source: kube-scheduler NodeVolumeLimits (v1.36); docs/adr/0007 on claims that a 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from moorage.core.framework.interfaces import Codes, Prepared
 from moorage.core.objects import HasMetadata, Pod, key
 from moorage.core.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why
-from moorage.core.volumes import VolumeId, claim_uses, identity_for_claims, inline_volumes, not_owner
+from moorage.core.volumes import VolumeId, claim_uses, identity_for_claims, inline_volumes, not_owner, seen_of_volumes
 
 NAME = "NodeVolumeLimits"
 TOO_MANY = Reason("TooManyVolumes", "node(s) exceed max volume count", Code.UNSCHEDULABLE)
@@ -97,6 +97,10 @@ class NodeVolumeLimits:
         Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used, shared=True),
         Wake(Resource.VOLUME_ATTACHMENT, Action.DELETE, _is_detached, shared=True),
     )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """Its volumes."""
+        return seen_of_volumes(pod)
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """Claims of ephemeral volumes are named after their pod."""

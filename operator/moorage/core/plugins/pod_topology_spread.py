@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Hashable, Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -25,7 +26,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
 from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.interfaces import Codes, Prepared, Ranking
-from moorage.core.label_selectors import EVERYTHING, SelectorError
+from moorage.core.label_selectors import EVERYTHING, Selector, SelectorError
 from moorage.core.objects import HasMetadata, Labels, Node, Pod, TopologySpreadConstraint
 from moorage.core.qualified_names import problems
 from moorage.core.topology_ranking import Ranked, rank, ranked
@@ -145,7 +146,15 @@ class PodTopologySpread:
         """Pods that come, go or change, and nodes that come, go or change; hints need the arguments."""
         pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
         nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
-        return Wake(Resource.POD, pods, self._pod_frees, shared=True), Wake(Resource.NODE, nodes, self._node_frees, shared=True)
+        return (
+            Wake(Resource.POD, pods, self._pod_frees, shared=True, listens=self._listens),
+            Wake(Resource.NODE, nodes, self._node_frees, shared=True),
+        )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """Its constraints, and the labels that these name."""
+        own, labels = pod.spec.topology_spread_constraints, pod.metadata.labels or {}
+        return _encode((pod.metadata.namespace, own, [labels.get(key) for one in own or () for key in one.match_label_keys or ()]))
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """The values of matchLabelKeys, and which hard constraints match the pod itself; or its default selector, likewise."""
@@ -217,6 +226,10 @@ class PodTopologySpread:
         if pod.spec.topology_spread_constraints:
             return constraints_of(pod, HARD)
         return tuple(compile_constraint(one, EVERYTHING) for one in _defaults(self.args, HARD))
+
+    def _listens(self, pod: Pod) -> Iterable[Selector]:
+        """The labels of pods that its hard constraints count. What default ones count is not known here."""
+        return (one.selector for one in constraints_of(pod, HARD)) if pod.spec.topology_spread_constraints else (EVERYTHING,)
 
     def _pod_frees(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
         """Whether a pod of its namespace that a hard constraint counts came, went or changed, or it is this pod that changed.

@@ -7,6 +7,7 @@ Source: kube-scheduler (v1.36).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable
 from typing import ClassVar
 
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
@@ -30,6 +31,10 @@ class SchedulingGates:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (GATED,)
     wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_about, shared=True),)
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """The hint looks at the pod that an event is about."""
+        return ()
 
     def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
         """Names the gates in the order in which the pod has them."""

@@ -7,6 +7,7 @@ Source: kube-scheduler TaintToleration (v1.36).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable
 from typing import ClassVar
 
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
@@ -51,6 +52,10 @@ class TaintToleration:
         Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_in, shared=True),
         Wake(Resource.POD, Action.UPDATE_POD_TOLERATION, _is_about, shared=True),
     )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """What it tolerates."""
+        return pod.spec.tolerations
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
         """1 where a hard taint is not tolerated."""

@@ -9,7 +9,7 @@ Source: kube-scheduler VolumeBinding and component-helpers ``storage/volume`` (v
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
@@ -57,6 +57,7 @@ from moorage.core.volumes import (
     not_owner,
     requested,
     room,
+    seen_of_volumes,
 )
 
 NAME = "VolumeBinding"
@@ -215,6 +216,10 @@ class VolumeBinding:
     )
 
     args: VolumeBindingArgs = VolumeBindingArgs()
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """Its volumes."""
+        return seen_of_volumes(pod)
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """Claims of ephemeral volumes are named after their pod."""

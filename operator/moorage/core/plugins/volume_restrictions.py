@@ -7,6 +7,7 @@ Source: kube-scheduler VolumeRestrictions (v1.36).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from moorage.core.framework.interfaces import Codes, Prepared
 from moorage.core.objects import HasMetadata, Pod
 from moorage.core.storage_objects import PersistentVolumeClaim
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why, refused_for
-from moorage.core.volumes import ClaimUse, Disk, claim_uses, disks
+from moorage.core.volumes import ClaimUse, Disk, claim_uses, disks, seen_of_volumes
 
 NAME = "VolumeRestrictions"
 DISK_TAKEN = Reason("DiskConflict", "node(s) had no available disk", Code.UNSCHEDULABLE)
@@ -74,6 +75,10 @@ class VolumeRestrictions:
         Wake(Resource.NODE, Action.ADD),
         Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used, shared=True),
     )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """Its volumes."""
+        return seen_of_volumes(pod)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """The pod's disks, and the users of its claims for one pod alone; a pod without either skips this plugin."""

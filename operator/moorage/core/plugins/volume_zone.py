@@ -7,6 +7,7 @@ Source: kube-scheduler VolumeZone (v1.36).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from moorage.core.framework.interfaces import Codes, Prepared
 from moorage.core.objects import HasMetadata, Labels, Pod
 from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why, refused_for
-from moorage.core.volumes import BETA_REGION, BETA_ZONE, REGION, WAIT, ZONE, class_of
+from moorage.core.volumes import BETA_REGION, BETA_ZONE, REGION, WAIT, ZONE, class_of, seen_of_volumes
 
 NAME = "VolumeZone"
 ELSEWHERE = Reason("VolumeZoneMismatch", "node(s) had no available volume zone", Code.UNRESOLVABLE)
@@ -89,6 +90,10 @@ class VolumeZone:
         Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _is_used, shared=True),
         Wake(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE, _is_elsewhere, shared=True),
     )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """Its volumes."""
+        return seen_of_volumes(pod)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """Where the volumes of the pod's claims are; a pod without any that is bound to a place skips this plugin."""
