@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from moorage.apps import supervising
+from moorage.apps.side_loop import OneLoop
 from moorage.apps.supervising import Parts, Phase, Supervisor
 from moorage.ports.errors import Retryable
 from moorage.ports.kube import Leadership
@@ -54,6 +55,7 @@ class FakeParts:
         """As apps would build them."""
         return Parts(
             clock=EagerClock(),
+            side=OneLoop(),
             elector=self,
             engine=self,
             feeds=self.feeds,
@@ -306,6 +308,7 @@ def test_a_lost_lease_ends_at_once_with_1() -> None:
 
     status, parts = run(scenario)
     assert status == 1
+    assert parts.aborted == [1]
     assert parts.told == CLOSED
 
 

@@ -36,6 +36,8 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps import health, plugin_packages, quarantining, watchdog
 from moorage.apps.plugin_packages import PackageErrors
+from moorage.apps.pulse import GRACE_SECONDS, Pulse
+from moorage.apps.side_loop import OneLoop, Side, SideLoop
 from moorage.apps.supervising import RETRY_SECONDS, Parts, Phase, Supervisor
 from moorage.apps.watchdog import Marks
 from moorage.core.framework.guarding import PluginFault
@@ -63,6 +65,8 @@ WARM_CONNECTIONS = 16
 DECISIONS_VERBOSITY, DEBUG_VERBOSITY = 2, 4
 LAST_SECONDS = 2.0
 """For tasks that still run when all parts are closed."""
+LAST_WORDS_SECONDS = 0.5
+"""For the log of a process that ends at once."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,7 +79,11 @@ class Overrides:
     presets: Mapping[str, Preset] = dataclasses.field(default_factory=lambda: PRESETS)
     actors: Mapping[str, ActorFactory] = dataclasses.field(default_factory=lambda: ACTORS)
     identity: str = dataclasses.field(default_factory=lambda: f"{host_name()}_{secrets.token_hex(4)}")
+    abort: Callable[[int], object] = os._exit
+    side: Side = dataclasses.field(default_factory=OneLoop)
     session: KubeSession | None = None
+    side_session: KubeSession | None = None
+    """For what runs on the side: the lease."""
     fence: Fence | None = None
     elector: Elector | None = None
     reads: Reads | None = None
@@ -97,11 +105,10 @@ def _operate(config: OperatorConfiguration, marks: Marks) -> int:
         log.warning("%s", warning)
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            status = runner.run(_run(config, marks))
+            status = runner.run(_run(config, marks, functools.partial(_end_at_once, output)))
             if stuck := runner.run(end_tasks(LAST_SECONDS)):
                 log.error("tasks that do not end hold up this process no longer: %s", ", ".join(stuck))
-                output.stop()
-                os._exit(status)  # the runner would wait for them
+                _end_at_once(output, status)  # the runner would wait for them
             return status
     except PackageErrors as errors:
         for text in errors.errors:
@@ -117,11 +124,17 @@ def _operate(config: OperatorConfiguration, marks: Marks) -> int:
         output.stop()
 
 
-async def _run(config: OperatorConfiguration, marks: Marks) -> int:
-    tree = Overrides()
+def _end_at_once(output: log_output.LogOutput, status: int) -> None:
+    output.stop(LAST_WORDS_SECONDS)
+    os._exit(status)
+
+
+async def _run(config: OperatorConfiguration, marks: Marks, abort: Callable[[int], object]) -> int:
+    tree = Overrides(abort=abort)
     joined = plugin_packages.join(config.plugins.packages, tree.registry, tree.actors, marks, tree.telemetry.plugin_fault)
-    supervisor = await build(config, dataclasses.replace(tree, registry=joined.registry, actors=joined.actors))
-    return await supervisor.run()
+    with SideLoop() as side:
+        supervisor = await build(config, dataclasses.replace(tree, registry=joined.registry, actors=joined.actors, side=side))
+        return await supervisor.run()
 
 
 async def end_tasks(seconds: float) -> list[str]:
@@ -134,19 +147,35 @@ async def end_tasks(seconds: float) -> list[str]:
 
 async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
     """Make and join all parts; nothing runs yet. Raises KubeconfigError, and ValueError for a plugin that lacks a half."""
-    session = given.session or await _session(config, given)
+    main = given.session or await _session(config, given)
+    aside = given.side_session
+    if aside is None:
+        aside = await given.side.run(_session(config, given))
+    sessions = _Sessions(main, aside)
     try:
-        return _joined(config, given, session)
+        return _joined(config, given, sessions)
     except BaseException:
-        await session.close()
+        await sessions.close(given.side)
         raise
 
 
-def _joined(config: OperatorConfiguration, given: Overrides, session: KubeSession) -> Supervisor:
-    clock, telemetry = given.clock, given.telemetry
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Sessions:
+    """One for each loop: connections belong to the loop that opened them."""
+
+    main: KubeSession
+    side: KubeSession
+
+    async def close(self, side: Side) -> None:
+        await self.main.close()
+        await side.run(self.side.close())
+
+
+def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions) -> Supervisor:
+    clock, telemetry, side, session = given.clock, given.telemetry, given.side, sessions.main
     fence = given.fence or Fence(clock.boottime)
     telemetry.host = urllib.parse.urlsplit(session.server).netloc
-    elector = given.elector or _elector(config, session, fence, given)
+    elector = given.elector or _elector(config, sessions.side, fence, given)
     home = (config.leader_election.resource_namespace, config.leader_election.resource_name)
     events = EventSender(session, clock, telemetry, host_name())
     reads = given.reads or KubeReads(session, clock, *home)
@@ -165,35 +194,39 @@ def _joined(config: OperatorConfiguration, given: Overrides, session: KubeSessio
     kopf = EmbeddedKopf(engine, Connection(session.server, session.lend, session, clock))
     feeds = _feeds(session, clock, engine)
     watchdog = health.Watchdog(session, clock, feeds)
+    pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
     telemetry.leading(home[1], leader=False)
     _pull_gauges(telemetry, feeds, fence)
 
     livez: dict[str, health.Check] = {
         "tasks": health.tasks(lambda: supervisor.dead()),  # noqa: PLW0108 - it is made below
-        "loop": health.heartbeat(clock, lambda: engine.reporter.beat),
+        "loop": pulse.check,
         "lease": health.lease(clock, fence, lambda: supervisor.phase is Phase.LEADING),
         "watches": watchdog.check,
     }
     readyz = {**engine.checks(), **{feed.resource: health.fresh(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
     readyz["apiserver"] = health.reached(elector)
     look = engine.inspector
-    debug = {"cache": look.nodes, "queue": look.pods, "differences": look.differences}
+    looks = {"cache": look.nodes, "queue": look.pods, "differences": look.differences}
+    debug = {name: functools.partial(side.each, items) for name, items in looks.items()}
     endpoints = Endpoints(healthz=livez, livez=livez, readyz=readyz, metrics=telemetry.render, debug=debug)
     supervisor = Supervisor(
         Parts(
             clock=clock,
+            side=side,
             elector=elector,
             engine=engine,
             feeds=feeds,
             events=events,
             server=HttpServer(endpoints, config.serving.bind_address, config.serving.secure_port),
             kopf=kopf,
-            background={"watchdog": watchdog.run},
+            background={"watchdog": watchdog.run, "pulse": lambda: side.run(pulse.run())},
             prepare=lambda: _home(session, clock, home[0]),
             warm=lambda: _warm(session),
             led=lambda: telemetry.leading(home[1], leader=True),
-            close=lambda: _close(session, extenders),
-        )
+            close=lambda: _close(sessions, extenders, side),
+        ),
+        given.abort,
     )
     log.info("moorage %s", moorage.__version__, extra={"identity": given.identity, "server": session.server})
     return supervisor
@@ -262,9 +295,9 @@ async def _home(session: KubeSession, clock: Clock, namespace: str) -> None:
             return
 
 
-async def _close(session: KubeSession, extenders: HttpExtenders) -> None:
+async def _close(sessions: _Sessions, extenders: HttpExtenders, side: Side) -> None:
     await extenders.close()
-    await session.close()
+    await sessions.close(side)
 
 
 async def _warm(session: KubeSession) -> None:

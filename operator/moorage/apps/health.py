@@ -19,8 +19,6 @@ log = logging.getLogger(__name__)
 Check = Callable[[], str | None]
 """A short sentence about what is wrong; None when nothing is."""
 
-BEAT_SECONDS = 30.0
-"""A loop that has not run the engine's heartbeat for so long is stuck."""
 LEASE_SECONDS = 20.0
 """How long a leader may live on with its fence closed: losing the lease should have ended it long before."""
 FRESH_SECONDS = 150.0
@@ -28,16 +26,6 @@ FRESH_SECONDS = 150.0
 STALE_FAILURES = 5
 SILENT_FAILURES = 3
 EXAMINE_SECONDS = 30.0
-
-
-def heartbeat(clock: Clock, beat: Callable[[], float]) -> Check:
-    """Whether the event loop still runs the engine; ``beat`` is when it last did."""
-
-    def check() -> str | None:
-        age = clock.boottime() - beat()
-        return f"the event loop's last heartbeat was {age:.0f} s ago" if age > BEAT_SECONDS else None
-
-    return check
 
 
 def lease(clock: Clock, fence: Fence, leading: Callable[[], bool]) -> Check:

@@ -1,5 +1,7 @@
 """Supervising: in which order the parts start, what ends the process, and how it ends.
 
+Lease, health and metrics run on the side loop (``side_loop``), all else on the main loop.
+
 1. Kopf starts; then our signal handlers are set, over Kopf's; then HTTP, feeds, events and the engine.
 2. A standby does all of this and waits for the lease, with warm caches.
 3. With the lease: wait for the first lists, wait until the watches have reached what the API server held *then*, read the stored
@@ -10,7 +12,8 @@ The end, by what caused it:
 * SIGTERM, SIGINT: stop deciding, let the bindings in flight end (bounded), send the events, give the lease back; status 0. A second
   signal ends the process at once, with 1.
 * SIGUSR2 ends nothing: it has cache and queue logged.
-* The lease is lost: nothing may be written any more, so the process ends at once, with 1.
+* The lease is lost: nothing may be written any more, so the process ends at once, with 1. The side loop does that, whatever the main
+  loop is doing, and nothing is closed: what is on its way would only be late.
 * Any task that should run for ever ends: as for a signal, but with 1. A process without one of its parts must not look alive.
 """
 
@@ -27,6 +30,7 @@ import signal
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from moorage.apps.side_loop import Side
 from moorage.ports.errors import EdgeError
 from moorage.ports.kube import Elector, Feed, Leadership
 from moorage.ports.surroundings import Clock
@@ -116,11 +120,13 @@ class Server(Protocol):
 class Parts:
     """What is supervised.
 
-    ``background`` are further tasks that should run for ever; ``prepare`` is done before the lease is asked for; ``warm`` opens
+    ``elector`` and ``server`` live on the ``side``, all else on the main loop. ``background`` are further tasks that should run for
+    ever, here or there; ``prepare`` is done before the lease is asked for; ``warm`` opens
     connections ahead of the first bindings; ``led`` is told when this replica leads; ``close`` ends the connections.
     """
 
     clock: Clock
+    side: Side
     elector: Elector
     engine: Engine
     feeds: Sequence[Feed]
@@ -145,7 +151,7 @@ class Phase(enum.Enum):
 
 
 class Supervisor:
-    """Runs one replica from start to end. ``abort`` is what a second signal calls."""
+    """Runs one replica from start to end. ``abort`` ends the process at once: for a second signal, and when the lease is lost."""
 
     def __init__(self, parts: Parts, abort: Callable[[int], object] = os._exit) -> None:
         self.phase = Phase.STARTING
@@ -165,7 +171,7 @@ class Supervisor:
         try:
             await self._parts.kopf.start()
             with self._signals():
-                port = await self._parts.server.start()
+                port = await self._parts.side.run(self._parts.server.start())
                 log.info("health and metrics are served", extra={"port": port})
                 self._spawn()
                 return await self._watch()
@@ -177,11 +183,12 @@ class Supervisor:
 
     def _spawn(self) -> None:
         parts = self._parts
+        tasks: dict[str, asyncio.Task[Any]] = {f"Kopf's {task.get_name()}": task for task in parts.kopf.tasks}
         runs: dict[str, Coroutine[Any, Any, None]] = {f"feed of {feed.resource}": self._feed(feed) for feed in parts.feeds}
         runs |= {"events": parts.events.run(), "engine": self._engine(), "leadership": self._lead()}
         runs |= {name: run() for name, run in parts.background.items()}
-        self._tasks = {f"Kopf's {task.get_name()}": task for task in parts.kopf.tasks}
-        self._tasks |= {name: asyncio.create_task(run, name=name) for name, run in runs.items()}
+        # Replaced whole: health looks at it from the side.
+        self._tasks = tasks | {name: asyncio.create_task(run, name=name) for name, run in runs.items()}
 
     async def _engine(self) -> None:
         await self._restore()
@@ -204,10 +211,10 @@ class Supervisor:
         synced = asyncio.create_task(self._first_sync(), name="first sync")
         await parts.prepare()
         self.phase = Phase.STANDBY
-        await elector.acquire()
+        await parts.side.run(elector.acquire())
         self.phase = Phase.CATCHING_UP
         log.info("the lease is held", extra={"leader": elector.identity})
-        hold = asyncio.create_task(elector.hold(), name="hold the lease")
+        hold = asyncio.create_task(parts.side.run(self._hold()), name="hold the lease")
         catching_up = {feed: asyncio.create_task(feed.catch_up(), name=f"catch up with {feed.resource}") for feed in parts.feeds}
         await asyncio.sleep(0)  # all have asked: lists that begin now are what they wait for
         self._may_list.set()
@@ -226,6 +233,12 @@ class Supervisor:
             for task in (hold, start, synced, anyway, *catching_up.values()):
                 task.cancel()
         raise LeaseLost("the lease is lost")
+
+    async def _hold(self) -> None:
+        """On the side: renew, and end the process when the lease is lost."""
+        await self._parts.elector.hold()
+        log.error("the lease is lost: ending at once")
+        self._abort(1)
 
     async def _start_leading(self, synced: asyncio.Task[None], catching_up: Mapping[Feed, asyncio.Task[None]]) -> None:
         await self._restored.wait()
@@ -292,7 +305,7 @@ class Supervisor:
         await self._parts.events.flush(FLUSH_SECONDS)
         # Nobody may renew what is given back.
         await _cancelled([self._tasks["leadership"]], CLOSE_SECONDS)
-        await self._parts.elector.release()
+        await self._parts.side.run(self._parts.elector.release())
 
     async def _close(self) -> None:
         """End what is left; nothing of it may hold up the end of the process."""
@@ -301,7 +314,7 @@ class Supervisor:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await _cancelled([task for task in self._tasks.values() if task not in parts.kopf.tasks], CLOSE_SECONDS)
                 await parts.kopf.stop()
-                await parts.server.stop()
+                await parts.side.run(parts.server.stop())
                 await parts.close()
         except TimeoutError:
             log.warning("not everything could be closed within %.0f s", CLOSE_SECONDS)
@@ -349,8 +362,8 @@ def _tell_end(name: str, task: asyncio.Task[Any]) -> None:
     """Say which task ended the process, and why."""
     error = None if task.cancelled() else task.exception()
     if isinstance(error, LeaseLost):
-        log.error("%s: ending at once", error)
-    elif error is not None:
+        return  # told where it was lost
+    if error is not None:
         log.critical("%s failed, so this process ends: %s", name, error, exc_info=error)
     else:
         log.critical("%s ended although it should run for ever, so this process ends", name)

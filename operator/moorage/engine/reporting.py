@@ -29,7 +29,7 @@ class Reporter:
         self._began = 0.0
         self._gauged_at = float("-inf")
         self.beat = clock.boottime()
-        """When the event loop last ran this object's task: the heartbeat of /livez."""
+        """When the event loop last ran this object's task."""
 
     def begin(self, point: Point) -> None:
         """An extension point's plugins start."""
