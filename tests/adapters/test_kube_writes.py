@@ -20,7 +20,7 @@ from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, StoredRevision
 from moorage.ports.names import replica_lease, shortened
 from tests.builders import make_pod
-from tests.fakes.clocks import ManualClock
+from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.kube import ScriptedHttp
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -312,3 +312,28 @@ def test_a_namesake_is_a_conflict() -> None:
         asyncio.run(kube.pod_condition(POD, {"type": "T"}))
     with pytest.raises(Invalid, match="Required value"):
         asyncio.run(kube.pod_condition(POD, {"type": "T"}))
+
+
+def test_bindings_are_bounded_in_total() -> None:
+    """However many profiles ask, the API server is asked for so many at a time."""
+
+    async def story() -> None:
+        http, fence, _ = writes()
+        bounded = KubeWrites(http, fence, "sys", "moorage", bindings=2)
+        asked, gate = 0, asyncio.Event()
+
+        async def answer(_: object) -> bytes:
+            nonlocal asked
+            asked += 1
+            await gate.wait()
+            return b"{}"
+
+        http.answers.extend([answer] * 5)
+        binding = [asyncio.create_task(bounded.bind(PodRef("default", f"p{i}", f"u{i}"), "n")) for i in range(5)]
+        await settle()
+        assert asked == 2
+        gate.set()
+        await asyncio.gather(*binding)
+        assert asked == 5
+
+    asyncio.run(story())

@@ -12,7 +12,7 @@ from moorage.core.backlog.entries import Place
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Status, failed
 from moorage.engine.sending import REFUSED_FOR, RETRIES
-from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, Retryable
+from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, NotFound, Retryable
 from tests.builders import make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
 from tests.engine.worlds import a_body, on_node, versioned
@@ -20,6 +20,7 @@ from tests.fakes.clocks import settle
 
 ERRORS: dict[str, Callable[[], Exception]] = {
     "conflict": lambda: Conflict("POST binding", 409, "Conflict", "no"),
+    "not found": lambda: NotFound("POST binding", 404, "", "a proxy's page"),
     "forbidden": lambda: Forbidden("POST binding", 403, "Forbidden", "no"),
     "invalid": lambda: Invalid("POST binding", 422, "Invalid", "no"),
     "not sent": lambda: Retryable("connection refused"),
@@ -30,7 +31,7 @@ ERRORS: dict[str, Callable[[], Exception]] = {
 }
 RUNNING = {"permit": 'Permit plugin "Steps"', "pre_bind": 'PreBind plugin "Steps"'}
 FAILED = failed("out of order")
-ASKED = {"conflict", "no answer", "a bug"}
+ASKED = {"conflict", "not found", "no answer", "a bug"}
 """Errors of a bind plugin after which the pod is asked for: it may be bound."""
 
 

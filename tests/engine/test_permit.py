@@ -154,7 +154,7 @@ def test_held_pods_hold_up_nobody() -> None:
     async def story() -> None:
         async with Running().leading(nodes=0) as world:
             world.kube.put(make_node("n1", cpu="100", memory="100Gi"))
-            limit = world.engine.loop.binder._limit
+            limit = world.engine.loop.binder._slots.limit
             for i in range(limit + 1):
                 world.steps.script["permit"].append(Hold(HELD_FOR))
                 world.kube.put(make_pod(f"held-{i}"))

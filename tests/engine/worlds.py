@@ -30,6 +30,7 @@ from moorage.engine.loop import Loop
 from moorage.engine.preempting import Eviction, Preemptor
 from moorage.engine.promises import Promises
 from moorage.engine.sending import Outcome
+from moorage.engine.slots import Slots
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.waiting import Waiting
 from moorage.ports.kinds import NAMESPACES
@@ -83,7 +84,7 @@ class HeldBinder(Binder):
     """Binds nothing: a test ends each attempt as it wants."""
 
     def __init__(self, scheduler: Scheduler, around: Surroundings) -> None:
-        super().__init__(scheduler, {}, Waiting(around.clock), around, 64)
+        super().__init__(scheduler, {}, Waiting(around.clock), around, Slots(64, lambda: None))
         self.flying: dict[str, tuple[Entry, Placement]] = {}
 
     def start(self, entry: Entry, placement: Placement, finish: Finish) -> None:

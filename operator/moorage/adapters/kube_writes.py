@@ -5,6 +5,7 @@ Bodies are encoded before the fence is asked, so that nothing but the send follo
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,13 +50,17 @@ class _Binding(msgspec.Struct, rename="camel"):
 
 
 class KubeWrites:
-    """``ports.kube.Writes``. ``namespace`` and ``lease`` are those of the leader's Lease; revisions are stored beside it."""
+    """``ports.kube.Writes``. ``namespace`` and ``lease`` are those of the leader's Lease; revisions are stored beside it.
 
-    def __init__(self, session: Session, fence: Fence, namespace: str, lease: str) -> None:
+    At most ``bindings`` are asked for at a time.
+    """
+
+    def __init__(self, session: Session, fence: Fence, namespace: str, lease: str, bindings: int = 64) -> None:
         self._session = session
         self._fence = fence
         self._namespace = namespace
         self._lease = lease
+        self._bindings = asyncio.Semaphore(bindings)
 
     @property
     def open(self) -> bool:
@@ -65,7 +70,8 @@ class KubeWrites:
     async def bind(self, pod: PodRef, node: str) -> None:
         """POST the Binding."""
         body = _encode(_Binding(_BindingMeta(pod.name, pod.namespace, pod.uid), _Target(node)))
-        await self._send("POST", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding", body)
+        async with self._bindings:
+            await self._send("POST", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding", body)
 
     async def pod_condition(self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None) -> None:
         """Patch the condition in by its type, and the nominated node unless None ("" takes it away)."""

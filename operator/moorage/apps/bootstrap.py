@@ -182,7 +182,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
     extenders = HttpExtenders(reads, clock, f"moorage/{moorage.__version__}")
     surroundings = Surroundings(
         clock=clock,
-        writes=given.writes or KubeWrites(session, fence, *home),
+        writes=given.writes or KubeWrites(session, fence, *home, config.bind_concurrency),
         reads=reads,
         events=events,
         telemetry=telemetry,

@@ -5,9 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    """Do this to its end, however often the caller is cancelled meanwhile: what takes something back must not be left half done.
+
+    A cancellation is raised when the work has ended.
+    """
+    task, cancelled = asyncio.ensure_future(work), False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("what must not be left half done failed", exc_info=error)
+        raise asyncio.CancelledError
+    return task.result()
 
 
 class Background:

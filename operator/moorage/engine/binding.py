@@ -1,16 +1,19 @@
 """Binding: what happens to a pod between the decision and the API server's yes.
 
-Each placement is bound in a task of its own while the loop decides the next ones; a bound number of them run at a time. A placement
-was assumed, so exactly one of three things must happen here: it is confirmed (the watch will show it), it is taken back, or the pod
-turns out to be gone or bound by somebody else.
+Each placement is bound in a task of its own while the loop decides the next ones; a bound number of them run at a time of each
+profile. A placement was assumed, so exactly one of three things must happen here: it is confirmed (the watch will show it), it is
+taken back, or the pod turns out to be gone or bound by somebody else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import enum
+import functools
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+import math
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeAlias, TypeVar
 
 from moorage.core import cycle
@@ -21,20 +24,41 @@ from moorage.core.objects import key
 from moorage.core.scheduler import Placement, Scheduler
 from moorage.core.verdicts import SUCCESS, Code, Status, failed
 from moorage.engine.actors.contract import Actor, Hold, TakeBack
-from moorage.engine.background import Background
+from moorage.engine.background import Background, uninterrupted
 from moorage.engine.sending import GONE, Outcome, Sender, acting, rejected
+from moorage.engine.slots import Slots
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.waiting import Waiting
+from moorage.ports.errors import Retryable
 
 log = logging.getLogger(__name__)
 
 STEP_LIMIT = 3600.0
 """Seconds that one plugin may take to prepare a binding; those in the tree have shorter limits of their own."""
+ACT_LIMIT = 120.0
+"""Seconds that one plugin or extender may take to bind a pod, or to be told that it is bound."""
 AnOutcome = TypeVar("AnOutcome", bound=Outcome | None)
 
 
 Finish: TypeAlias = Callable[[Entry, Placement, Outcome], None]
 """Called on the loop's thread when a binding has ended, whatever happened."""
+
+
+class Stage(enum.Enum):
+    """How far a binding is."""
+
+    WAITING = enum.auto()
+    """For its turn, or for an answer that nobody else's code gives."""
+    PREPARING = enum.auto()
+    """Nothing irrevocable has been sent: it may be broken off."""
+    SENDING = enum.auto()
+    """The pod may be bound by now."""
+    TELLING = enum.auto()
+    """It is bound."""
+
+
+LIMITS = {Stage.PREPARING: STEP_LIMIT, Stage.SENDING: ACT_LIMIT, Stage.TELLING: ACT_LIMIT}
+"""Seconds that one step may take."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -47,22 +71,38 @@ class Binding:
     news: int
     since: float
     step: str = ""
-    preparing: bool = False
-    """Whether nothing irrevocable has been sent, so that it may be interrupted."""
+    stage: Stage = Stage.WAITING
     interruption: Outcome | None = None
+    """Why the present stage was broken off."""
     task: asyncio.Task[None] | None = None
     prepared: list[TakeBack] = dataclasses.field(default_factory=list)
     """What takes back what has been prepared."""
 
 
+class _AtStage:
+    """A stage that may be broken off: it ends there then, and goes on behind the block. ``interruption`` says so, and why."""
+
+    def __init__(self, binding: Binding, stage: Stage) -> None:
+        self._binding = binding
+        binding.stage, binding.interruption = stage, None
+
+    def __enter__(self) -> None:
+        """It has begun already."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """Any other end is handed on."""
+        binding, task = self._binding, asyncio.current_task()
+        binding.stage = Stage.WAITING
+        if not isinstance(error, asyncio.CancelledError) or binding.interruption is None or task is None:
+            return False
+        task.uncancel()
+        return True
+
+
 class Binder:
-    """Runs bindings.
+    """Runs bindings."""
 
-    At most ``limit`` of them ask the API server for a binding at a time. Those that wait before that (at permit, for a volume) are
-    not counted, or a few slow volumes would hold up everybody.
-    """
-
-    def __init__(self, scheduler: Scheduler, actors: Mapping[str, Actor], waiting: Waiting, around: Surroundings, limit: int) -> None:
+    def __init__(self, scheduler: Scheduler, actors: Mapping[str, Actor], waiting: Waiting, around: Surroundings, slots: Slots) -> None:
         self.work = Background("a binding")
         self.waiting = waiting
         self._actors = actors
@@ -70,17 +110,13 @@ class Binder:
         self._scheduler = scheduler
         self._around = around
         self._clock = around.clock
-        self._limit = limit
-        self._requests = asyncio.Semaphore(limit)
-        self._busy = 0
-        """Bindings that are to start, ask, or are ready to."""
+        self._slots = slots
         self._bindings: dict[str, Binding] = {}
-        self._freed = asyncio.Event()
 
     @property
-    def free(self) -> bool:
-        """Whether another binding may start."""
-        return self._busy < self._limit
+    def full(self) -> Collection[str]:
+        """The schedulerNames of profiles that may start no other binding now."""
+        return self._slots.full
 
     def __len__(self) -> int:
         """How many bindings are under way."""
@@ -94,14 +130,8 @@ class Binder:
         """Bind this in the background."""
         news = self._scheduler.cache.news(placement.node)
         binding = self._bindings[placement.pod.metadata.uid] = Binding(entry, placement, finish, news, self._clock.boottime())
-        self._busy += 1
+        self._slots.take(placement.revision.scheduler_name)
         binding.task = self.work.start(self._run(binding))
-
-    async def wait_free(self) -> None:
-        """Return when another binding may start."""
-        while not self.free:
-            self._freed.clear()
-            await self._freed.wait()
 
     def break_off(self, why: str) -> None:
         """Break off what is prepared for any pod, without a word to the pods."""
@@ -129,53 +159,52 @@ class Binder:
     def displace(self, uid: str, why: str) -> bool:
         """Break off what is prepared for a pod whose room another one needs: it goes back to the queue. Whether it could be."""
         binding = self._bindings.get(uid)
-        if binding is None or not binding.preparing:
+        if binding is None or binding.stage is not Stage.PREPARING:
             return False
         self._interrupt(binding, Outcome(False, failed(why)))
         return True
 
     def sweep(self) -> None:
-        """Break off what takes too long to prepare."""
+        """Break off what takes too long."""
         now = self._clock.boottime()
         for binding in list(self._bindings.values()):
-            if binding.preparing and now - binding.since > STEP_LIMIT:
-                text = f"binding rejected: running {binding.step}: not done within {STEP_LIMIT:g} s"
-                self._interrupt(binding, Outcome(False, failed(text)))
+            limit = LIMITS.get(binding.stage, math.inf)
+            if now - binding.since > limit:
+                text = f"binding rejected: running {binding.step}: not done within {limit:g} s"
+                self._break_off(binding, Outcome(False, failed(text)))
 
     def _interrupt(self, binding: Binding, outcome: Outcome) -> None:
-        if binding.preparing and binding.interruption is None and binding.task is not None:
+        """From outside: what is sent is not called back."""
+        if binding.stage is Stage.PREPARING:
+            self._break_off(binding, outcome)
+
+    def _break_off(self, binding: Binding, outcome: Outcome) -> None:
+        if binding.interruption is None and binding.task is not None:
             binding.interruption = outcome
             binding.task.cancel()
 
     async def _run(self, binding: Binding) -> None:
         placement, outcome = binding.placement, Outcome(False, failed("the binding was interrupted"))
-        self._busy -= 1
-        self._freed.set()
+        self._slots.give(placement.revision.scheduler_name)
         try:
             try:
                 outcome = await self._prepared(binding) or await self._sent(binding)
-                if not outcome.bound:
-                    await self._take_back(binding)
             finally:
-                binding.finish(binding.entry, placement, outcome)
+                try:
+                    if binding.prepared and not outcome.bound:
+                        await uninterrupted(self._take_back(binding))
+                finally:
+                    binding.finish(binding.entry, placement, outcome)
             if outcome.bound:
-                await self._tell_bound(placement)
+                await self._tell_bound(binding)
         finally:
             del self._bindings[placement.pod.metadata.uid]
 
     async def _prepared(self, binding: Binding) -> Outcome | None:
         """Permit and preBind, unless they are broken off: why the pod is not to be bound, None when it is."""
-        binding.preparing = True
-        try:
+        with _AtStage(binding, Stage.PREPARING):
             return await self._permit(binding) or await self._timed(Point.PRE_BIND, binding.placement, self._pre_bind(binding))
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if binding.interruption is None or task is None:
-                raise
-            task.uncancel()
-            return binding.interruption
-        finally:
-            binding.preparing = False
+        return binding.interruption
 
     async def _permit(self, binding: Binding) -> Outcome | None:
         placement, holds = binding.placement, dict[str, float]()
@@ -232,22 +261,29 @@ class Binder:
         binding.step, binding.since = step, self._clock.boottime()
 
     async def _sent(self, binding: Binding) -> Outcome:
-        """Have it bound, as soon as there is room for another request, if the node still takes it."""
-        self._busy += 1
-        try:
-            async with self._requests:
-                placement = binding.placement
-                if self._scheduler.cache.news(placement.node) != binding.news and (why := cycle.objection(placement, self._scheduler)):
-                    return Outcome(False, failed(why), overtaken=True)
-                return await self._timed(Point.BIND, placement, self._sender.send(placement))
-        finally:
-            self._busy -= 1
-            self._freed.set()
+        """Have it bound, as soon as its profile has room for another request, if the node still takes it."""
+        placement = binding.placement
+        async with self._slots.asking(placement.revision.scheduler_name):
+            if self._scheduler.cache.news(placement.node) != binding.news and (why := cycle.objection(placement, self._scheduler)):
+                return Outcome(False, failed(why), overtaken=True)
+            with _AtStage(binding, Stage.SENDING):
+                begin = functools.partial(self._begin, binding)
+                return await self._timed(Point.BIND, placement, self._sender.send(placement, begin))
+            # It may have been done all the same.
+            late = Retryable(f"not done within {ACT_LIMIT:g} s", outcome_unknown=True)
+            log.error("%s has not bound a pod within %g s: broken off", binding.step, ACT_LIMIT, extra={"pod": key(placement.pod)})
+            return await self._sender.settle(placement, binding.step, late)
 
-    async def _tell_bound(self, placement: Placement) -> None:
+    async def _tell_bound(self, binding: Binding) -> None:
         """PostBind; the pod stays bound, whatever happens here."""
+        placement = binding.placement
         for name, post_bind, reserved in acting(self._actors, placement, Point.POST_BIND):
+            self._begin(binding, f'PostBind plugin "{name}"')
+            extra = {"pod": key(placement.pod), "plugin": name}
             try:
-                await post_bind.post_bind(placement.pod, placement.node, reserved)
+                with _AtStage(binding, Stage.TELLING):
+                    await post_bind.post_bind(placement.pod, placement.node, reserved)
             except Exception:
-                log.exception("postBind failed; the pod stays bound", extra={"pod": key(placement.pod), "plugin": name})
+                log.exception("postBind failed; the pod stays bound", extra=extra)
+            if binding.interruption is not None:
+                log.error("postBind was not done within %g s, so it was broken off; the pod stays bound", ACT_LIMIT, extra=extra)

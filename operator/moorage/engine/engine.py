@@ -37,6 +37,7 @@ from moorage.engine.quarantine import Quarantine
 from moorage.engine.reconciling import Reconciler
 from moorage.engine.rejections import Rejections
 from moorage.engine.reporting import Reporter
+from moorage.engine.slots import Slots
 from moorage.engine.strangers import Strangers
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.surveying import Surveyor
@@ -87,7 +88,8 @@ class Engine:
         self.failures = Failures(writes, events, clock, self._current)
         self.gangs = Gangs(cache, self.backlog, self.failures, around)
         self.promises = Promises(cache, self.backlog, self.failures, clock, lambda name: self.loop.ours(name))  # noqa: PLW0108 - it is made below
-        self.binder = Binder(self.scheduler, joined, tools.waiting, around, config.bind_concurrency)
+        slots = Slots(config.bind_concurrency, lambda: self.loop.poke())  # noqa: PLW0108 - as above
+        self.binder = Binder(self.scheduler, joined, tools.waiting, around, slots)
         preemptor = Preemptor(around, cache, self.failures, self.binder)
         handover = Handover(around, cache, self.backlog, self.failures, self.gangs, self.promises, self.binder, preemptor, Errands(joined))
         self.loop = Loop(self.scheduler, self.backlog, around, handover)

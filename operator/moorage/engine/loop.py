@@ -53,9 +53,8 @@ class Loop:
     async def run(self) -> None:
         """Decide until cancelled."""
         while True:
-            # 1. Wait for the right to decide, for a pod, for a free binding.
-            await self.binder.wait_free()
-            entry = self.backlog.pop(self._clock.boottime()) if self._may_decide else None
+            # 1. Wait for the right to decide, and for a pod whose profile has room for another binding.
+            entry = self.backlog.pop(self._clock.boottime(), full=self.binder.full) if self._may_decide else None
             if entry is None and self._may_decide and self.backlog.behind:
                 await asyncio.sleep(0)
                 continue
@@ -68,8 +67,8 @@ class Loop:
             until = self._clock.boottime() + SLICE
             while entry is not None:
                 self.attempt(entry)
-                more = self.deciding and self.binder.free and self._clock.boottime() < until
-                entry = self.backlog.pop(self._clock.boottime()) if more else None
+                more = self.deciding and self._clock.boottime() < until
+                entry = self.backlog.pop(self._clock.boottime(), full=self.binder.full) if more else None
             await asyncio.sleep(0)
 
     def attempt(self, entry: Entry) -> None:

@@ -1,14 +1,14 @@
 """Sending: the request that binds a pod, and what became of it.
 
-An answer that never came (time-out, reset) is settled by reading the pod, for as long as that takes: until then it may be on its
-node, so its place there is kept.
+An answer that never came (time-out, reset), or that says what one answer cannot know (the pod is bound, or gone: a proxy may have
+said so), is settled by reading the pod, for as long as that takes: until then it may be on its node, so its place there is kept.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from moorage.core.framework.extenders import Extender
@@ -57,66 +57,31 @@ class Sender:
         self._around = around
         self._clock = around.clock
 
-    async def send(self, placement: Placement) -> Outcome:
-        """Have it bound by the extender or the first bind plugin that takes the pod; how that ended, for sure."""
-        if (outcome := await self._by_extender(placement)) is not None:
+    async def send(self, placement: Placement, begin: Callable[[str], None]) -> Outcome:
+        """Have it bound by the extender or the first bind plugin that takes the pod; how that ended, for sure.
+
+        ``begin`` is told of each of them before it is asked.
+        """
+        if (outcome := await self._by_extender(placement, begin)) is not None:
             return outcome
         for name, bind, reserved in acting(self._actors, placement, Point.BIND):
+            running = f'Bind plugin "{name}"'
+            begin(running)
             try:
                 status = await self._ask(bind, placement, reserved)
             except Exception as error:  # noqa: BLE001 - told with the pod's name; an actor's bug fails this pod and no other
-                return await self._settle(placement, f'Bind plugin "{name}"', error)
+                return await self.settle(placement, running, error)
             if status.code is Code.SUCCESS:
                 return BOUND
             if status.code is not Code.SKIP:
                 return Outcome(False, status)
         return Outcome(False, failed("no bind plugin took the pod"))
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
-
-    async def _by_extender(self, placement: Placement) -> Outcome | None:
-        """The profile's extender that binds, if the pod is its business; None leaves the pod to plugins."""
-        for extender in placement.revision.extenders:
-            if not extender.bind_verb or not extender.wants(placement.pod):
-                continue
-            try:
-                if not self._around.writes.open:
-                    raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
-                await self._around.extenders.bind(extender, pod_ref(placement.pod), placement.node)
-                return await self._confirmed(placement, extender)
-            except Exception as error:  # noqa: BLE001 - as above
-                outcome = await self._settle(placement, "", error)
-            if outcome.status is None or outcome.fenced or not extender.ignorable:
-                return outcome
-            log.warning("an extender did not bind a pod: %s", outcome.status.message, extra={"pod": key(placement.pod)})
-        return None
-
-    async def _confirmed(self, placement: Placement, extender: Extender) -> Outcome:
-        """Whether an extender that says so has bound the pod; one that answers first and binds then has a few seconds."""
-        said = Retryable(f"extender {extender.url} said that it has bound the pod, and it has not", outcome_unknown=True)
-        delay, longest = ASK_AGAIN
-        while (outcome := await self._settle(placement, "", said)).status is not None and delay <= longest:
-            await self._clock.sleep(delay)
-            delay *= 2
-        return outcome
-
-    async def _ask(self, bind: BindActor, placement: Placement, reserved: Any) -> Status:
-        """Ask it, and again when the API server has too much to do: events and conditions of the pod would only be more of that."""
-        for _ in range(RETRIES):
-            try:
-                return await bind.bind(placement.pod, placement.node, reserved)
-            except Retryable as error:
-                if error.outcome_unknown or not error.after:
-                    raise
-                await self._clock.sleep(error.after)
-        return await bind.bind(placement.pod, placement.node, reserved)
-
-    async def _settle(self, placement: Placement, running: str, error: Exception) -> Outcome:
+    async def settle(self, placement: Placement, running: str, error: Exception) -> Outcome:
         """What became of a pod whose binding was not answered with a plain yes."""
         failure = rejected(placement, running, error)
-        if isinstance(error, NotFound):
-            return GONE
-        if isinstance(error, EdgeError) and not (isinstance(error, Conflict) or (isinstance(error, Retryable) and error.outcome_unknown)):
+        unknown = isinstance(error, Conflict | NotFound) or (isinstance(error, Retryable) and error.outcome_unknown)
+        if isinstance(error, EdgeError) and not unknown:
             return failure
         (delay, longest), began = ASK_AGAIN, self._clock.boottime()
         while True:
@@ -132,6 +97,46 @@ class Sender:
             if node == "":
                 return failure
             return BOUND if node == placement.node else GONE
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    async def _by_extender(self, placement: Placement, begin: Callable[[str], None]) -> Outcome | None:
+        """The profile's extender that binds, if the pod is its business; None leaves the pod to plugins."""
+        for extender in placement.revision.extenders:
+            if not extender.bind_verb or not extender.wants(placement.pod):
+                continue
+            begin(f"extender {extender.url}")
+            try:
+                if not self._around.writes.open:
+                    raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
+                await self._around.extenders.bind(extender, pod_ref(placement.pod), placement.node)
+                return await self._confirmed(placement, extender)
+            except Exception as error:  # noqa: BLE001 - as above
+                outcome = await self.settle(placement, "", error)
+            if outcome.status is None or outcome.fenced or not extender.ignorable:
+                return outcome
+            log.warning("an extender did not bind a pod: %s", outcome.status.message, extra={"pod": key(placement.pod)})
+        return None
+
+    async def _confirmed(self, placement: Placement, extender: Extender) -> Outcome:
+        """Whether an extender that says so has bound the pod; one that answers first and binds then has a few seconds."""
+        said = Retryable(f"extender {extender.url} said that it has bound the pod, and it has not", outcome_unknown=True)
+        delay, longest = ASK_AGAIN
+        while (outcome := await self.settle(placement, "", said)).status is not None and delay <= longest:
+            await self._clock.sleep(delay)
+            delay *= 2
+        return outcome
+
+    async def _ask(self, bind: BindActor, placement: Placement, reserved: Any) -> Status:
+        """Ask it, and again when the API server has too much to do: events and conditions of the pod would only be more of that."""
+        for _ in range(RETRIES):
+            try:
+                return await bind.bind(placement.pod, placement.node, reserved)
+            except Retryable as error:
+                if error.outcome_unknown or not error.after:
+                    raise
+                await self._clock.sleep(error.after)
+        return await bind.bind(placement.pod, placement.node, reserved)
 
 
 def acting(actors: Mapping[str, Actor], placement: Placement, point: Point) -> Iterator[tuple[str, Any, Any]]:

@@ -76,13 +76,13 @@ class NaiveBacklog:
                 if before != (it.place, it.gate):
                     break
 
-    def candidates(self, now: float, early: bool) -> list[NaivePod]:
-        """The pods of which one may be popped now."""
+    def candidates(self, now: float, early: bool, full: frozenset[str] = frozenset()) -> list[NaivePod]:
+        """The pods of which one may be popped now, of profiles that are none of these."""
         self.tick(now)
-        if active := self.at(Place.ACTIVE):
+        if active := [it for it in self.at(Place.ACTIVE) if it.name not in full]:
             best = min(sort_key(it) for it in active)
             return [it for it in active if sort_key(it) == best]
-        backing_off = [it for it in self.at(Place.BACKOFF) if not it.errors] if early else []
+        backing_off = [it for it in self.at(Place.BACKOFF) if not it.errors and it.name not in full] if early else []
         lowest = min(((it.until, sort_key(it)) for it in backing_off), default=None)
         return [it for it in backing_off if (it.until, sort_key(it)) == lowest]
 

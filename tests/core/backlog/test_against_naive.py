@@ -15,6 +15,7 @@ from tests.core.backlog.helpers import ANYTHING, GATE, LATCH, NODE_ADDED, NODE_D
 from tests.core.backlog.naive import NaiveBacklog
 
 NAMES = st.sampled_from(["test", "other"])
+FULL = st.sampled_from([frozenset[str](), frozenset({"test"}), frozenset({"other"}), frozenset({"test", "other"})])
 GATES = st.sampled_from([(), (GATE,), (GATE, LATCH), (LATCH, GATE)])
 LABELS = st.sets(st.sampled_from(["gate", "latch", "x"])).map(lambda names: dict.fromkeys(sorted(names), ""))
 PLUGINS = st.frozensets(st.sampled_from(sorted(WAKES)), max_size=3)
@@ -72,11 +73,11 @@ class Machine(RuleBasedStateMachine):
         self.backlog.remove(uid)
         self.naive.pods.pop(uid, None)
 
-    def _pop(self, early: bool) -> Entry | None:
+    def _pop(self, early: bool, full: frozenset[str]) -> Entry | None:
         """Somebody's turn: one of those whose turn it can be, somebody if there is anybody."""
-        while (entry := self.backlog.pop(self.now, early)) is None and self.backlog.behind:
+        while (entry := self.backlog.pop(self.now, early, full)) is None and self.backlog.behind:
             pass
-        candidates = self.naive.candidates(self.now, early)
+        candidates = self.naive.candidates(self.now, early, full)
         if entry is None:
             assert not candidates
             return None
@@ -84,16 +85,16 @@ class Machine(RuleBasedStateMachine):
         self.naive.popped(self.naive.pods[entry.uid])
         return entry
 
-    @rule(target=out, early=st.booleans())
-    def pop(self, early: bool) -> Entry | object:
+    @rule(target=out, early=st.booleans(), full=FULL)
+    def pop(self, early: bool, full: frozenset[str]) -> Entry | object:
         """An attempt begins."""
-        entry = self._pop(early)
+        entry = self._pop(early, full)
         return multiple() if entry is None else entry
 
-    @rule(early=st.booleans(), rejectors=PLUGINS, pending=st.booleans())
-    def attempt(self, early: bool, rejectors: frozenset[str], pending: bool) -> None:
+    @rule(early=st.booleans(), full=FULL, rejectors=PLUGINS, pending=st.booleans())
+    def attempt(self, early: bool, full: frozenset[str], rejectors: frozenset[str], pending: bool) -> None:
         """An attempt begins and ends badly at once, as most do."""
-        if (entry := self._pop(early)) is not None:
+        if (entry := self._pop(early, full)) is not None:
             self.requeue(entry, rejectors, pending)
 
     @rule(entry=consumes(out))

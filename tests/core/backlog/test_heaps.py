@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.backlog.entries import Entry
-from moorage.core.backlog.heaps import LazyHeap
+from moorage.core.backlog.heaps import LazyHeap, TurnHeap
 from tests.core.backlog.helpers import a_pod
 
 ENTRIES = [Entry(a_pod(str(i)), "test", 0.0) for i in range(6)]
@@ -54,3 +54,24 @@ def test_discarding_leaves_nothing() -> None:
         heap.discard(entry)
     assert len(heap._items) < 100
     assert heap.first() is None
+
+
+def test_passing_over_costs_once() -> None:
+    """Entries of a profile that can take none are looked at once, not each time that another one has its turn; their order stays."""
+    heap = TurnHeap()
+    full = [Entry(a_pod(f"full{i}", "full"), "full", 0.0) for i in range(1000)]
+    for i, entry in enumerate(full):
+        heap.push((i,), entry)
+    other = Entry(a_pod("other", "other"), "other", 0.0)
+    heap.push((2000,), other)
+    assert heap.first({"full"}) is other
+    assert len(heap._heap) == 1
+    heap.discard(full[0])
+    assert heap.first() is full[1]
+    heap.push((3000,), full[1])
+    assert heap.first() is full[2]
+    for entry in full[2:]:
+        heap.discard(entry)
+    assert heap.first() is other
+    heap.discard(full[1])
+    assert heap._aside == {}

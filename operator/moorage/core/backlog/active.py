@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from moorage.core.backlog.entries import Entry, Sort
-from moorage.core.backlog.heaps import LazyHeap
+from moorage.core.backlog.heaps import TurnHeap
 
 
 class ActiveQueue:
@@ -11,7 +13,7 @@ class ActiveQueue:
 
     def __init__(self, sort: Sort) -> None:
         self._sort = sort
-        self._heap = LazyHeap()
+        self._heap = TurnHeap()
 
     def add(self, entry: Entry) -> None:
         """Put a pod in its place, or in the one that its newest state gives it; urgent ones come first."""
@@ -21,6 +23,6 @@ class ActiveQueue:
         """Take a pod out."""
         self._heap.discard(entry)
 
-    def first(self) -> Entry | None:
-        """The pod whose turn it is; it stays in."""
-        return self._heap.first()
+    def first(self, full: Collection[str] = ()) -> Entry | None:
+        """The pod whose turn it is, of profiles that are none of these; it stays in."""
+        return self._heap.first(full)

@@ -186,15 +186,16 @@ class Backlog:
 
     # ---- attempts ----------------------------------------------------------------------------------------------------------
 
-    def pop(self, now: float, early: bool = True) -> Entry | None:
+    def pop(self, now: float, early: bool = True, full: Collection[str] = ()) -> Entry | None:
         """The pod whose turn it is, now in flight; None when nobody is ready, or while it is not known (``behind``).
 
-        ``early``: when nobody is active, a refused pod may be tried before its backoff is over.
+        ``early``: when nobody is active, a refused pod may be tried before its backoff is over. ``full``: profiles that can take no
+        pod now; theirs are passed over and keep their place in the order.
         """
         self.tick(now)
-        entry = self._next(early) if not self.behind else None
+        entry = self._next(early, full) if not self.behind else None
         while entry is not None and entry.group and not self._assembled(entry, now):
-            entry = self._next(early)
+            entry = self._next(early, full)
         if entry is None:
             return None
         if entry.place is Place.BACKOFF:
@@ -400,9 +401,9 @@ class Backlog:
         self._move(entry, to, event, gate)
         return True
 
-    def _next(self, early: bool) -> Entry | None:
+    def _next(self, early: bool, full: Collection[str]) -> Entry | None:
         """The pod whose turn it is."""
-        return self._active.first() or (self._backoff.first_refused() if early else None)
+        return self._active.first(full) or (self._backoff.first_refused(full) if early else None)
 
     def _assembled(self, entry: Entry, now: float) -> bool:
         """Whether a member's group may be placed now: plugins may have shut a gate since some of its members were refused."""

@@ -8,9 +8,10 @@ Source: kube-scheduler (v1.36), scheduler-core.md §4.3 in words of our own.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from moorage.core.backlog.entries import Entry, Sort
-from moorage.core.backlog.heaps import LazyHeap
+from moorage.core.backlog.heaps import LazyHeap, TurnHeap
 from moorage.core.backlog.profile_views import ProfileView
 
 _DOUBLINGS = 60
@@ -34,7 +35,7 @@ class BackoffQueue:
 
     def __init__(self, sort: Sort) -> None:
         self._sort = sort
-        self._refused = LazyHeap()
+        self._refused = TurnHeap()
         self._failed = LazyHeap()
 
     def add(self, entry: Entry) -> None:
@@ -52,6 +53,6 @@ class BackoffQueue:
         heads = [entry for heap in (self._refused, self._failed) if (entry := heap.first()) is not None]
         return min(heads, key=lambda entry: entry.backoff_until, default=None)
 
-    def first_refused(self) -> Entry | None:
-        """The first of those that may be tried early; it stays in."""
-        return self._refused.first()
+    def first_refused(self, full: Collection[str] = ()) -> Entry | None:
+        """The first of those that may be tried early, of profiles that are none of these; it stays in."""
+        return self._refused.first(full)

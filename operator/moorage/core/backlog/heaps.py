@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Collection
 from typing import TypeAlias
 
 from moorage.core.backlog.entries import Entry, SortKey
@@ -46,6 +47,14 @@ class LazyHeap:
             heapq.heappop(self._items)
         return self._items[0][2] if self._items else None
 
+    def key(self, entry: Entry) -> SortKey:
+        """The key of an entry that is in."""
+        return self._live[entry.uid][0]
+
+    def __contains__(self, entry: Entry) -> bool:
+        """Whether the entry is in."""
+        return entry.uid in self._live
+
     def __len__(self) -> int:
         """How many entries are in."""
         return len(self._live)
@@ -57,3 +66,39 @@ class LazyHeap:
         if len(self._items) > 2 * len(self._live) + _SPARE:
             self._items = list(self._live.values())
             heapq.heapify(self._items)
+
+
+class TurnHeap:
+    """A ``LazyHeap`` of all profiles that can pass some of them over, for as long as they can take no pod.
+
+    An entry that is passed over is put aside, once: beside the heap of all there is one for each profile that was ever passed over.
+    """
+
+    def __init__(self) -> None:
+        self._heap = LazyHeap()
+        self._aside: dict[str, LazyHeap] = {}
+
+    def push(self, key: SortKey, entry: Entry) -> None:
+        """Put an entry in, or give one that is in another key."""
+        aside = self._aside.get(entry.scheduler_name)
+        (aside if aside is not None and entry in aside else self._heap).push(key, entry)
+
+    def discard(self, entry: Entry) -> None:
+        """Take an entry out, if it is in."""
+        self._heap.discard(entry)
+        aside = self._aside.get(entry.scheduler_name)
+        if aside is not None:
+            aside.discard(entry)
+            if not len(aside):
+                del self._aside[entry.scheduler_name]
+
+    def first(self, full: Collection[str] = ()) -> Entry | None:
+        """The entry with the lowest key whose profile is none of these; it stays in."""
+        while (entry := self._heap.first()) is not None and entry.scheduler_name in full:
+            self._aside.setdefault(entry.scheduler_name, LazyHeap()).push(self._heap.key(entry), entry)
+            self._heap.discard(entry)
+        if not self._aside:
+            return entry
+        heaps = [*(aside for name, aside in self._aside.items() if name not in full), self._heap]
+        heads = [(heap.key(head), i, head) for i, heap in enumerate(heaps) if (head := heap.first()) is not None]
+        return min(heads)[2] if heads else None

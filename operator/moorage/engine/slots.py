@@ -1,0 +1,51 @@
+"""Slots: how many bindings of each profile may be under way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable
+
+
+class Slots:
+    """So many bindings at a time of each profile: one whose bindings do not end keeps nobody else from binding.
+
+    A binding takes a slot when it is decided, so that nobody is decided whom nobody can bind yet; while it is prepared (at permit, for
+    a volume) it needs none, or a few slow volumes would hold up the profile. ``freed`` is called when a profile that was full may
+    start another one.
+    """
+
+    def __init__(self, limit: int, freed: Callable[[], None]) -> None:
+        self.limit = limit
+        self.full: set[str] = set()
+        """The profiles that have none left, by schedulerName."""
+        self._freed = freed
+        self._taken = Counter[str]()
+        self._asking: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(limit))
+
+    def take(self, name: str) -> None:
+        """One more of this profile's is to start, asks, or is ready to."""
+        self._taken[name] += 1
+        if self._taken[name] >= self.limit:
+            self.full.add(name)
+
+    def give(self, name: str) -> None:
+        """One less."""
+        self._taken[name] -= 1
+        if name in self.full and self._taken[name] < self.limit:
+            self.full.remove(name)
+            self._freed()
+        if not self._taken[name]:
+            del self._taken[name]
+            self._asking.pop(name, None)
+
+    @contextlib.asynccontextmanager
+    async def asking(self, name: str) -> AsyncIterator[None]:
+        """Wait until another one of this profile's may ask; no more than its slots do at a time."""
+        self.take(name)
+        try:
+            async with self._asking[name]:
+                yield
+        finally:
+            self.give(name)
