@@ -21,4 +21,32 @@ MUTANTS: Final = (
         new="return True",
         tests=("tests/adapters/test_lease.py", "tests/adapters/test_kube_writes.py"),
     ),
+    Mutant(
+        name="slots: shared by all profiles",
+        file="engine/slots.py",
+        old="        self._taken[name] += 1\n        if",
+        new="        name = ''\n        self._taken[name] += 1\n        if",
+        tests=("tests/engine/test_slots.py",),
+    ),
+    Mutant(
+        name="slots: a full profile is not passed over",
+        file="engine/slots.py",
+        old="            self.full.add(name)\n",
+        new="            pass\n",
+        tests=("tests/engine/test_slots.py", "tests/engine/test_loop.py"),
+    ),
+    Mutant(
+        name="deadline of bind: never broken off",
+        file="engine/binding.py",
+        old="            if now - binding.since > limit:\n",
+        new="            if now - binding.since > limit and binding.stage is Stage.PREPARING:\n",
+        tests=("tests/engine/test_slots.py",),
+    ),
+    Mutant(
+        name="one 404 of a binding is a fact",
+        file="engine/sending.py",
+        old="isinstance(error, Conflict | NotFound)",
+        new="isinstance(error, Conflict)",
+        tests=("tests/engine/test_binding.py",),
+    ),
 )
