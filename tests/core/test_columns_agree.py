@@ -186,8 +186,8 @@ def facts_of(table: NodeTable, row: int) -> dict[str, Any]:
     columns = {key: table.labels.column(key) for key in ("disk", "gen")}
     return {
         "live": bool(table.live[row]),
-        "allocatable": {name: int(table.allocatable[i, row]) for name, i in table.resource_index.items() if table.allocatable[i, row]},
-        "requested": {name: int(table.requested[i, row]) for name, i in table.resource_index.items() if table.requested[i, row]},
+        "allocatable": {name: has for name, (has, _) in table.amounts_on(row).items() if has},
+        "requested": {name: taken for name, (_, taken) in table.amounts_on(row).items() if taken},
         "nonzero": table.nonzero[:, row].tolist(),
         "unschedulable": bool(table.unschedulable[row]),
         "taints": table.taint_sets[table.taint_set[row]],

@@ -17,6 +17,7 @@ from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.node_table import NodeTable, Rows
 from moorage.core.columns.requests import SPECIFIED, is_delegable, pod_amounts
 from moorage.core.columns.selecting import rows_matching
+from moorage.core.columns.sparse import HAS
 from moorage.core.columns.store import Objects
 from moorage.core.devices.allocating import Answer, search
 from moorage.core.devices.extended_resources import Requested, claim_to_create, classes_by_resource, requests_for
@@ -62,8 +63,8 @@ class Wanted:
         """Where each extended resource comes from: from devices, where a class stands for it and the node itself has none."""
         ways: Ways = np.zeros(nodes.live[rows].size, np.int64)
         for k, resource in enumerate(self.resources):
-            index = nodes.resource_index.get(resource)
-            none = np.ones(ways.size, bool) if index is None else nodes.allocatable[index][rows] == 0
+            there = nodes.amounts(resource, rows)
+            none = np.ones(ways.size, bool) if there is None else there[HAS] == 0
             if resource in self.classes:
                 ways[none] |= 1 << k
             else:

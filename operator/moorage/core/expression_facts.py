@@ -91,8 +91,7 @@ def _requested(node: Node, table: NodeTable | None, row: int) -> dict[str, int]:
     if table is None:
         raise ValueError(f"{REQUESTED} of a node that is in no table")
     names = {*_ALWAYS, *(node.status.allocatable or ())}
-    amounts = zip(table.resource_index, table.requested[:, row].tolist(), strict=False)
-    return {name: amount for name, amount in amounts if amount or name in names}
+    return {name: taken for name, (_, taken) in table.amounts_on(row).items() if taken or name in names}
 
 
 def _taints(node: Node) -> list[dict[str, str]]:

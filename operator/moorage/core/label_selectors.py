@@ -88,6 +88,11 @@ class Selector:
             return False
         return all_hold(self.conditions, labels or {})
 
+    @property
+    def words(self) -> int:
+        """How many keys and values it names: what it costs to keep it."""
+        return sum(1 + len(condition.values) for condition in self.conditions or ())
+
 
 NOTHING = Selector(None)
 EVERYTHING = Selector(())

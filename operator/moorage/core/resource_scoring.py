@@ -42,6 +42,7 @@ class ResourceSpec:
 
 DEVICE_KINDS: frozenset[type[HasMetadata]] = frozenset({DeviceClass, ResourceClaim, ResourceSlice})
 """What is read beside nodes and pods: devices may stand for a resource."""
+_NONZERO = {"cpu": CPU, "memory": MEMORY}
 CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))
 
 
@@ -87,17 +88,18 @@ def usage(wanted: tuple[Share, ...], snapshot: Snapshot, rows: Rows, *, nonzero:
     """
     nodes = snapshot.nodes
     for share in wanted:
-        index = nodes.resource_index.get(share.resource)
-        if index is None:
-            if share.devices is not None:
-                none = np.zeros(nodes.live[rows].size, np.int64)
-                yield share, *_with_devices(share.devices, none, none, snapshot, rows)
-            continue
-        requested = nodes.nonzero if nonzero and index in (CPU, MEMORY) else nodes.requested
+        there = nodes.amounts(share.resource, rows)
+        if there is None:
+            if share.devices is None:
+                continue
+            there = (np.zeros(nodes.live[rows].size, np.int64),) * 2
+        allocatable, requested = there
+        if nonzero and share.resource in _NONZERO:
+            requested = nodes.nonzero[_NONZERO[share.resource]][rows]
         if share.devices is None:
-            yield share, nodes.allocatable[index][rows], requested[index][rows]
+            yield share, allocatable, requested
         else:
-            yield share, *_with_devices(share.devices, nodes.allocatable[index][rows], requested[index][rows], snapshot, rows)
+            yield share, *_with_devices(share.devices, allocatable, requested, snapshot, rows)
 
 
 def _with_devices(class_: DeviceClass, allocatable: Column, requested: Column, snapshot: Snapshot, rows: Rows) -> tuple[Column, Column]:

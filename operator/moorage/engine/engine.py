@@ -104,7 +104,7 @@ class Engine:
         self.reconciler.situation.claimed_by = claims.ours
         self.quarantine = Quarantine(registry, reads, claims.ours, resolver.quarantined, self.swapper.quarantine)
         self.surveyor = Surveyor(around, self.quarantine.look)
-        self.rejections = Rejections(clock, events, telemetry, self._profile, cache.nodes.resource_index.__contains__)
+        self.rejections = Rejections(clock, events, telemetry, self._profile, cache.nodes.is_resource)
         self.inspector = Inspector(cache, self.backlog, reads, clock, telemetry)
         self.swapper.changed, self.swapper.orphaned, self.swapper.lacking = self._settled, self.strangers.orphaned, self._lacking
 

@@ -18,7 +18,7 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.records import Record, State
-from moorage.core.columns.requests import CPU
+from moorage.core.columns.sparse import HAS, TAKEN
 from moorage.core.objects import key
 from moorage.ports.errors import EdgeError
 from moorage.ports.kube import PodPlace, Reads
@@ -72,11 +72,12 @@ class Inspector:
         table = self._cache.nodes
         async for name in _paced(sorted({*table.row_of, *self._cache.occupied, *self._cache.nominations.nodes}), AT_ONCE):
             row = table.row_of.get(name)
+            amounts = {} if row is None else table.amounts_on(row)
             yield {
                 "node": name,
                 "known": row is not None,
-                "allocatable": {} if row is None else self._amounts(table.allocatable[:, row].tolist()),
-                "requested": {} if row is None else self._amounts(table.requested[:, row].tolist()),
+                "allocatable": _quantities(amounts, HAS),
+                "requested": _quantities(amounts, TAKEN),
                 "pods": [_on_node(record) for record in self._cache.pods_on(name)],
                 "nominated": [_on_node(record) for record in self._cache.nominations.on(name)],
             }
@@ -170,11 +171,6 @@ class Inspector:
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _amounts(self, column: Iterable[int]) -> dict[str, str]:
-        """Amounts by resource, as quantities; what is 0 is left out."""
-        named = zip(self._cache.nodes.resource_index.items(), column, strict=False)
-        return {resource: f"{amount}m" if index == CPU else str(amount) for (resource, index), amount in named if amount}
-
     def _waiting(self, entry: Entry, place: Place) -> dict[str, Any]:
         conditions = entry.pod.status.conditions or ()
         return {
@@ -194,6 +190,11 @@ class Inspector:
     def _time(self, boottime: float) -> str:
         moment = self._clock.now() + datetime.timedelta(seconds=boottime - self._clock.boottime())
         return moment.isoformat(timespec="milliseconds")
+
+
+def _quantities(amounts: Mapping[str, tuple[int, int]], which: int) -> dict[str, str]:
+    """Amounts by resource, as quantities; what is 0 is left out."""
+    return {resource: f"{pair[which]}m" if resource == "cpu" else str(pair[which]) for resource, pair in amounts.items() if pair[which]}
 
 
 def _on_node(record: Record) -> dict[str, str]:

@@ -22,7 +22,7 @@ def test_clashes() -> None:
 
 @given(USES, st.data())
 def test_the_table_agrees_with_comparing_pairs(uses: list[tuple[int, HostPort]], data: st.DataObject) -> None:
-    """After some of the uses are gone again, and after a row was cleared."""
+    """After some of the uses are gone again."""
     table = PortTable()
     for row, port in uses:
         table.charge(row, (port,), 1)
@@ -31,9 +31,6 @@ def test_the_table_agrees_with_comparing_pairs(uses: list[tuple[int, HostPort]],
         if data.draw(st.booleans()):
             table.charge(use[0], (use[1],), -1)
             left.remove(use)
-    cleared = data.draw(st.integers(0, 4))
-    table.clear(cleared)
-    left = [use for use in left if use[0] != cleared]
     for port in {port for _, port in uses}:
         rows = {row for row, held in left if clash(held, port)}
         assert set(table.conflicts(port)) == rows

@@ -1,7 +1,8 @@
 """The cache: which pods are where, on nodes known or not, including pods that we placed and the API server has not shown yet.
 
 A pod that occupies a node is in one of two states; the events on the left move it (a move that is not in the table raises
-``CacheError`` and changes nothing). ``observe`` is what a watch says, ``assume`` and ``forget`` are what we decide.
+``CacheError``). ``observe`` is what a watch says, ``assume`` and ``forget`` are what we decide. Whatever raises in one of them, or in
+what they call: nothing has changed then.
 
 =============  ==========  ==========  ==========
 event          absent      ASSUMED     OBSERVED
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
+from moorage.core.columns.all_or_none import Step, all_or_none
 from moorage.core.columns.changes import Aspect
 from moorage.core.columns.matches import AnyPod, Matches
 from moorage.core.columns.node_table import NodeTable
@@ -97,24 +99,27 @@ class Cache:
         name = node.metadata.name
         known = name in self.nodes.row_of
         row = self.nodes.put(node)
-        self._tell(name)
         if not known:
-            self.volumes.add_node(row, name)
-            for record in self._on_node.get(name, {}).values():
-                self._count(row, record, 1)
+            try:
+                all_or_none(1, (self.volumes.charge_node, row, name), *self._counts_on(row, name))
+            except BaseException:
+                self.nodes.remove(name)
+                raise
+        self._changes += 1
+        self._news[name] = self._changes
 
     def remove_node(self, name: str) -> None:
         """Remove a node; its pods stay known until they are removed themselves. Unknown names are ignored."""
         row = self.nodes.row_of.get(name)
         if row is not None:
+            there = (*self._counts_on(row, name), (self.volumes.charge_node, row, name))
+            all_or_none(-1, *there)
+            try:
+                self.nodes.remove(name)
+            except BaseException:
+                all_or_none(1, *reversed(there))
+                raise
             self._news.pop(name, None)
-            for record in self._on_node.get(name, {}).values():
-                self.volumes.charge(row, record.volumes, -1)
-            self.volumes.uses.tick()
-            self.volumes.remove_node(row, name)
-            self.matches.clear(row)
-            self.priorities.clear(row)
-            self.nodes.remove(name)
 
     # ---- pods --------------------------------------------------------------------------------------------------------------
 
@@ -165,16 +170,22 @@ class Cache:
         if old is not None and old.node == new.node:
             new.leaving, new.stuck = old.leaving, old.stuck
         if old is not None and old.node == new.node and old.requests == new.requests and _counts_alike(old.pod, new.pod):
-            self._assumed -= old.state is State.ASSUMED
             if _started(old.pod) != _started(new.pod):
                 self._touch(new.node)
+            self._assumed -= old.state is State.ASSUMED
             old.pod, old.state = new.pod, State.OBSERVED
             return
-        if old is not None:
-            self._tell(old.node)
-            self._drop(old)
         self._tell(new.node)
-        self._add(new)
+        if old is None:
+            self._add(new)
+            return
+        self._tell(old.node)
+        self._drop(old)
+        try:
+            self._add(new)
+        except BaseException:
+            self._add(old)
+            raise
 
     def _tell(self, node: str) -> None:
         self._changes += 1
@@ -187,38 +198,52 @@ class Cache:
             self.nodes.logs[Aspect.PODS].add(self.nodes.row_of[node])
 
     def _add(self, record: Record) -> None:
-        self.nominations.remove(record.pod.metadata.uid, placed=record.node)
-        meta = record.pod.metadata
-        self._records[meta.uid] = record
-        self._on_node.setdefault(record.node, {})[meta.uid] = record
-        self._in_namespace.setdefault(meta.namespace, {})[meta.uid] = record
-        self._assumed += record.state is State.ASSUMED
-        self._charge(record, 1)
-        self.placed(record.pod, 1)
+        steps = self._steps(record)
+        all_or_none(1, *steps)
+        try:
+            self.nominations.remove(record.pod.metadata.uid, placed=record.node)
+        except BaseException:
+            all_or_none(-1, *steps)
+            raise
 
     def _drop(self, record: Record) -> None:
-        meta = record.pod.metadata
-        del self._records[meta.uid]
-        _take_out(self._on_node, record.node, meta.uid)
-        _take_out(self._in_namespace, meta.namespace, meta.uid)
-        self._assumed -= record.state is State.ASSUMED
-        self._charge(record, -1)
-        self.placed(record.pod, -1)
+        all_or_none(-1, *self._steps(record))
 
-    def _charge(self, record: Record, sign: int) -> None:
-        """Count a pod wherever pods are counted, if its node is there."""
+    def _steps(self, record: Record) -> tuple[Step, ...]:
+        """All that it takes to put a pod on a node, or to take it off."""
         row = self.nodes.row_of.get(record.node)
-        if row is not None:
-            self._count(row, record, sign)
+        counted = () if row is None else ((self._count, row, record),)
+        return (*counted, (self.placed, record.pod), (self._enter, record))
+
+    def _enter(self, record: Record, sign: int) -> None:
+        """Write down a pod (``sign`` 1), or cross it out (-1)."""
+        meta = record.pod.metadata
+        if sign > 0:
+            self._records[meta.uid] = record
+            self._on_node.setdefault(record.node, {})[meta.uid] = record
+            self._in_namespace.setdefault(meta.namespace, {})[meta.uid] = record
+        else:
+            del self._records[meta.uid]
+            _take_out(self._on_node, record.node, meta.uid)
+            _take_out(self._in_namespace, meta.namespace, meta.uid)
+        self._assumed += sign * (record.state is State.ASSUMED)
+
+    def _counts_on(self, row: int, node: str) -> tuple[Step, ...]:
+        """The steps that count the pods on a node."""
+        return tuple((self._count, row, record) for record in self._on_node.get(node, {}).values())
 
     def _count(self, row: int, record: Record, sign: int) -> None:
-        self.nodes.charge(row, record.requests, sign)
-        self.matches.charge(row, record.pod, sign)
-        self.priorities.charge(row, record.pod, sign)
+        """Count a pod wherever pods are counted."""
+        counts: list[Step] = [
+            (self.nodes.charge, row, record.requests),
+            (self.matches.charge, row, record.pod),
+            (self.priorities.charge, row, record.pod),
+        ]
         if record.volumes:
-            self.volumes.charge(row, record.volumes, sign)
+            counts.append((self.volumes.charge, row, record.volumes))
             self.volumes.uses.tick()
             self.nodes.logs[Aspect.VOLUMES].add(row)
+        all_or_none(sign, *counts)
 
     def _pods_in(self, namespaces: frozenset[str] | None) -> Iterator[tuple[AnyPod, int]]:
         """The pods of these namespaces (None: of all) that are on a node which is there, with its row."""

@@ -4,21 +4,22 @@
 array          dtype     shape              meaning of element ``[.., i]``
 =============  ========  =================  ==================================================================================
 ``rows``       intp      [n]                the row of ``records[i]``
-``amounts``    int64     [resources, n]     what it takes there; resources as in the node table, as far as the herd takes any
+``amounts``    int64     [BASIC, n]         what it takes there of the resources that every node has; ``others`` has the others
 ``nonzero``    int64     [2, n]             likewise, cpu and memory with defaults
 =============  ========  =================  ==================================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.records import Record
-from moorage.core.columns.requests import CPU, MEMORY, PODS, Requests
+from moorage.core.columns.requests import BASIC, Requests, basic_amounts
 
 
 class Herd:
@@ -35,27 +36,45 @@ class Herd:
             if kind == len(distinct):
                 distinct.append(record.requests)
             which.append(kind)
-        kind_of = np.array(which, np.intp)
-        self.amounts = _amounts(distinct, nodes)[:, kind_of]
-        self.nonzero = np.array([[one.nonzero_cpu for one in distinct], [one.nonzero_memory for one in distinct]], np.int64)[:, kind_of]
+        self._kinds = len(distinct)
+        self._kind_of = np.array(which, np.intp)
+        self._others: dict[str, dict[int, int]] = {}
+        for kind, one in enumerate(distinct):
+            for resource, amount in one.others:
+                if resource not in BASIC:
+                    self._others.setdefault(resource, {})[kind] = amount
+        self.amounts = np.array([basic_amounts(one) for one in distinct], np.int64).reshape(-1, len(BASIC)).T[:, self._kind_of]
+        self.nonzero = np.array([[one.nonzero_cpu for one in distinct], [one.nonzero_memory for one in distinct]], np.int64)[
+            :, self._kind_of
+        ]
         holders = {kind for kind, one in enumerate(distinct) if one.ports}
         self.volumes = {i: record.volumes for i, record in enumerate(records) if record.volumes}
         self.ports = {i: records[i].requests.ports for i, kind in enumerate(which) if kind in holders} if holders else {}
 
+    def others(self, which: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[np.intp], npt.NDArray[np.int64]]]:
+        """The other resources that some of these pods take: on which rows, and how much for each pod that does."""
+        kind_of = self._kind_of[which] if self._others else self._kind_of
+        for resource, by_kind in self._others.items():
+            per_kind = np.zeros(self._kinds, np.int64)
+            per_kind[list(by_kind)] = list(by_kind.values())
+            amounts = per_kind[kind_of]
+            takers = np.flatnonzero(amounts)
+            if takers.size:
+                yield resource, self.rows[which[takers]], amounts[takers]
+
 
 def beside(record: Record, others: Sequence[Record], nodes: NodeTable) -> bool:
-    """Whether a pod's node has of everything what it asks for, when these others are there."""
-    amounts = Herd([*others, record], nodes).amounts
-    room = nodes.allocatable[: len(amounts), nodes.row_of[record.node]]
-    return bool(np.all((amounts.sum(axis=1) <= room)[amounts[:, -1] > 0]))
+    """Whether a pod's node has of everything what it asks for, when these others are there.
+
+    Of other resources than the basic ones, only those that the node has: none is asked of it where devices or somebody else see to that.
+    """
+    has = nodes.amounts_on(nodes.row_of[record.node])
+    taken = Counter[str]()
+    for each in (*others, record):
+        taken.update(dict(_amounts(each.requests)))
+    mine = [resource for resource, amount in _amounts(record.requests) if amount]
+    return all(taken[resource] <= has[resource][0] for resource in mine if resource in BASIC or has.get(resource, (0, 0))[0])
 
 
-def _amounts(distinct: Sequence[Requests], nodes: NodeTable) -> npt.NDArray[np.int64]:
-    """int64[resources, distinct]. A resource that no node has and no pod has asked for before gets no index: nobody looks at it."""
-    amounts = np.zeros((len(nodes.resource_index), len(distinct)), np.int64)
-    for i, one in enumerate(distinct):
-        amounts[[CPU, MEMORY, PODS], i] = one.cpu, one.memory, 1
-        for resource, amount in one.others:
-            if resource in nodes.resource_index:
-                amounts[nodes.resource_index[resource], i] = amount
-    return amounts
+def _amounts(requests: Requests) -> Iterator[tuple[str, int]]:
+    yield from (("cpu", requests.cpu), ("memory", requests.memory), ("pods", 1), *requests.others)

@@ -20,24 +20,21 @@ class ImageTable:
         self._rows: dict[str, dict[int, None]] = {}
         self._images: dict[int, tuple[str, ...]] = {}
 
-    def put(self, row: int, images: tuple[ContainerImage, ...]) -> None:
-        """Write which images a row holds."""
+    def put(self, row: int, images: tuple[ContainerImage, ...]) -> bool:
+        """Write which images a row holds; whether they differ."""
         names: dict[str, int] = {name: image.size_bytes for image in images for name in image.names or ()}
         old = self._images.get(row, ())
         if old == tuple(names):
-            return
+            return False
         self._drop(row, [name for name in old if name not in names])
         for name, size in names.items():
             self._rows.setdefault(name, {})[row] = None
             self._sizes.setdefault(name, size)
         self._images[row] = tuple(names)
+        if not names:
+            del self._images[row]
         self.version += 1
-
-    def remove(self, row: int) -> None:
-        """Empty a row."""
-        if old := self._images.pop(row, ()):
-            self._drop(row, old)
-            self.version += 1
+        return True
 
     def holders(self, name: str) -> tuple[int, Collection[int]]:
         """(size in bytes, rows that hold it); (0, ()) for an image that no node holds."""

@@ -16,6 +16,8 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.all_or_none import Step, all_or_none
+from moorage.core.columns.growing import grown
 from moorage.core.label_selectors import Selector
 from moorage.core.objects import Labels, Namespace, PartialObject, Pod
 from moorage.core.pod_terms import Term, pod_terms
@@ -25,7 +27,11 @@ AnyPod = Pod | PartialObject
 T = TypeVar("T", bound=Hashable)
 
 MOST_COUNTERS = 4096
-"""Counters of matching pods that are kept at once; one takes 8 bytes a node."""
+"""Counters of matching pods that are kept at once; one takes at most 8 bytes a node."""
+MOST_WORDS = 2**16
+"""Keys and values in the selectors of these counters."""
+_FEW = 64
+_NONE: Counts = np.zeros(0, np.int64)
 
 
 class Query(NamedTuple):
@@ -61,33 +67,41 @@ class Carried(NamedTuple):
 class Counter:
     """A number of pods per row. ``version`` moves when one of them changes, or when the counter is not kept any more."""
 
-    __slots__ = ("_counts", "id", "total", "version")
+    __slots__ = ("_counts", "_few", "id", "total", "version")
 
     def __init__(self, number: int) -> None:
         self.id = number
         """Never given twice."""
         self.version = 0
         self.total = 0
-        self._counts: Counts = np.zeros(0, np.int64)
+        self._few: dict[int, int] | None = {}
+        """By row, as long as these are few; then ``_counts`` has them."""
+        self._counts: Counts = _NONE
 
     def add(self, row: int, number: int) -> None:
         """So many pods more on this row."""
-        if row >= self._counts.size:
-            self._counts = np.concatenate([self._counts, np.zeros(max(row + 1, 2 * self._counts.size, 64) - self._counts.size, np.int64)])
-        self._counts[row] += number
+        if self._few is not None and len(self._few) == _FEW and row not in self._few:
+            self._counts, self._few = grown(self.per_row(max(*self._few, row) + 1).copy(), _FEW), None
+        if self._few is None:
+            self._counts = grown(self._counts, row + 1)
+            self._counts[row] += number
+        else:
+            self._few[row] = self._few.get(row, 0) + number
+            if not self._few[row]:
+                del self._few[row]
         self.total += number
         self.version += 1
-
-    def clear(self, row: int) -> None:
-        """The row has no node any more."""
-        if row < self._counts.size and self._counts[row]:
-            self.add(row, -int(self._counts[row]))
+        if not self.total:
+            self._few, self._counts = {}, _NONE
 
     def per_row(self, rows: int) -> Counts:
         """int64[rows]: the pods on each row; read-only, and right until the next change."""
-        if rows > self._counts.size:
-            self._counts = np.concatenate([self._counts, np.zeros(rows - self._counts.size, np.int64)])
-        view = self._counts[:rows]
+        if self._few is None:
+            self._counts = grown(self._counts, rows)
+            view = self._counts[:rows]
+        else:
+            view = np.zeros(rows, np.int64)
+            view[list(self._few)] = list(self._few.values())
         view.flags.writeable = False
         return view
 
@@ -105,19 +119,21 @@ class Index(Generic[T]):
 
     def add(self, item: T, selector: Selector) -> None:
         """Enter an item under its selector."""
-        for pair in insisted(selector):
+        pairs, stands_apart = insisted(selector), _stands_apart(selector)
+        for pair in pairs:
             self._by_value.setdefault(pair, {})[item] = None
-        if _stands_apart(selector):
+        if stands_apart:
             self._others[item] = None
 
     def remove(self, item: T, selector: Selector) -> None:
         """Take an item out again."""
-        for pair in insisted(selector):
+        pairs, stands_apart = insisted(selector), _stands_apart(selector)
+        for pair in pairs:
             place = self._by_value[pair]
             del place[item]
             if not place:
                 del self._by_value[pair]
-        if _stands_apart(selector):
+        if stands_apart:
             del self._others[item]
 
     def candidates(self, labels: Labels | None) -> Iterator[T]:
@@ -143,7 +159,7 @@ def _stands_apart(selector: Selector) -> bool:
 class Matches:
     """All counters. ``pods`` gives the pods of the namespaces (None: of all) that are on a row, with that row.
 
-    ``most``: so many counters of matching pods are kept.
+    ``most``: so many counters of matching pods are kept at most.
     """
 
     def __init__(
@@ -157,6 +173,7 @@ class Matches:
         self._namespaces = namespaces
         self._made = 0
         self._matching: OrderedDict[Query, Counter] = OrderedDict()
+        self._words = 0
         self._queries: Index[Query] = Index()
         self._carrying: dict[Carried, Counter] = {}
         self._terms: Index[Carried] = Index()
@@ -167,14 +184,18 @@ class Matches:
         """The counter of the pods that a query speaks of; made now if nobody asked for it lately (O(pods of its namespaces))."""
         counter = self._matching.get(query)
         if counter is None:
-            counter = self._matching[query] = self._make()
-            self._queries.add(query, query.selector)
+            counter = self._make()
             for pod, row in self._pods(query.namespaces):
                 if query.matches(pod):
                     counter.add(row, 1)
-            if len(self._matching) > self._most:
+            words = query.selector.words
+            self._queries.add(query, query.selector)
+            self._matching[query] = counter
+            self._words += words
+            while len(self._matching) > 1 and (len(self._matching) > self._most or self._words > MOST_WORDS):
                 old, dropped = self._matching.popitem(last=False)
                 self._queries.remove(old, old.selector)
+                self._words -= old.selector.words
                 dropped.version += 1
         self._matching.move_to_end(query)
         return counter
@@ -199,34 +220,29 @@ class Matches:
 
     def charge(self, row: int, pod: AnyPod, sign: int) -> None:
         """A pod came to this row (``sign`` 1) or left it (-1)."""
+        steps: list[Step] = []
         if self._matching:
-            for query in self._queries.candidates(pod.metadata.labels):
-                if query.matches(pod):
-                    self._matching[query].add(row, sign)
+            labels = pod.metadata.labels
+            steps += [(self._matching[query].add, row) for query in self._queries.candidates(labels) if query.matches(pod)]
         if isinstance(pod, Pod) and pod.spec.affinity is not None:
-            for carried in carried_by(pod):
-                self._carry(carried, row, sign)
+            steps += [(self._carry, row, carried) for carried in carried_by(pod)]
+        all_or_none(sign, *steps)
 
-    def clear(self, row: int) -> None:
-        """The row lost its node and with it all pods."""
-        for counter in self._matching.values():
-            counter.clear(row)
-        for carried, counter in list(self._carrying.items()):
-            counter.clear(row)
-            self._drop_unless_carried(carried, counter)
-
-    def _carry(self, carried: Carried, row: int, sign: int) -> None:
-        counter = self._carrying.get(carried)
-        if counter is None:
-            counter = self._carrying[carried] = self._make()
-            self._terms.add(carried, carried.term.selector)
+    def _carry(self, row: int, carried: Carried, sign: int) -> None:
+        known = self._carrying.get(carried)
+        counter = self._make() if known is None else known
         counter.add(row, sign)
-        self._drop_unless_carried(carried, counter)
-
-    def _drop_unless_carried(self, carried: Carried, counter: Counter) -> None:
+        try:
+            if known is None:
+                self._terms.add(carried, carried.term.selector)
+            elif not counter.total:
+                self._terms.remove(carried, carried.term.selector)
+        except BaseException:
+            counter.add(row, -sign)
+            raise
+        self._carrying[carried] = counter
         if not counter.total:
             del self._carrying[carried]
-            self._terms.remove(carried, carried.term.selector)
 
     def _make(self) -> Counter:
         self._made += 1

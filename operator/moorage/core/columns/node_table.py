@@ -8,16 +8,17 @@ All arrays are read-only views: only this module's methods write, and each write
 array                dtype       shape                  meaning of element ``[.., row]``
 ===================  ==========  =====================  ==================================================================
 ``live``             bool        [capacity]             the row has a node. Where False, all that follows is arbitrary.
-``allocatable``      int64       [resources, capacity]  status.allocatable; cpu in millicores, else in units of the resource
-                                                        (bytes, pieces); the index of a resource is ``resource_index``
-``requested``        int64       [resources, capacity]  sum over the node's pods, assumed ones included; PODS counts them
+``allocatable``      int64       [BASIC, capacity]      status.allocatable of the resources that every node has; cpu in millicores,
+                                                        else in units of the resource (bytes, pieces)
+``requested``        int64       [BASIC, capacity]      sum over the node's pods, assumed ones included; PODS counts them
 ``nonzero``          int64       [2, capacity]          cpu and memory requested with defaults for containers without
 ``unschedulable``    bool        [capacity]             spec.unschedulable
 ``taint_set``        int32       [capacity]             index into ``taint_sets``
 ``tie_break``        uint64      [capacity]             a hash of the node's name, for ``framework.tie_breaking``
 ===================  ==========  =====================  ==================================================================
 
-Labels, host ports and images have tables of their own (``labels``, ``ports``, ``images``) that share the row numbers.
+Labels, host ports, images and all other resources have tables of their own that share the row numbers (``labels``, ``ports``,
+``images``, ``resources``). ``amounts`` reads a resource wherever it is.
 """
 
 from __future__ import annotations
@@ -29,11 +30,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.all_or_none import all_or_none
 from moorage.core.columns.changes import Aspect, ChangeLog, Reader
+from moorage.core.columns.growing import grown
 from moorage.core.columns.images import ImageTable
 from moorage.core.columns.labels import LabelTable
+from moorage.core.columns.numbering import Numbering
 from moorage.core.columns.ports import PortTable
-from moorage.core.columns.requests import CPU, MEMORY, PODS, Requests, allocatable_amounts
+from moorage.core.columns.requests import BASIC, CPU, MEMORY, PODS, Requests, allocatable_amounts
+from moorage.core.columns.sparse import HAS, TAKEN, Amounts, SparseAmounts
 from moorage.core.columns.zones import NodeOrder
 from moorage.core.objects import Node, Taint
 
@@ -53,17 +58,16 @@ class NodeTable:
         self.row_of: dict[str, int] = {}
         self.names: list[str] = []
         self.nodes: list[Node | None] = []
-        self.resource_index: dict[str, int] = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": 2, "pods": PODS}
-        self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.logs = tuple(ChangeLog() for _ in Aspect)
         self.labels = LabelTable()
         self.ports = PortTable()
         self.images = ImageTable()
+        self.resources = SparseAmounts()
         self.order = NodeOrder()
-        self._taint_set_of: dict[tuple[Taint, ...], int] = {(): 0}
+        self._taints: Numbering[tuple[Taint, ...]] = Numbering(())
         self._free: list[int] = []
         self._arrays: dict[str, npt.NDArray[Any]] = {}
-        self._allocate(_FIRST, 8)
+        self._reserve(_FIRST)
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
@@ -76,6 +80,27 @@ class NodeTable:
         """All rows that have been used."""
         return slice(0, self.rows)
 
+    @property
+    def taint_sets(self) -> list[tuple[Taint, ...]]:
+        """The sets of taints that nodes have, by number."""
+        return self._taints.values
+
+    def amounts(self, resource: str, rows: Rows) -> tuple[Amounts, Amounts] | None:
+        """What each of these rows has of a resource and what is requested of it; None when that is nothing on all nodes."""
+        index = BASIC.get(resource)
+        if index is None:
+            return self.resources.read(resource, rows, self.rows)
+        return self.allocatable[index][rows], self.requested[index][rows]
+
+    def is_resource(self, name: str) -> bool:
+        """Whether a node has any of this resource: what pods alone name is none."""
+        return name in BASIC or self.resources.anybody_has(name)
+
+    def amounts_on(self, row: int) -> dict[str, tuple[int, int]]:
+        """What a row has of every resource and what is requested of it; of others than the basic ones only what is not 0."""
+        basic = zip(self.allocatable[:, row].tolist(), self.requested[:, row].tolist(), strict=True)
+        return {**dict(zip(BASIC, basic, strict=True)), **self.resources.on(row)}
+
     def reader(self, aspects: frozenset[Aspect]) -> Reader:
         """A reader that has seen nothing yet."""
         return Reader(self.logs, aspects)
@@ -83,43 +108,37 @@ class NodeTable:
     # ---- nodes -------------------------------------------------------------------------------------------------------------
 
     def put(self, node: Node) -> int:
-        """Add a node, or write down what an update changed; returns its row. Raises QuantityError before anything is changed."""
+        """Add a node, or write down what an update changed; returns its row. If it raises (QuantityError), nothing is changed."""
         amounts = allocatable_amounts(node)
         name = node.metadata.name
         row = self.row_of.get(name)
-        if row is None:
-            row = self._occupy(name)
-        old = self.nodes[row]
-        self.nodes[row] = node
-        self.order.put(node)
-        self._put_amounts(row, amounts)
-        self._put_taints(row, node)
-        if self.labels.put(row, node.metadata.labels or {}):
-            self.logs[Aspect.LABELS].add(row)
-        if old is None or old.status.images != node.status.images:
-            self.images.put(row, node.status.images or ())
-            self.logs[Aspect.IMAGES].add(row)
-        if old is None or (old.status.declared_features or ()) != (node.status.declared_features or ()):
-            self.logs[Aspect.FEATURES].add(row)
-        if old is None or _seen(old) != _seen(node):
-            self.logs[Aspect.OBJECT].add(row)
+        old = None if row is None else self.nodes[row]
+        row = self._occupy(name) if row is None else row
+        try:
+            self._write(row, old, node, amounts)
+        except BaseException:
+            if old is None:
+                self.remove(name)
+            else:
+                self._write(row, node, old, allocatable_amounts(old))
+            raise
         return row
 
     def remove(self, name: str) -> None:
-        """Free a node's row. Raises KeyError for an unknown name."""
-        row = self.row_of.pop(name)
+        """Free the row of a node that has no pods. Raises KeyError for an unknown name."""
+        row = self.row_of[name]
+        for log in self.logs:
+            log.add(row)
+        self.order.remove(name)
+        self.labels.put(row, {})
+        self.images.put(row, ())
+        self._put_amounts(row, {})
+        self._put_taints(row, (), unschedulable=False)
+        del self.row_of[name]
         self.names[row] = ""
         self.nodes[row] = None
         self._live[row] = False
-        for amounts in (self._allocatable, self._requested, self._nonzero):
-            amounts[:, row] = 0
-        self.order.remove(name)
-        self.labels.remove(row)
-        self.images.remove(row)
-        self.ports.clear(row)
         self._free.append(row)
-        for log in self.logs:
-            log.add(row)
 
     def note_devices(self, names: Iterable[str]) -> None:
         """The devices that these nodes can reach have changed (``columns.devices`` has them); unknown nodes are left out."""
@@ -131,112 +150,124 @@ class NodeTable:
 
     def charge(self, row: int, requests: Requests, sign: int) -> None:
         """Add (``sign`` 1) or take away (-1) what one pod asks for."""
+        self.logs[Aspect.RESOURCES].add(row)
+        if requests.ports:
+            self.logs[Aspect.PORTS].add(row)
+        if requests.others or requests.ports:
+            others = ((self._charge_other, row, resource, amount) for resource, amount in requests.others)
+            all_or_none(sign, *others, (self.ports.charge, row, requests.ports))
         requested = self._requested
         requested[CPU, row] += sign * requests.cpu
         requested[MEMORY, row] += sign * requests.memory
         requested[PODS, row] += sign
         self._nonzero[0, row] += sign * requests.nonzero_cpu
         self._nonzero[1, row] += sign * requests.nonzero_memory
-        for resource, amount in requests.others:
-            self._requested[self._index(resource), row] += sign * amount
-        self.logs[Aspect.RESOURCES].add(row)
-        if requests.ports:
-            self.ports.charge(row, requests.ports, sign)
-            self.logs[Aspect.PORTS].add(row)
 
     def try_out(self, rows: npt.NDArray[np.intp], amounts: npt.NDArray[np.int64], nonzero: npt.NDArray[np.int64]) -> None:
-        """Add to what is requested: int64[resources, n] and int64[2, n] for n pods on these rows (repeated for several on one).
+        """Add to what is requested: int64[BASIC, n] and int64[2, n] for n pods on these rows (repeated for several on one).
 
-        No log notes it: it must be taken back, by ``reset``, before anybody catches up.
+        No log notes it: it must be taken back, by ``reset``, before anybody catches up. Of other resources, ``resources`` is told.
         """
         for target, source in ((self._requested, amounts), (self._nonzero, nonzero)):
-            for into, each in zip(target, source, strict=False):
+            for into, each in zip(target, source, strict=True):
                 if each.any():
                     np.add.at(into, rows, each)
 
     def reset(self, requested: npt.NDArray[np.int64], nonzero: npt.NDArray[np.int64]) -> None:
         """What is requested is what it was: copies of ``requested`` and ``nonzero`` made before."""
-        self._requested[: len(requested)] = requested
+        self._requested[:] = requested
         self._nonzero[:] = nonzero
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
     def _occupy(self, name: str) -> int:
         """A row for a new node: a free one, else the next."""
+        row = self._free[-1] if self._free else self.rows
+        digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+        self._reserve(row + 1)
+        for log in self.logs:
+            log.add(row)
         if self._free:
-            row = self._free.pop()
+            self._free.pop()
         else:
-            row = self.rows
-            if row == self._live.size:
-                self._allocate(2 * row, len(self._allocatable))
             self.rows += 1
             self.names.append("")
             self.nodes.append(None)
         self.row_of[name] = row
         self.names[row] = name
         self._live[row] = True
-        digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
         self._tie_break[row] = int.from_bytes(digest, "little")
-        for log in self.logs:
-            log.add(row)
         return row
 
-    def _put_amounts(self, row: int, amounts: Mapping[str, int]) -> None:
-        """Write allocatable where it differs; resources that the node no longer names become 0."""
-        new = {self._index(resource): amount for resource, amount in amounts.items()}
-        column = self._allocatable[:, row]
-        target = np.zeros_like(column)
-        for index, amount in new.items():
-            target[index] = amount
-        if not np.array_equal(column, target):
-            column[:] = target
+    def _write(self, row: int, old: Node | None, node: Node, amounts: Mapping[str, int]) -> None:
+        """Write all that a node says, where it differs from what is there."""
+        self.order.put(node)
+        if self._put_amounts(row, amounts):
             self.logs[Aspect.RESOURCES].add(row)
             self.logs[Aspect.ALLOCATABLE].add(row)
-
-    def _put_taints(self, row: int, node: Node) -> None:
-        taints = node.spec.taints or ()
-        taint_set = self._taint_set_of.get(taints)
-        if taint_set is None:
-            taint_set = self._taint_set_of[taints] = len(self.taint_sets)
-            self.taint_sets.append(taints)
-        unschedulable = bool(node.spec.unschedulable)
-        if self._taint_set[row] != taint_set or self._unschedulable[row] != unschedulable:
-            self._taint_set[row] = taint_set
-            self._unschedulable[row] = unschedulable
+        if self._put_taints(row, node.spec.taints or (), unschedulable=bool(node.spec.unschedulable)):
             self.logs[Aspect.TAINTS].add(row)
+        if self.labels.put(row, node.metadata.labels or {}):
+            self.logs[Aspect.LABELS].add(row)
+        if self.images.put(row, node.status.images or ()):
+            self.logs[Aspect.IMAGES].add(row)
+        if old is None or (old.status.declared_features or ()) != (node.status.declared_features or ()):
+            self.logs[Aspect.FEATURES].add(row)
+        if old is None or _seen(old) != _seen(node):
+            self.logs[Aspect.OBJECT].add(row)
+        self.nodes[row] = node
 
-    def _index(self, resource: str) -> int:
-        """The index of a resource; a new one gets the next."""
-        index = self.resource_index.get(resource)
+    def _put_amounts(self, row: int, amounts: Mapping[str, int]) -> bool:
+        """Write allocatable where it differs; resources that the node no longer names become 0. Whether any differs."""
+        basic = np.array([amounts.get(resource, 0) for resource in BASIC])
+        before = {resource: has for resource, (has, _) in self.resources.on(row).items() if has}
+        others = {resource: amount - before.pop(resource, 0) for resource, amount in amounts.items() if resource not in BASIC}
+        others |= {resource: -amount for resource, amount in before.items()}
+        changes = [(self.resources.charge, row, resource, HAS, amount) for resource, amount in others.items() if amount]
+        all_or_none(1, *changes)
+        column = self._allocatable[:, row]
+        differs = bool(changes) or not np.array_equal(column, basic)
+        column[:] = basic
+        return differs
+
+    def _put_taints(self, row: int, taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
+        """Write taints where they differ; whether they do."""
+        before = int(self._taint_set[row])
+        differs = self._taints.values[before] != taints or bool(self._unschedulable[row]) != unschedulable
+        if differs:
+            self._taint_set[row] = self._taints.swap(before, taints)
+            self._unschedulable[row] = unschedulable
+        return differs
+
+    def _charge_other(self, row: int, resource: str, amount: int, sign: int) -> None:
+        index = BASIC.get(resource)
         if index is None:
-            index = self.resource_index[resource] = len(self.resource_index)
-            if index == len(self._allocatable):
-                self._allocate(self._live.size, 2 * index)
-        return index
+            self.resources.charge(row, resource, TAKEN, amount, sign)
+        else:
+            self._requested[index, row] += sign * amount
 
-    def _allocate(self, capacity: int, resources: int) -> None:
+    def _reserve(self, capacity: int) -> None:
         """Make (or enlarge) all arrays; keeps what they held. The public names are read-only views of the private arrays."""
+        if self._arrays and capacity <= self._live.size:
+            return
         shapes: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
-            "live": ((capacity,), np.bool_),
-            "allocatable": ((resources, capacity), np.int64),
-            "requested": ((resources, capacity), np.int64),
-            "nonzero": ((2, capacity), np.int64),
-            "unschedulable": ((capacity,), np.bool_),
-            "taint_set": ((capacity,), np.int32),
-            "tie_break": ((capacity,), np.uint64),
+            "live": ((), np.bool_),
+            "allocatable": ((len(BASIC),), np.int64),
+            "requested": ((len(BASIC),), np.int64),
+            "nonzero": ((2,), np.int64),
+            "unschedulable": ((), np.bool_),
+            "taint_set": ((), np.int32),
+            "tie_break": ((), np.uint64),
         }
-        for name, (shape, dtype) in shapes.items():
-            array = np.zeros(shape, dtype)
-            if (old := self._arrays.get(name)) is not None:
-                array[tuple(slice(0, n) for n in old.shape)] = old
-            self._arrays[name] = array
-        self._live: npt.NDArray[np.bool_] = self._arrays["live"]
-        self._allocatable: npt.NDArray[np.int64] = self._arrays["allocatable"]
-        self._requested: npt.NDArray[np.int64] = self._arrays["requested"]
-        self._nonzero: npt.NDArray[np.int64] = self._arrays["nonzero"]
-        self._unschedulable: npt.NDArray[np.bool_] = self._arrays["unschedulable"]
-        self._taint_set: npt.NDArray[np.int32] = self._arrays["taint_set"]
-        self._tie_break: npt.NDArray[np.uint64] = self._arrays["tie_break"]
+        longer = {name: grown(self._arrays.get(name, np.zeros((*shape, 0), dtype)), capacity) for name, (shape, dtype) in shapes.items()}
+        self._arrays = longer
+        self._live: npt.NDArray[np.bool_] = longer["live"]
+        self._allocatable: npt.NDArray[np.int64] = longer["allocatable"]
+        self._requested: npt.NDArray[np.int64] = longer["requested"]
+        self._nonzero: npt.NDArray[np.int64] = longer["nonzero"]
+        self._unschedulable: npt.NDArray[np.bool_] = longer["unschedulable"]
+        self._taint_set: npt.NDArray[np.int32] = longer["taint_set"]
+        self._tie_break: npt.NDArray[np.uint64] = longer["tie_break"]
         self.live = _read_only(self._live)
         self.allocatable = _read_only(self._allocatable)
         self.requested = _read_only(self._requested)

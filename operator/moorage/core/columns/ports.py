@@ -44,13 +44,6 @@ class PortTable:
                     if not rows:
                         del self._users[protocol, port]
 
-    def clear(self, row: int) -> None:
-        """Forget all uses on a row."""
-        for key in [key for key, rows in self._users.items() if row in rows]:
-            del self._users[key][row]
-            if not self._users[key]:
-                del self._users[key]
-
     def taken(self, row: int, port: HostPort) -> bool:
         """Whether this port clashes with one that is in use on the row."""
         uses = self._users.get((port.protocol, port.port), {}).get(row)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.growing import grown
 from moorage.core.objects import PartialObject, Pod, priority
 
 _FIRST = 64
+_NONE = np.zeros(0, np.int32)
 
 
 class PriorityTable:
@@ -24,12 +26,12 @@ class PriorityTable:
     def charge(self, row: int, pod: Pod | PartialObject, sign: int) -> None:
         """Count (``sign`` 1) or discount (-1) one pod."""
         if isinstance(pod, Pod):
-            self._add(row, priority(pod), sign)
-
-    def clear(self, row: int) -> None:
-        """Forget all counts of a row."""
-        for level in [level for level, counts in self._counts.items() if row < counts.size and counts[row]]:
-            self._add(row, level, -int(self._counts[level][row]))
+            level = priority(pod)
+            self._counts[level] = grown(self._counts.get(level, _NONE), max(_FIRST, row + 1))
+            self._counts[level][row] += sign
+            total = self._totals[level] = self._totals.get(level, 0) + sign
+            if not total:
+                del self._counts[level], self._totals[level]
 
     def below(self, level: int, rows: int) -> npt.NDArray[np.bool_]:
         """Whether a row has a pod of lower priority than ``level``. bool[rows], from row 0 on."""
@@ -42,14 +44,3 @@ class PriorityTable:
     def any_below(self, level: int, row: int) -> bool:
         """Whether this row has one."""
         return any(each < level and row < counts.size and counts[row] > 0 for each, counts in self._counts.items())
-
-    def _add(self, row: int, level: int, count: int) -> None:
-        counts = self._counts.get(level)
-        if counts is None:
-            counts = self._counts[level] = np.zeros(max(_FIRST, row + 1), np.int32)
-        elif row >= counts.size:
-            counts = self._counts[level] = np.concatenate([counts, np.zeros(max(row + 1 - counts.size, counts.size), np.int32)])
-        counts[row] += count
-        total = self._totals[level] = self._totals.get(level, 0) + count
-        if not total:
-            del self._counts[level], self._totals[level]

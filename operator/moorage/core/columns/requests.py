@@ -29,6 +29,8 @@ CPU = 0
 MEMORY = 1
 EPHEMERAL_STORAGE = 2
 PODS = 3
+BASIC: Mapping[str, int] = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE, "pods": PODS}
+"""The resources that every node has, with their places in the node table's arrays."""
 MAX_AMOUNT = 2**53
 
 Amounts: TypeAlias = Mapping[str, int]
@@ -50,6 +52,11 @@ class Requests:
     others: tuple[tuple[str, int], ...] = ()
     """Ephemeral storage and scalar resources, sorted by name."""
     ports: tuple[HostPort, ...] = ()
+
+
+def basic_amounts(requests: Requests) -> tuple[int, int, int, int]:
+    """What one pod takes of the basic resources, in their order."""
+    return requests.cpu, requests.memory, dict(requests.others).get("ephemeral-storage", 0), 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

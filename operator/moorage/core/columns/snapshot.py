@@ -31,6 +31,7 @@ class Trial:
         self._nodes = nodes
         self._volume_table = volumes
         self._before = nodes.requested.copy(), nodes.nonzero.copy()
+        self._others: list[tuple[str, npt.NDArray[np.intp], npt.NDArray[np.int64]]] = []
         self._ports: list[tuple[int, tuple[HostPort, ...], int]] = []
         self._volumes: list[tuple[int, Carried, int]] = []
         self._gone: set[str] = set()
@@ -65,6 +66,8 @@ class Trial:
     def undo(self) -> None:
         """Take all of it back."""
         self._nodes.reset(*self._before)
+        for resource, rows, amounts in reversed(self._others):
+            self._nodes.resources.charge_many(resource, rows, -amounts, self._nodes.rows)
         for row, ports, sign in reversed(self._ports):
             self._nodes.ports.charge(row, ports, -sign)
         for row, volumes, sign in reversed(self._volumes):
@@ -72,6 +75,9 @@ class Trial:
 
     def _charge(self, herd: Herd, which: npt.NDArray[np.intp], sign: int) -> None:
         self._nodes.try_out(herd.rows[which], sign * herd.amounts[:, which], sign * herd.nonzero[:, which])
+        for resource, rows, amounts in herd.others(which):
+            self._nodes.resources.charge_many(resource, rows, sign * amounts, self._nodes.rows)
+            self._others.append((resource, rows, sign * amounts))
         if herd.ports:
             for i in which.tolist():
                 if i in herd.ports:

@@ -82,22 +82,37 @@ class Store:
             follower(None, obj)
 
     def put(self, obj: HasMetadata) -> None:
-        """Add an object, or replace its former state."""
-        kind, objects, name = type(obj), self._of(type(obj)), key(obj)
-        old = objects.get(name)
-        objects[name] = obj
-        self._changed(kind, old, obj)
+        """Add an object, or replace its former state. If a follower raises, nothing has changed."""
+        self._change(type(obj), key(obj), obj)
 
     def remove(self, kind: type[HasMetadata], name: str) -> None:
-        """Take an object out; unknown names are ignored."""
-        old = self._of(kind).pop(name, None)
-        if old is not None:
-            self._changed(kind, old, None)
+        """Take an object out; unknown names are ignored. If a follower raises, nothing has changed."""
+        if name in self._of(kind):
+            self._change(kind, name, None)
 
-    def _changed(self, kind: type[HasMetadata], old: HasMetadata | None, new: HasMetadata | None) -> None:
+    def _change(self, kind: type[HasMetadata], name: str, new: HasMetadata | None) -> None:
+        """Followers are told one after another; one that raises has changed nothing, and those before it are told to go back."""
         self.clock(kind).tick()
-        for follower in self._followers.get(kind, ()):
-            follower(old, new)
+        told: list[Follower] = []
+        objects = self._of(kind)
+        old = objects.get(name)
+        try:
+            _set(objects, name, new)
+            for follower in self._followers.get(kind, ()):
+                follower(old, new)
+                told.append(follower)
+        except BaseException:
+            _set(objects, name, old)
+            for follower in reversed(told):
+                follower(new, old)
+            raise
 
     def _of(self, kind: type[Any]) -> dict[str, Any]:
         return self._objects.setdefault(kind, {})
+
+
+def _set(objects: dict[str, Any], name: str, obj: HasMetadata | None) -> None:
+    if obj is None:
+        objects.pop(name, None)
+    else:
+        objects[name] = obj

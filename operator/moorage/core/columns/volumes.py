@@ -7,22 +7,17 @@ decision about a pod with volumes looks at what those use and not at all pods. A
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
-from typing import NamedTuple, TypeVar
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from moorage.core.columns.all_or_none import Step, all_or_none
 from moorage.core.columns.changes import Aspect, Clock
 from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.sparse import HAS, TAKEN, Amounts, SparseAmounts
 from moorage.core.columns.store import Objects, Store
 from moorage.core.objects import HasMetadata, key
 from moorage.core.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from moorage.core.volumes import Carried, ClaimUse, Disk, VolumeId, class_of, volume_of, wanted_volume
-
-Key = TypeVar("Key", bound=Hashable)
-Amounts = npt.NDArray[np.int64]
-"""int64[rows]"""
 
 _NO_LIMIT = 2**62
 Source = tuple[type[HasMetadata], str]
@@ -52,23 +47,6 @@ def find_volume(claim_key: str, store: Objects) -> Found:
     return Found(claim, volume, (*bound, (StorageClass, storage_class)))
 
 
-class _Driver:
-    """A CSI driver's limit for each row, and how many volumes are there. int64[capacity] each."""
-
-    __slots__ = ("held", "limits")
-
-    def __init__(self) -> None:
-        self.limits: Amounts = np.zeros(0, np.int64)
-        self.held: Amounts = np.zeros(0, np.int64)
-
-    def reach(self, rows: int) -> None:
-        """Have room for so many rows."""
-        if rows > self.limits.size:
-            more = max(rows, 2 * self.limits.size, 64) - self.limits.size
-            self.limits = np.concatenate([self.limits, np.full(more, _NO_LIMIT)])
-            self.held = np.concatenate([self.held, np.zeros(more, np.int64)])
-
-
 class VolumeTable:
     """See the module's docstring. ``uses`` moves when a pod begins or ceases to use a claim (the cache moves it)."""
 
@@ -84,8 +62,9 @@ class VolumeTable:
         self._attached: dict[VolumeId, dict[int, int]] = {}
         self._attachments: dict[str, tuple[int, VolumeId]] = {}
         self._attachments_of: dict[Source, dict[str, None]] = {}
-        self._drivers: dict[str, _Driver] = {}
-        store.follow(PersistentVolumeClaim, lambda old, new: self._look_again(key(new or old)))  # type: ignore[arg-type]  # one of them is there
+        self._drivers = SparseAmounts()
+        """For each row, how many volumes a CSI driver can hold there (less _NO_LIMIT, so that 0 is none), and how many it does."""
+        store.follow(PersistentVolumeClaim, self._put_claim)
         for kind in (PersistentVolume, StorageClass):
             store.follow(kind, self._put_source)
         store.follow(CSINode, self._put_csi_node)
@@ -108,167 +87,164 @@ class VolumeTable:
 
     def spare(self, driver: str) -> Amounts | None:
         """How many more volumes of a driver each row can hold; None when no node has a limit for it. -> int64[rows]."""
-        known = self._drivers.get(driver)
-        if known is None:
-            return None
-        known.reach(self._nodes.rows)
-        return (known.limits - known.held)[: self._nodes.rows]
+        known = self._drivers.read(driver, self._nodes.all_rows, self._nodes.rows)
+        return None if known is None else known[HAS] + _NO_LIMIT - known[TAKEN]
 
     # ---- pods (the cache) --------------------------------------------------------------------------------------------------
 
     def charge(self, row: int, volumes: Carried, sign: int) -> None:
         """A pod with these came to the row (``sign`` 1) or left it (-1)."""
-        for use in volumes.claims:
-            self._use(row, use, sign)
-        for volume in volumes.inline:
-            self._hold(self._mounted, volume, row, sign)
-        for disk in volumes.disks:
-            rows = self._disks.setdefault((disk.kind, disk.name), {})
-            there = rows.setdefault(row, {})
-            if not _add(there, disk, sign):
+        all_or_none(
+            sign,
+            *((self._use, row, use) for use in volumes.claims),
+            *((self._hold, self._mounted, volume, row, 1) for volume in volumes.inline),
+            *((self._use_disk, row, disk) for disk in volumes.disks),
+        )
+
+    def charge_node(self, row: int, name: str, sign: int) -> None:
+        """A node came (``sign`` 1; its pods come after it), or is about to go (-1; its pods have been taken off)."""
+        attachments = self._attachments_of.get((CSINode, name), ())
+        attaching = (step for attachment in attachments for step in self._attaching(attachment, there=sign > 0))
+        all_or_none(1, (self._limit, row, self._store.objects(CSINode).get(name), sign), *attaching)
+
+    def _use(self, row: int, use: ClaimUse, sign: int) -> None:
+        claim, users = use.key, self._users.get(use.key, {})
+        found = self._found[claim] if users else find_volume(claim, self._store)
+        number = users.get((row, use), 0) + sign
+        begins_or_ends = not users or (not number and len(users) == 1)
+        resting: tuple[Step, ...] = ((self._rest, claim, None, found),) if begins_or_ends else ()
+        all_or_none(sign, (self._mount, found, row, use, 1), *resting)
+        users[row, use] = number
+        if not number:
+            del users[row, use]
+        self._users[claim] = users
+        if not users:
+            del self._users[claim]
+
+    def _use_disk(self, row: int, disk: Disk, sign: int) -> None:
+        rows = self._disks.setdefault((disk.kind, disk.name), {})
+        there = rows.setdefault(row, {})
+        there[disk] = there.get(disk, 0) + sign
+        if not there[disk]:
+            del there[disk]
+            if not there:
                 del rows[row]
                 if not rows:
                     del self._disks[disk.kind, disk.name]
 
-    def add_node(self, row: int, name: str) -> None:
-        """A node came; its pods come after it."""
-        self._limit(row, self._store.objects(CSINode).get(name), there=True)
-        for attachment in self._attachments_of.get((CSINode, name), ()):
-            self._attach(attachment)
-
-    def remove_node(self, row: int, name: str) -> None:
-        """A node is about to go; its pods have been taken off."""
-        self._limit(row, self._store.objects(CSINode).get(name), there=False)
-        for attachment in self._attachments_of.get((CSINode, name), ()):
-            self._detach(attachment)
-
     # ---- claims ------------------------------------------------------------------------------------------------------------
 
-    def _use(self, row: int, use: ClaimUse, sign: int) -> None:
-        claim = use.key
-        if claim not in self._users:
-            self._users[claim] = {}
-            self._find(claim)
-        self._mount(self._found[claim], row, use, sign)
-        if not _add(self._users[claim], (row, use), sign):
-            del self._users[claim]
-            self._forget(claim)
+    def _rest(self, claim: str, old: Found | None, new: Found | None, sign: int) -> None:
+        """A claim that is in use rests on this now, and on that no longer; None: it is not in use."""
+        gone, come = (old, new) if sign > 0 else (new, old)
+        if gone is not None:
+            del self._found[claim]
+            for source in gone.sources:
+                self._resting_on[source].pop(claim, None)
+                if not self._resting_on[source]:
+                    del self._resting_on[source]
+        if come is not None:
+            self._found[claim] = come
+            for source in come.sources:
+                self._resting_on.setdefault(source, {})[claim] = None
 
-    def _find(self, claim: str) -> None:
-        found = self._found[claim] = find_volume(claim, self._store)
-        for source in found.sources:
-            self._resting_on.setdefault(source, {})[claim] = None
-
-    def _forget(self, claim: str) -> Found:
-        found = self._found.pop(claim)
-        for source in found.sources:
-            _take(self._resting_on, source, claim)
-        return found
-
-    def _mount(self, found: Found, row: int, use: ClaimUse, number: int) -> None:
+    def _mount(self, found: Found, row: int, use: ClaimUse, number: int, sign: int) -> None:
         """A claim that the pod does not own is none of its volumes, whatever its name."""
         if found.volume is not None and found.claim is not None and use.owns(found.claim):
-            self._hold(self._mounted, found.volume, row, number)
+            self._hold(self._mounted, found.volume, row, number, sign)
 
-    def _look_again(self, claim: str) -> None:
-        """A claim, or what it rests on, is another one now."""
+    def _looking_again(self, claim: str) -> Iterator[Step]:
+        """What it takes when a claim, or what it rests on, is another one now."""
         if claim not in self._users:
             return
-        old = self._forget(claim)
-        self._find(claim)
-        new = self._found[claim]
+        old, new = self._found[claim], find_volume(claim, self._store)
+        yield self._rest, claim, old, new
         for (row, use), number in self._users[claim].items():
-            self._mount(old, row, use, -number)
-            self._mount(new, row, use, number)
             self._nodes.logs[Aspect.VOLUMES].add(row)
+            yield self._mount, old, row, use, -number
+            yield self._mount, new, row, use, number
+
+    def _put_claim(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
+        for claim in {key(one): None for one in (old, new) if one is not None}:
+            all_or_none(1, *self._looking_again(claim))
 
     def _put_source(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         obj = new or old
         if obj is not None:
             source = type(obj), obj.metadata.name
-            for claim in list(self._resting_on.get(source, ())):
-                self._look_again(claim)
-            for attachment in self._attachments_of.get(source, ()):
-                self._attach(attachment)
+            looking = (step for claim in self._resting_on.get(source, ()) for step in self._looking_again(claim))
+            attaching = (step for name in self._attachments_of.get(source, ()) for step in self._attaching(name, there=True))
+            all_or_none(1, *looking, *attaching)
 
     # ---- drivers -----------------------------------------------------------------------------------------------------------
 
     def _put_csi_node(self, old: CSINode | None, new: CSINode | None) -> None:
-        for state in (old, new):
-            row = self._nodes.row_of.get(state.metadata.name) if state is not None else None
-            if row is not None:
-                self._limit(row, state, there=state is new)
+        there = [(self._nodes.row_of.get(one.metadata.name), one, sign) for one, sign in ((old, -1), (new, 1)) if one is not None]
+        all_or_none(1, *((self._limit, row, one, sign) for row, one, sign in there if row is not None))
 
-    def _limit(self, row: int, csi_node: CSINode | None, there: bool) -> None:
-        """Write down, or wipe out, what a node's drivers say."""
-        for driver in (csi_node.spec.drivers if csi_node is not None else None) or ():
-            if driver.allocatable is not None and driver.allocatable.count is not None:
-                self._driver(driver.name, row).limits[row] = driver.allocatable.count if there else _NO_LIMIT
-                self._nodes.logs[Aspect.VOLUMES].add(row)
+    def _limit(self, row: int, csi_node: CSINode | None, there: int, sign: int) -> None:
+        """Write down (``there`` 1), or wipe out (-1), what a node's drivers say."""
+        drivers = (csi_node.spec.drivers if csi_node is not None else None) or ()
+        counts = {one.name: one.allocatable.count for one in drivers if one.allocatable is not None and one.allocatable.count is not None}
+        if counts:
+            self._nodes.logs[Aspect.VOLUMES].add(row)
+            all_or_none(there * sign, *((self._drivers.charge, row, name, HAS, count - _NO_LIMIT) for name, count in counts.items()))
 
-    def _driver(self, name: str, row: int) -> _Driver:
-        driver = self._drivers.get(name)
-        if driver is None:
-            driver = self._drivers[name] = _Driver()
-        driver.reach(row + 1)
-        return driver
-
-    def _hold(self, holders: dict[VolumeId, dict[int, int]], volume: VolumeId, row: int, number: int) -> None:
+    def _hold(self, holders: dict[VolumeId, dict[int, int]], volume: VolumeId, row: int, number: int, sign: int) -> None:
         """A volume counts once on a row, however many pods use it there and whether it is attached yet or not."""
-        before = row in self._mounted.get(volume, ()) or row in self._attached.get(volume, ())
-        if not _add(holders.setdefault(volume, {}), row, number):
+        there = holders.get(volume, {})
+        left = there.get(row, 0) + sign * number
+        others = self._attached if holders is self._mounted else self._mounted
+        if (row in there) != bool(left) and row not in others.get(volume, ()):
+            self._drivers.charge(row, volume.driver, TAKEN, 1, 1 if left else -1)
+        there[row] = left
+        if not left:
+            del there[row]
+        holders[volume] = there
+        if not there:
             del holders[volume]
-        after = row in self._mounted.get(volume, ()) or row in self._attached.get(volume, ())
-        self._driver(volume.driver, row).held[row] += after - before
 
     # ---- attachments -------------------------------------------------------------------------------------------------------
 
     def _put_attachment(self, old: VolumeAttachment | None, new: VolumeAttachment | None) -> None:
-        if old is not None:
-            self._detach(old.metadata.name)
-            for source in _sources(old):
-                _take(self._attachments_of, source, old.metadata.name)
-        if new is not None:
-            for source in _sources(new):
-                self._attachments_of.setdefault(source, {})[new.metadata.name] = None
-            self._attach(new.metadata.name)
+        name = (new or old).metadata.name  # type: ignore[union-attr]  # one of them is there
+        gone, come = _sources(old), _sources(new)
+        all_or_none(1, *self._attaching(name, there=new is not None))
+        for source in gone:
+            self._attachments_of[source].pop(name, None)
+            if not self._attachments_of[source]:
+                del self._attachments_of[source]
+        for source in come:
+            self._attachments_of.setdefault(source, {})[name] = None
 
-    def _attach(self, name: str) -> None:
-        """Count an attachment if its node and its volume are there."""
-        self._detach(name)
+    def _attaching(self, name: str, *, there: bool) -> Iterator[Step]:
+        """What it takes to count an attachment as it is now, if its node and its volume are there; or (not ``there``) no longer."""
+        before, after = self._attachments.get(name), self._attached_to(name) if there else None
+        yield self._note, name, before, after
+        for counted, number in ((before, -1), (after, 1)):
+            if counted is not None:
+                row, volume = counted
+                self._nodes.logs[Aspect.VOLUMES].add(row)
+                yield self._hold, self._attached, volume, row, number
+
+    def _attached_to(self, name: str) -> tuple[int, VolumeId] | None:
         attachment = self._store.objects(VolumeAttachment)[name]
         row = self._nodes.row_of.get(attachment.spec.node_name)
         pv = self._store.objects(PersistentVolume).get(attachment.spec.source.persistent_volume_name or "")
-        if row is not None and pv is not None and pv.spec.csi is not None and attachment.spec.attacher:
-            volume = VolumeId(attachment.spec.attacher, pv.spec.csi.volume_handle)
-            self._attachments[name] = row, volume
-            self._hold(self._attached, volume, row, 1)
-            self._nodes.logs[Aspect.VOLUMES].add(row)
+        if row is None or pv is None or pv.spec.csi is None or not attachment.spec.attacher:
+            return None
+        return row, VolumeId(attachment.spec.attacher, pv.spec.csi.volume_handle)
 
-    def _detach(self, name: str) -> None:
-        counted = self._attachments.pop(name, None)
+    def _note(self, name: str, before: tuple[int, VolumeId] | None, after: tuple[int, VolumeId] | None, sign: int) -> None:
+        counted = after if sign > 0 else before
         if counted is not None:
-            row, volume = counted
-            self._hold(self._attached, volume, row, -1)
-            self._nodes.logs[Aspect.VOLUMES].add(row)
+            self._attachments[name] = counted
+        else:
+            self._attachments.pop(name, None)
 
 
-def _sources(attachment: VolumeAttachment) -> tuple[Source, Source]:
+def _sources(attachment: VolumeAttachment | None) -> tuple[Source, ...]:
     """What an attachment counts by: its node (which goes by its CSINode here) and its volume."""
+    if attachment is None:
+        return ()
     return (CSINode, attachment.spec.node_name), (PersistentVolume, attachment.spec.source.persistent_volume_name or "")
-
-
-def _add(counts: dict[Key, int], item: Key, number: int) -> bool:
-    """Count an item; whether any item is left."""
-    counts[item] = counts.get(item, 0) + number
-    if not counts[item]:
-        del counts[item]
-    return bool(counts)
-
-
-def _take(groups: dict[Source, dict[str, None]], group: Source, item: str) -> None:
-    """Take an item out of its group, and an emptied group out of the groups."""
-    members = groups[group]
-    members.pop(item, None)
-    if not members:
-        del groups[group]

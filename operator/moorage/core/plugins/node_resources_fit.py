@@ -214,13 +214,13 @@ class NodeResourcesFit:
         nodes = snapshot.nodes
         codes: Codes = (nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]).astype(np.int64)
         for resource, amount, lacking, too_small, delegated in state:
-            index = nodes.resource_index.get(resource)
-            if index is None:
+            there = nodes.amounts(resource, rows)
+            if there is None:
                 if not delegated:
                     codes |= lacking | too_small
                 continue
-            allocatable = nodes.allocatable[index][rows]
-            lacks, is_small = allocatable - nodes.requested[index][rows] < amount, allocatable < amount
+            allocatable, requested = there
+            lacks, is_small = allocatable - requested < amount, allocatable < amount
             if delegated:
                 lacks, is_small = lacks & (allocatable != ZERO), is_small & (allocatable != ZERO)
             codes |= lacks * lacking
