@@ -92,6 +92,11 @@ class NodeTable:
             return self.resources.read(resource, rows, self.rows)
         return self.allocatable[index][rows], self.requested[index][rows]
 
+    def amounts_at(self, resource: str, row: int) -> tuple[int, int]:
+        """The same for one row."""
+        index = BASIC.get(resource)
+        return self.resources.at(resource, row) if index is None else (int(self.allocatable[index, row]), int(self.requested[index, row]))
+
     def is_resource(self, name: str) -> bool:
         """Whether a node has any of this resource: what pods alone name is none."""
         return name in BASIC or self.resources.anybody_has(name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.priorities import PriorityTable
-from moorage.core.columns.requests import PODS, Amounts
+from moorage.core.columns.requests import Amounts
+from moorage.core.columns.sparse import HAS
 
 
 class Room:
@@ -22,7 +23,6 @@ class Room:
         row = self._nodes.row_of.get(node)
         if row is None or self._priorities.any_below(priority, row):
             return True
-        allocatable, requested = self._nodes.allocatable[:, row], self._nodes.requested[:, row]
-        indices = ((self._nodes.resource_index.get(resource), amount) for resource, amount in amounts.items())
-        wanted = [(index, amount) for index, amount in indices if index is not None and allocatable[index]]
-        return all(requested[index] + amount <= allocatable[index] for index, amount in [*wanted, (PODS, 1)])
+        wanted = {resource: amount for resource, amount in amounts.items() if self._nodes.amounts_at(resource, row)[HAS]}
+        left = ((self._nodes.amounts_at(resource, row), amount) for resource, amount in {**wanted, "pods": 1}.items())
+        return all(taken + amount <= has for (has, taken), amount in left)

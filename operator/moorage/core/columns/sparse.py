@@ -54,10 +54,18 @@ class SparseAmounts:
         found = self._names.get(name)
         return found is not None and bool(found.amounts[HAS].any())
 
+    def at(self, name: str, row: int) -> tuple[int, int]:
+        """What a row has, and what of it is taken."""
+        places = self._places.get(row)
+        place = None if places is None else places.get(name)
+        if place is None:
+            return 0, 0
+        amounts = self._names[name].amounts
+        return int(amounts[HAS, place]), int(amounts[TAKEN, place])
+
     def on(self, row: int) -> dict[str, tuple[int, int]]:
         """What a row has, and what of it is taken, by name."""
-        places = self._places.get(row, {})
-        return {name: tuple(self._names[name].amounts[:, place].tolist()) for name, place in places.items()}
+        return {name: self.at(name, row) for name in self._places.get(row, ())}
 
     def read(self, name: str, rows: npt.NDArray[np.intp] | slice, count: int) -> tuple[Amounts, Amounts] | None:
         """What each of these rows has, and what is taken; None when that is nothing anywhere. ``count`` rows are in use."""
