@@ -37,11 +37,15 @@ Counters = Mapping[str, int]
 
 
 def allocate(claims: Sequence[ResourceClaim], there: Sequence[There], taken: Sequence[There], counters: Counters) -> list[Gift] | None:
-    """The first way in which all claims get all that they ask for; devices are tried in the order given."""
-    choices = [list(_choices(i, claim, number, there)) for i, claim in enumerate(claims) for number in range(len(_requests(claim)))]
+    """The first way in which all claims get all that they ask for; devices are tried in the order given.
+
+    ``taken``: what others have, of a device that is shared as much as it says for a request that asks for no amount.
+    """
+    held = [Gift(-1, "", "", ExactDeviceRequest(), one) for one in taken]
+    choices = [list(_choices(i, claim, number, there, held)) for i, claim in enumerate(claims) for number in range(len(_requests(claim)))]
     for way in itertools.product(*choices):
         gifts = [gift for part in way for gift in part]
-        if _sound(claims, gifts, taken, counters):
+        if _sound(claims, gifts, held, counters):
             return gifts
     return None
 
@@ -50,13 +54,16 @@ def _requests(claim: ResourceClaim) -> Sequence[object]:
     return claim.spec.devices.requests or ()
 
 
-def _choices(claim_number: int, claim: ResourceClaim, number: int, there: Sequence[There]) -> Iterator[list[Gift]]:
+def _choices(claim_number: int, claim: ResourceClaim, number: int, there: Sequence[There], held: Sequence[Gift]) -> Iterator[list[Gift]]:
+    """All of them are those that have room left, whoever else has a share."""
     request = (claim.spec.devices.requests or ())[number]
     options: list[tuple[str, DeviceSubRequest]] = [("", request.exactly)] if request.exactly is not None else []
     options += [(option.name, option) for option in request.first_available or ()]
     for alternative, asked in options:
         matching = [one for one in there if asked.device_class_name in ("any", one.driver)]
-        all_of = tuple(one for one in matching if _roomy(Gift(claim_number, "", "", asked, one), ()))
+        all_of = tuple(
+            one for one in matching if _roomy(Gift(claim_number, "", "", asked, one), [gift for gift in held if gift.what == one])
+        )
         ways = [all_of] if asked.allocation_mode == "All" and all_of else []
         if asked.allocation_mode != "All":
             ways = list(itertools.combinations(matching, asked.count))
@@ -64,16 +71,16 @@ def _choices(claim_number: int, claim: ResourceClaim, number: int, there: Sequen
             yield [Gift(claim_number, request.name, alternative, asked, one) for one in way]
 
 
-def _sound(claims: Sequence[ResourceClaim], gifts: Sequence[Gift], taken: Sequence[There], counters: Counters) -> bool:
+def _sound(claims: Sequence[ResourceClaim], gifts: Sequence[Gift], taken: Sequence[Gift], counters: Counters) -> bool:
     if any(not _tolerated(gift) for gift in gifts):
         return False
     for i, one in enumerate(gifts):
         looks = isinstance(one.asked, ExactDeviceRequest) and bool(one.asked.admin_access)
-        earlier = [gift for gift in gifts[:i] if gift.what == one.what]
+        earlier = [gift for gift in (*taken, *gifts[:i]) if gift.what == one.what]
         if not one.what.device.allow_multiple_allocations:
             if looks and any(gift.claim == one.claim for gift in earlier):
                 return False
-            if not looks and (earlier or one.what in taken):
+            if not looks and earlier:
                 return False
         if not _roomy(one, earlier):
             return False
@@ -104,16 +111,18 @@ def _asked(gift: Gift) -> dict[str, int]:
     return {name: nanos(amount) for name, amount in ((capacity.requests if capacity is not None else None) or {}).items()}
 
 
-def _within_counters(gifts: Sequence[Gift], taken: Sequence[There], counters: Counters) -> bool:
+def _within_counters(gifts: Sequence[Gift], taken: Sequence[Gift], counters: Counters) -> bool:
     """A device pays each time that it is given, unless it is shared: then once."""
     left = Counter(dict(counters))
-    paying = [*taken, *(gift.what for gift in gifts if not gift.what.device.allow_multiple_allocations)]
-    paying += {id(gift.what.device): gift.what for gift in gifts if gift.what.device.allow_multiple_allocations}.values()
+    everybody = [*taken, *gifts]
+    paying = [gift.what for gift in everybody if not gift.what.device.allow_multiple_allocations]
+    paying += {id(gift.what.device): gift.what for gift in everybody if gift.what.device.allow_multiple_allocations}.values()
     for one in paying:
         for consumption in one.device.consumes_counters or ():
             for name, counter in (consumption.counters or {}).items():
                 left[name] -= nanos(counter.value)
-    any_pays = any(gift.what.device.consumes_counters for gift in gifts)
+    paid = [gift.what for gift in taken if gift.what.device.allow_multiple_allocations]
+    any_pays = any(gift.what.device.consumes_counters for gift in gifts if gift.what not in paid)
     return not any_pays or all(amount >= 0 for amount in left.values())
 
 

@@ -32,6 +32,7 @@ from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.node_table import Aspect
 from moorage.core.columns.store import Store
 from moorage.core.devices.extended_resources import ANNOTATION
+from moorage.core.devices.pools import DeviceId
 from moorage.core.objects import Node, NodeSelector, NodeSelectorTerm, ObjectMeta, OwnerReference, Requirement, Taint
 from tests.builders import make_node, make_pod
 
@@ -105,11 +106,11 @@ def described(ledger: DeviceLedger, node: Node) -> Any:
     """All that a ledger says of a node, less what is not compared by value."""
     offer = ledger.offer(node)
     pools = [
-        (pool.id, pool.state, [(one.id, one.here, one.takes) for one in pool.devices], pool.counters, pool.elsewhere)
+        (pool.id, pool.state, [(one.id, one.here, one.takes) for one in pool.devices], pool.counters, pool.takes, offer.uses.left(pool))
         for pool in offer.pools
     ]
     ids = [one.id for pool in offer.pools for one in pool.devices]
-    have = [(one in offer.taken, offer.consumed.get(one)) for one in ids]
+    have = [offer.uses.of(one) for one in ids]
     return pools, have, ledger.count(node, ANY), ledger.count(node, A_ONLY)
 
 
@@ -216,7 +217,7 @@ def test_a_claim_that_goes_is_not_assumed_any_more() -> None:
     ledger.assume(claim)
     store.remove(ResourceClaim, "ns/c")
     assert not ledger.is_assumed(claim)
-    assert not list(ledger.offer(NODES[0]).taken)  # type: ignore[call-overload]  # a container that can be listed
+    assert DeviceId("a", "n0", "d") not in ledger.offer(NODES[0]).uses
 
 
 def test_shapes_are_remembered_within_bounds() -> None:

@@ -34,7 +34,9 @@ from moorage.core.claim_objects import (
     ResourceSliceSpec,
 )
 from moorage.core.devices.allocating import TriedTooLong, search
-from moorage.core.devices.pools import AllocationError, DeviceId, Offer, gather, pool_of
+from moorage.core.devices.capacity import consumed, total
+from moorage.core.devices.pools import AllocationError, AlternativesFailed, DeviceId, Pool, PoolId, State, gather, pool_of
+from moorage.core.devices.uses import Offer, Taken, Uses
 from moorage.core.objects import ObjectMeta, Taint
 from moorage.core.quantities import nanos
 from tests.builders import make_node
@@ -89,7 +91,7 @@ def wishes(draw: st.DrawFn, everything: bool) -> ExactDeviceRequest:
 
 @st.composite
 def claims(draw: st.DrawFn, name: str, sizes: tuple[int, int]) -> ResourceClaim:
-    """A claim with up to two requests. All devices are asked for only where no constraint can make that an error."""
+    """A claim with up to two requests. All devices are asked for without an alternative only where no constraint makes that an error."""
     constrained = draw(st.booleans())
     requests = []
     for i in range(draw(st.integers(*sizes))):
@@ -98,7 +100,7 @@ def claims(draw: st.DrawFn, name: str, sizes: tuple[int, int]) -> ResourceClaim:
             admin = True if draw(st.sampled_from([False, False, True])) else None
             requests.append(DeviceRequest(f"r{i}", looking(exactly, admin)))
         else:
-            options = [draw(wishes(not constrained)) for _ in range(draw(st.integers(1, 2)))]
+            options = [draw(wishes(True)) for _ in range(draw(st.integers(1, 2)))]
             subs = tuple(
                 DeviceSubRequest(f"s{j}", one.device_class_name, None, one.allocation_mode, one.count, one.tolerations, one.capacity)
                 for j, one in enumerate(options)
@@ -127,8 +129,11 @@ def offer_of(found: Sequence[There], taken: Sequence[There], counters: str) -> O
         shared = ResourceSliceSpec(driver=driver, all_nodes=True, pool=ResourcePool("p", 1, 2), shared_counters=sets)
         pieces += [ResourceSlice(ObjectMeta(f"{driver}-1"), spec), ResourceSlice(ObjectMeta(f"{driver}-2"), shared)]
     pools = gather({pool_of(piece): [one for one in pieces if pool_of(one) == pool_of(piece)] for piece in pieces}, NODE)
-    ids = {DeviceId(one.driver, one.pool, one.device.name) for one in taken}
-    return Offer(pools, CLASSES, ids, {})
+    uses = Uses()
+    for one in taken:
+        amounts = total(consumed(one.device, None), {}) if one.device.allow_multiple_allocations else None
+        uses.count(Taken(DeviceId(one.driver, one.pool, one.device.name), amounts), 1)
+    return Offer(pools, CLASSES, uses)
 
 
 @st.composite
@@ -138,8 +143,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[ResourceClaim], list[There], list[Ther
     for i in range(draw(st.integers(0, 2))):
         plain = draw(devices(f"d{i}"))
         found.append(There("b.test", "p", Device(name=plain.name, attributes=plain.attributes, taints=plain.taints)))
-    exclusive = [one for one in found if not one.device.allow_multiple_allocations]
-    taken = draw(st.lists(st.sampled_from(exclusive), max_size=2, unique_by=id)) if exclusive else []
+    taken = draw(st.lists(st.sampled_from(found), max_size=2, unique_by=id)) if found else []
     both = [draw(claims("c0", (1, 2)))] + ([draw(claims("c1", (1, 1)))] if draw(st.booleans()) else [])
     return both, found, taken
 
@@ -267,3 +271,58 @@ def test_three_distinct_devices() -> None:
     asked = claim(exactly(3), constraints=(DeviceConstraint(distinct_attribute="a.test/slot"),))
     assert search([asked], offer_of([at("d0", 0), at("d1", 1), at("d2", 0)], [], "1")) is None
     assert search([asked], offer_of([at("d0", 0), at("d1", 1), at("d2", 0), at("d3", 2)], [], "1")) is not None
+
+
+def either(*options: DeviceSubRequest) -> DeviceRequest:
+    """A request with alternatives."""
+    return DeviceRequest("r", first_available=options)
+
+
+def option(name: str, expression: str = "true", mode: str = "ExactCount", class_: str = "any") -> DeviceSubRequest:
+    """An alternative for one device of these, or for all."""
+    return DeviceSubRequest(name, class_, (DeviceSelector(CELSelector(expression)),), mode, 1)
+
+
+FAULTY = {
+    "expression": option("x", 'device.attributes["a.test"].nope == "x"'),
+    "no expression": DeviceSubRequest("x", "any", (DeviceSelector(),), "ExactCount", 1),
+    "class": option("x", class_="nope"),
+    "mode": option("x", mode="Some"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+def test_a_fault_excludes_its_alternative_only(fault: str) -> None:
+    """The next one is given; where there is none that can be, the fault is told, and no node's device in it."""
+    found = plain(2)
+    answers = search([claim(either(FAULTY[fault], option("y")))], offer_of(found, [], "1"))
+    assert answers is not None
+    assert [wish.reference for wish in answers[0].chosen] == ["r/y"]
+    with pytest.raises(AlternativesFailed) as told:
+        search([claim(either(FAULTY[fault], option("y", "false")))], offer_of(found, [], "1"))
+    assert "d0" not in str(told.value)
+    with pytest.raises(AllocationError):
+        search([claim(either(FAULTY[fault]))], offer_of(found, [], "1"))
+
+
+def test_a_fault_after_some_devices_takes_them_back() -> None:
+    """The first alternative gets a device before its expression fails at the second one."""
+    found = [There("a.test", "p", Device(name=f"d{i}", attributes={"n": DeviceAttribute(integer=1)} if i == 0 else {})) for i in range(2)]
+    two = DeviceSubRequest("x", "any", (DeviceSelector(CELSelector('device.attributes["a.test"].n == 1')),), "ExactCount", 2)
+    answers = search([claim(either(two, option("y")))], offer_of(found, [], "1"))
+    assert answers is not None
+    assert [(one.wish.reference, one.candidate.id.device) for one in answers[0].given] == [("r/y", "d0")]
+
+
+def test_all_of_them_or_the_next_best() -> None:
+    """A constraint that keeps an alternative from all devices of its kind leads to the next one; so does a pool that is being updated."""
+    at = [There("a.test", "p", Device(name=f"d{i}", attributes={"rack": DeviceAttribute(integer=i % 2)})) for i in range(3)]
+    rack = (DeviceConstraint(match_attribute="a.test/rack"),)
+    asked = claim(either(option("all", mode="All"), option("one")), constraints=rack)
+    answers = search([asked], offer_of(at, [], "1"))
+    assert answers is not None
+    assert [one.wish.reference for one in answers[0].given] == ["r/one"]
+    offer = offer_of(at, [], "1")
+    updated = offer._replace(pools=(*offer.pools, Pool(PoolId("c.test", "p"), State.INCOMPLETE)))
+    assert [one.wish.reference for answer in search([asked], updated) or () for one in answer.given] == ["r/one"]
+    assert search([claim(either(option("all", mode="All")))], updated) is None

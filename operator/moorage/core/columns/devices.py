@@ -12,13 +12,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from moorage.core.claim_objects import AllocatedDevice, DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.columns.changes import Clock
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.store import Store
-from moorage.core.devices.capacity import total
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
-from moorage.core.devices.pools import AllocationError, DeviceId, Offer, Pool, PoolId, devices_near, gather, pool_of
+from moorage.core.devices.pools import AllocationError, DeviceId, Pool, PoolId, State, devices_near, gather, pool_of
+from moorage.core.devices.uses import Offer, Taken, Use, Uses, taken_by
 from moorage.core.expressions import DeviceFacts, ExpressionError, holds
 from moorage.core.objects import Labels, Node, Pod, version
 
@@ -50,9 +50,7 @@ class DeviceLedger:
         self.clock = Clock()
         self.nodes: NodeTable | None = None
         self._classes = store.objects(DeviceClass)
-        self._taken: dict[DeviceId, int] = {}
-        self._consumed: dict[DeviceId, dict[str, int]] = {}
-        self._shares: dict[DeviceId, int] = {}
+        self._uses = Uses()
         self._assumed: dict[str, ResourceClaim] = {}
         self._written: dict[str, int] = {}
         self._for_pods: dict[str, ResourceClaim] = {}
@@ -70,13 +68,13 @@ class DeviceLedger:
 
     def offer(self, node: Node) -> Offer:
         """What there is for a node. Raises AllocationError when a slice can't be used."""
-        return Offer(self._look(node).pools, self._classes, self._taken, self._consumed)
+        return Offer(self._look(node).pools, self._classes, self._uses)
 
     def shape(self, node: Node) -> int:
         """The same for nodes that offer the same, names aside. Raises AllocationError."""
         seen = self._look(node)
         if seen.shape is None:
-            shape = tuple(self._shape_of(pool) for pool in seen.pools)
+            shape = tuple(self._shape_of(pool) for pool in seen.pools if pool.devices or pool.state is not State.USABLE)
             if shape not in self._shapes:
                 if len(self._shapes) >= _MOST_SHAPES:
                     self._shapes.clear()  # a shape may get another number now: it is asked about once more, that is all
@@ -86,7 +84,7 @@ class DeviceLedger:
         return seen.shape
 
     def count(self, node: Node, class_: DeviceClass) -> tuple[int, int]:
-        """How many devices of a class a node can reach, and how many of them somebody has a share of; none if that can't be told."""
+        """How many devices of a class a node can reach, and how many of them are in use; none if that can't be told."""
         expressions = [one.cel.expression for one in class_.spec.selectors or () if one.cel is not None]
         try:
             seen = self._look(node)
@@ -96,7 +94,7 @@ class DeviceLedger:
             found = [device for device, facts in seen.near if all(holds(expression, facts) for expression in expressions)]
         except (AllocationError, ExpressionError):
             return 0, 0
-        return len(found), sum(device in self._taken or device in self._shares for device in found)
+        return len(found), sum(device in self._uses for device in found)
 
     def is_assumed(self, claim: ResourceClaim) -> bool:
         """Whether an allocation of the claim is decided but not written yet."""
@@ -110,9 +108,10 @@ class DeviceLedger:
 
     def assume(self, claim: ResourceClaim) -> None:
         """Take the claim to be allocated as its status says."""
+        taken = taken_by(claim)
         self._drop(_identity(claim))
         self._assumed[_identity(claim)] = claim
-        self._charge(claim, 1)
+        self._charge(taken, 1)
 
     def confirm(self, claim: ResourceClaim) -> None:
         """What was assumed is written, as ``claim`` is now: it stays so until the API server shows this state or a newer one.
@@ -132,46 +131,32 @@ class DeviceLedger:
         self._written.pop(identity, None)
         assumed = self._assumed.pop(identity, None)
         if assumed is not None:
-            self._charge(assumed, -1)
+            self._charge(taken_by(assumed), -1)
 
     # ---- claims ------------------------------------------------------------------------------------------------------------
 
     def _put_claim(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
-        for claim, sign in ((old, -1), (new, 1)):
-            if claim is not None:
-                self._charge(claim, sign)
-                if is_extended_claim(claim):
-                    if sign > 0:
-                        self._for_pods[owner_of(claim)] = claim
-                    else:
-                        self._for_pods.pop(owner_of(claim), None)
-        if new is None and old is not None:
+        changes = [(claim, sign, taken_by(claim)) for claim, sign in ((old, -1), (new, 1)) if claim is not None]  # all, or it raises
+        for claim, sign, taken in changes:
+            self._charge(taken, sign)
+            if is_extended_claim(claim):
+                if sign > 0:
+                    self._for_pods[owner_of(claim)] = claim
+                else:
+                    self._for_pods.pop(owner_of(claim), None)
+        if old is not None and (new is None or _identity(new) != _identity(old)):
             self._drop(_identity(old))
-        elif new is not None:
+        if new is not None:
             written = self._written.get(_identity(new))
             if new.status.allocation is not None or (written is not None and version(new.metadata) >= written):
                 self._drop(_identity(new))
 
-    def _charge(self, claim: ResourceClaim, sign: int) -> None:
-        """Count a claim's devices, or no longer. Who only looks on has none."""
-        allocation = claim.status.allocation
-        for result in (allocation.devices.results if allocation is not None else None) or ():
-            if not result.admin_access:
-                self._count(DeviceId(result.driver, result.pool, result.device), result, sign)
-                self._forget_shapes(PoolId(result.driver, result.pool))
+    def _charge(self, taken: Iterable[Taken], sign: int) -> None:
+        """Count a claim's devices, or no longer."""
+        for one in taken:
+            self._uses.count(one, sign)
+            self._forget_shapes(PoolId(one.device.driver, one.device.pool))
         self.clock.tick()
-
-    def _count(self, device: DeviceId, result: AllocatedDevice, sign: int) -> None:
-        counts = self._taken if result.share_id is None else self._shares
-        counts[device] = counts.get(device, 0) + sign
-        if result.share_id is not None and result.consumed_capacity:
-            amounts = total(result.consumed_capacity, {})
-            before = self._consumed.get(device, {})
-            self._consumed[device] = {name: before.get(name, 0) + sign * amounts.get(name, 0) for name in before | amounts}
-        if not counts[device]:
-            del counts[device]
-            if result.share_id is not None:
-                self._consumed.pop(device, None)
 
     # ---- slices ------------------------------------------------------------------------------------------------------------
 
@@ -242,12 +227,14 @@ class DeviceLedger:
 
     def _shape_of(self, pool: Pool) -> tuple[object, ...]:
         """All of a pool that the search looks at, names left out."""
-        devices = tuple(
-            (one.look, one.id in self._taken, tuple(sorted(self._consumed[one.id].items())) if one.id in self._consumed else None)
-            for one in pool.devices
-        )
-        others = tuple((tuple(amounts.items()), one in self._taken) for one, amounts in pool.elsewhere)
-        return pool.id.driver, pool.state, devices, tuple(sorted(pool.counters.items())), others
+        devices = tuple((one.look, _content(self._uses.of(one.id))) for one in pool.devices)
+        left = self._uses.left(pool)
+        return pool.id.driver, pool.state, devices, None if left is None else tuple(sorted(left.items()))
+
+
+def _content(use: Use) -> tuple[object, ...]:
+    """A use without what order its capacities came in."""
+    return use.whole > 0, use.shares > 0, tuple(sorted(use.consumed.items()))
 
 
 def _identity(claim: ResourceClaim) -> str:

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from moorage.core.claim_objects import DeviceAttribute, DeviceConstraint, ResourceClaim
 from moorage.core.devices.capacity import added, consumed, fits, total
-from moorage.core.devices.pools import AllocationError, Candidate, Counted, DeviceId, Offer, Pool, PoolId, State
+from moorage.core.devices.pools import AllocationError, AlternativesFailed, Candidate, Counted, DeviceId, PoolId, State
 from moorage.core.devices.requests import MOST_DEVICES, Wish, wishes_of
+from moorage.core.devices.uses import Offer
 from moorage.core.objects import ResourceList, key
 from moorage.core.predicates import untolerated
 
@@ -49,7 +50,8 @@ class Place(NamedTuple):
 def search(claims: Sequence[ResourceClaim], offer: Offer, tries: int = 0) -> tuple[Answer, ...] | None:
     """What each claim gets, None when there is no way to fulfil them all.
 
-    ``tries``: how many devices are looked at before TriedTooLong is raised, 0 for as many as it takes. Raises AllocationError.
+    ``tries``: how many devices are looked at before TriedTooLong is raised, 0 for as many as it takes. Raises AllocationError for a fault.
+    One in an alternative excludes that alternative only, and is told (AlternativesFailed) where no other way is found.
     """
     wanted = [wishes_of(claim, offer) for claim in claims]
     places = [Place(i, alternatives) for i, wishes in enumerate(wanted) for alternatives in wishes.requests]
@@ -65,6 +67,8 @@ def search(claims: Sequence[ResourceClaim], offer: Offer, tries: int = 0) -> tup
             continue
         stack.pop()
         if not stack:
+            if faults := [*(fault for wishes in wanted for fault in wishes.faults), *attempt.faults]:
+                raise AlternativesFailed(str(faults[0]))
             return None
         chosen.pop()
     by_claim: list[list[Wish]] = [[] for _ in claims]
@@ -80,6 +84,10 @@ class _Attempt:
         self, claims: Sequence[ResourceClaim], constraints: Sequence[Sequence[DeviceConstraint]], offer: Offer, tries: int
     ) -> None:
         self.given: list[list[Given]] = [[] for _ in claims]
+        self.faults: list[AllocationError] = []
+        """Of alternatives."""
+        self._undos: list[Undo] = []
+        """How to take back what is given, the last first."""
         self._claims = claims
         self._constraints = constraints
         self._offer = offer
@@ -88,42 +96,42 @@ class _Attempt:
         self._candidates = [one for pool in offer.pools if pool.state is State.USABLE for one in pool.devices]
         self._holders: dict[DeviceId, list[int]] = {}
         self._consumed: dict[DeviceId, dict[str, int]] = {}
-        self._counters: dict[PoolId, dict[Counted, int]] = {}
+        self._counters: dict[PoolId, dict[Counted, int] | None] = {}
 
     def ways(self, place: Place) -> Iterator[Wish]:
         """Each way to fulfil a request; when the next one is asked for, the one before is taken back."""
+        before = len(self._undos)
         for wish in place.alternatives:
             if len(self.given[place.claim]) + wish.count > MOST_DEVICES:
                 continue
             one_by_one = self._combinations if wish.all_of is None else self._everything
-            for _ in one_by_one(place.claim, wish):
-                yield wish
+            try:
+                for _ in one_by_one(place.claim, wish):
+                    yield wish
+            except AllocationError as fault:
+                if wish.alternative is None:
+                    raise
+                self.faults.append(fault)
+                self._take_back(before)
 
     def _everything(self, claim: int, wish: Wish) -> Iterator[None]:
         """All of the devices, if there is one and nobody has any of them."""
-        undos: list[Undo] = []
-        for candidate in wish.all_of or ():
-            undo = self._give(claim, wish, candidate)
-            if undo is None:
-                break
-            undos.append(undo)
-        if undos and len(undos) == wish.count:
+        before = len(self._undos)
+        if wish.all_of and all(self._give(claim, wish, candidate) for candidate in wish.all_of):
             yield
-        for undo in reversed(undos):
-            undo()
+        self._take_back(before)
 
     def _combinations(self, claim: int, wish: Wish) -> Iterator[None]:
         """Every set of as many devices, in order; the same devices in another order are no other way."""
-        taken: list[tuple[int, Undo]] = []
+        taken: list[int] = []
         at = 0
         while True:
             if len(taken) == wish.count:
                 yield
             else:
                 for i in range(at, len(self._candidates)):
-                    undo = self._give(claim, wish, self._candidates[i])
-                    if undo is not None:
-                        taken.append((i, undo))
+                    if self._give(claim, wish, self._candidates[i]):
+                        taken.append(i)
                         break
                 else:
                     i = -1
@@ -132,55 +140,54 @@ class _Attempt:
                     continue
             if not taken:
                 return
-            last, undo = taken.pop()
-            undo()
-            at = last + 1
+            self._take_back(len(self._undos) - 1)
+            at = taken.pop() + 1
+
+    def _take_back(self, kept: int) -> None:
+        """All that was given after the first ``kept`` devices."""
+        while len(self._undos) > kept:
+            self._undos.pop()()
 
     # ---- one device --------------------------------------------------------------------------------------------------------
 
-    def _give(self, claim: int, wish: Wish, candidate: Candidate) -> Undo | None:
-        """Give a device to a request; how to take it back, None when it can't be given. Raises AllocationError."""
+    def _give(self, claim: int, wish: Wish, candidate: Candidate) -> bool:
+        """Give a device to a request, if it can be given. Raises AllocationError."""
         self._tries -= 1
         if self._tries == 0:
             raise TriedTooLong
         id_, device = candidate.id, candidate.device
-        if self._in_use(claim, wish, id_) or (wish.all_of is None and not wish.selects(candidate)):
-            return None
         shared = bool(device.allow_multiple_allocations)
-        if not self._has_counters(candidate, shared) or any(untolerated(device.taints or (), wish.tolerations)):
-            return None
+        if self._in_use(claim, wish, id_, shared) or (wish.all_of is None and not wish.selects(candidate)):
+            return False
+        if any(untolerated(device.taints or (), wish.tolerations)) or not self._has_counters(candidate, shared):
+            return False
         if not self._satisfies(claim, wish, candidate):
-            if wish.all_of is not None:
+            if wish.all_of is not None and wish.alternative is None:
                 where = f"claim {key(self._claims[claim])}, request {wish.own_name}"
                 raise AllocationError(f"{where}: cannot add device {id_} because a claim constraint would not be satisfied")
-            return None
-        used = added(self._consumed.get(id_, {}), self._offer.consumed.get(id_, {}))
+            return False
+        used = added(self._consumed.get(id_, {}), self._offer.uses.of(id_).consumed)
         if not fits(device, wish.asked.capacity, used):
-            return None
-        return self._note(claim, Given(wish, candidate, consumed(device, wish.asked.capacity) if shared else None))
+            return False
+        self._note(claim, Given(wish, candidate, consumed(device, wish.asked.capacity) if shared else None))
+        return True
 
-    def _in_use(self, claim: int, wish: Wish, device: DeviceId) -> bool:
-        """Who only looks on shares a device with anybody but its own claim."""
+    def _in_use(self, claim: int, wish: Wish, device: DeviceId, shared: bool) -> bool:
+        """Who only looks on shares a device with anybody but its own claim; shares go with other shares."""
         holders = self._holders.get(device, ())
-        return claim in holders if wish.admin else bool(holders) or device in self._offer.taken
+        if wish.admin:
+            return claim in holders
+        return bool(holders) or (self._offer.uses.of(device).whole > 0 if shared else device in self._offer.uses)
 
     def _has_counters(self, candidate: Candidate, shared: bool) -> bool:
         """Whether the pool's counters allow for one more device; one that is in use already, and shared, is paid for."""
-        if not candidate.takes or (shared and (candidate.id in self._offer.consumed or candidate.id in self._consumed)):
+        if not candidate.takes or (shared and (candidate.id in self._offer.uses or candidate.id in self._consumed)):
             return True
-        pool = self._pools[_pool_of(candidate)]
-        left = self._left(pool)
-        return all(amount >= candidate.takes.get(counted, 0) for counted, amount in left.items())
-
-    def _left(self, pool: Pool) -> Mapping[Counted, int]:
-        """What is left of a pool's counters."""
-        left = self._counters.get(pool.id)
-        if left is None:
-            left = self._counters[pool.id] = dict(pool.counters)
-            for device, amounts in (*((one.id, one.takes) for one in pool.devices), *pool.elsewhere):
-                if device in self._offer.taken:
-                    _subtract(left, amounts)
-        return left
+        pool = _pool_of(candidate)
+        if pool not in self._counters:
+            self._counters[pool] = self._offer.uses.left(self._pools[pool])
+        left = self._counters[pool]
+        return left is not None and all(amount >= candidate.takes.get(counted, 0) for counted, amount in left.items())
 
     def _satisfies(self, claim: int, wish: Wish, candidate: Candidate) -> bool:
         """Whether the claim's constraints allow for the device beside those that it got so far."""
@@ -199,15 +206,15 @@ class _Attempt:
                 return False
         return True
 
-    def _note(self, claim: int, given: Given) -> Undo:
-        """Write down that a device is given."""
+    def _note(self, claim: int, given: Given) -> None:
+        """Write down that a device is given, and how to take it back."""
         id_, takes = given.candidate.id, given.candidate.takes
         mine = self.given[claim]
         mine.append(given)
         before = self._consumed.get(id_)
-        first = given.consumes is None or (before is None and id_ not in self._offer.consumed)
+        first = given.consumes is None or (before is None and id_ not in self._offer.uses)
         pays = takes if first else {}
-        left = self._counters.get(_pool_of(given.candidate), {})
+        left = self._counters.get(_pool_of(given.candidate)) or {}
         if given.consumes is None:
             self._holders.setdefault(id_, []).append(claim)
         else:
@@ -224,7 +231,7 @@ class _Attempt:
                 self._consumed[id_] = before
             _subtract(left, pays, -1)
 
-        return undo
+        self._undos.append(undo)
 
 
 def _pool_of(candidate: Candidate) -> PoolId:

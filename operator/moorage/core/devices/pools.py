@@ -10,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from moorage.core.claim_objects import CounterConsumption, Device, DeviceAttribute, DeviceClass, Reach, ResourceSlice
+from moorage.core.claim_objects import CounterConsumption, Device, DeviceAttribute, Reach, ResourceSlice
 from moorage.core.expressions import DeviceFacts, ExpressionError, quantity, semver
 from moorage.core.label_selectors import SelectorError
 from moorage.core.objects import Node, NodeSelector
@@ -25,6 +25,14 @@ from moorage.core.quantities import nanos
 
 class AllocationError(ValueError):
     """Claims, classes or slices that nothing can be decided by: a fault, whatever the node. The message is for people."""
+
+
+class AlternativesFailed(AllocationError):
+    """Nothing was found on a node, and an alternative of a request has a fault; the message, the fault's, is the same for all nodes."""
+
+
+class PoolNotUsable(AllocationError):
+    """All devices are wanted, and of a pool nobody can tell now which there are."""
 
 
 class PoolId(NamedTuple):
@@ -80,30 +88,21 @@ class State(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """A pool as one node sees it; ``counters`` are what it has, ``elsewhere`` what its other devices take of them, in nano-units."""
+    """A pool as one node sees it; ``counters`` are what it has, ``takes`` what each of its devices takes of them, in nano-units.
+
+    A pool with counters knows all of its devices, also those that this node can't reach.
+    """
 
     id: PoolId
     state: State
     devices: tuple[Candidate, ...] = ()
     counters: Mapping[Counted, int] = dataclasses.field(default_factory=dict)
-    elsewhere: tuple[tuple[DeviceId, Mapping[Counted, int]], ...] = ()
+    takes: Mapping[DeviceId, Mapping[Counted, int]] = dataclasses.field(default_factory=dict)
 
     @property
     def binds_late(self) -> bool:
         """Whether a device is usable only once something has been done for it: such pools come last."""
         return any(one.device.binding_conditions is not None for one in self.devices)
-
-
-class Offer(NamedTuple):
-    """What there is for a node: the pools that it reaches, and what is taken from them already.
-
-    ``taken``: devices that somebody has. ``consumed``: what is taken of devices that are shared, by capacity in nano-units.
-    """
-
-    pools: Sequence[Pool]
-    classes: Mapping[str, DeviceClass]
-    taken: Container[DeviceId]
-    consumed: Mapping[DeviceId, Mapping[str, int]]
 
 
 def pool_of(piece: ResourceSlice) -> PoolId:
@@ -182,23 +181,15 @@ def _build(name: PoolId, current: Sequence[ResourceSlice], everywhere: Sequence[
     sets = [counters for piece in current for counters in piece.spec.shared_counters or ()]
     counters = {Counted(one.name, key): nanos(c.value) for one in sets for key, c in (one.counters or {}).items()}
     names = [one.id.device for one in devices]
-    mine = {piece.metadata.name for piece in current}
-    elsewhere = tuple(
-        (DeviceId(*name, device.name), _takes(device.consumes_counters))
-        for piece in everywhere
-        if piece.metadata.name not in mine
-        for device in piece.spec.devices or ()
-        if device.consumes_counters
-    )
-    takes = [one.takes for one in devices] + [taken for _, taken in elsewhere]
+    takes = {DeviceId(*name, one.name): _takes(one.consumes_counters) for piece in everywhere for one in piece.spec.devices or ()}
     sound = (
         len(set(names)) == len(names)
         and len({one.name for one in sets}) == len(sets)
-        and all(counted in counters for taken in takes for counted in taken)
+        and all(counted in counters for taken in takes.values() for counted in taken)
     )
     if not sound:
         return Pool(name, State.INVALID)
-    return Pool(name, State.USABLE, devices, counters, elsewhere)
+    return Pool(name, State.USABLE, devices, counters, takes if counters else {})
 
 
 def _candidates(piece: ResourceSlice, node: Node) -> Iterator[Candidate]:

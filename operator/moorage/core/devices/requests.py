@@ -20,7 +20,8 @@ from moorage.core.claim_objects import (
     ResourceClaim,
 )
 from moorage.core.devices.capacity import fits
-from moorage.core.devices.pools import AllocationError, Candidate, Offer, State
+from moorage.core.devices.pools import AllocationError, Candidate, PoolNotUsable, State
+from moorage.core.devices.uses import Offer
 from moorage.core.expressions import ExpressionError, holds
 from moorage.core.objects import key
 
@@ -83,27 +84,32 @@ class Wish:
 
 
 class Wishes(NamedTuple):
-    """What one claim wants: for each request its alternatives, the best first; and what all of it must fulfil."""
+    """What one claim wants: for each request its alternatives, the best first; and what all of it must fulfil.
+
+    ``faults``: of alternatives that are left out.
+    """
 
     requests: tuple[tuple[Wish, ...], ...]
     constraints: tuple[DeviceConstraint, ...]
+    faults: tuple[AllocationError, ...]
 
 
 def wishes_of(claim: ResourceClaim, offer: Offer) -> Wishes:
     """Read a claim. Raises AllocationError when it, or a class or pool that it needs, can't be used."""
     devices = claim.spec.devices
-    requests = tuple(_alternatives(claim, request, offer) for request in devices.requests or ())
-    least = sum(min(wish.count for wish in alternatives) for alternatives in requests)
+    faults: list[AllocationError] = []
+    requests = tuple(_alternatives(claim, request, offer, faults) for request in devices.requests or ())
+    least = sum(min((wish.count for wish in alternatives), default=0) for alternatives in requests)
     if least > MOST_DEVICES:
         raise AllocationError(f"claim {key(claim)}: number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}")
     for i, constraint in enumerate(devices.constraints or ()):
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
             raise AllocationError(f"claim {key(claim)}, constraint #{i}: empty constraint (unsupported constraint type?)")
-    return Wishes(requests, devices.constraints or ())
+    return Wishes(requests, devices.constraints or (), tuple(faults))
 
 
-def _alternatives(claim: ResourceClaim, request: DeviceRequest, offer: Offer) -> tuple[Wish, ...]:
-    """The best first; a request without alternatives is one."""
+def _alternatives(claim: ResourceClaim, request: DeviceRequest, offer: Offer, faults: list[AllocationError]) -> tuple[Wish, ...]:
+    """The best first, without those that have a fault, unless all have, or can't be now; a request without alternatives is one."""
     if not request.first_available:
         asked = request.exactly or ExactDeviceRequest()
         where = f"claim {key(claim)}, request {request.name}"
@@ -111,12 +117,21 @@ def _alternatives(claim: ResourceClaim, request: DeviceRequest, offer: Offer) ->
         selecting = _selecting(asked, class_, claim, where)
         return (_counted(Wish(request.name, request.name, asked, class_, selecting, None, asked.count), where, offer),)
     wishes: list[Wish] = []
+    mine: list[AllocationError] = []
     for place, option in enumerate(request.first_available):
         where = f"claim {key(claim)}, request {option.name}"
-        class_ = _class_of(option, where, offer)
-        selecting = _selecting(option, class_, claim, where)
-        wish = Wish(request.name, f"{request.name}/{option.name}", option, class_, selecting, place, option.count)
-        wishes.append(_counted(wish, where, offer))
+        try:
+            class_ = _class_of(option, where, offer)
+            selecting = _selecting(option, class_, claim, where)
+            wish = Wish(request.name, f"{request.name}/{option.name}", option, class_, selecting, place, option.count)
+            wishes.append(_counted(wish, where, offer))
+        except PoolNotUsable:
+            continue
+        except AllocationError as fault:
+            mine.append(fault)
+    if len(mine) == len(request.first_available):
+        raise mine[0]
+    faults += mine
     return tuple(wishes)
 
 
@@ -156,7 +171,7 @@ def _counted(wish: Wish, where: str, offer: Offer) -> Wish:
     found: list[Candidate] = []
     for pool in offer.pools:
         if pool.state is not State.USABLE:
-            raise AllocationError(f"{where}: asks for all devices, but resource pool {pool.id} is currently {pool.state.value}")
+            raise PoolNotUsable(f"{where}: asks for all devices, but resource pool {pool.id} is currently {pool.state.value}")
         matching = (one for one in pool.devices if wish.selects(one))
-        found += [one for one in matching if fits(one.device, wish.asked.capacity, offer.consumed.get(one.id, {}))]
+        found += [one for one in matching if fits(one.device, wish.asked.capacity, offer.uses.of(one.id).consumed)]
     return dataclasses.replace(wish, count=len(found), all_of=tuple(found))

@@ -26,7 +26,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
 from moorage.core.device_wants import Found, Wanted, Ways, content_of, delegable, wanted_by
 from moorage.core.devices.allocating import TriedTooLong
-from moorage.core.devices.pools import AllocationError, State
+from moorage.core.devices.pools import AllocationError, AlternativesFailed, State
 from moorage.core.durations import parse_signed, text_of
 from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.interfaces import Attempt, Codes, PostFilterResult, Prepared, Reserved, Scores, default_normalize
@@ -45,8 +45,10 @@ STALE_CLAIM = Reason("StaleExtendedClaim", "cannot schedule extended resource cl
 CANNOT_FIT = Reason("NoSuchResource", "cannot fit resource", Code.UNRESOLVABLE)
 INVALID_POOLS = Reason("InvalidPools", "invalid resource pools were encountered", Code.UNRESOLVABLE)
 CANNOT_JUDGE = Reason("CannotJudgeDevices", "{}", Code.ERROR)
+ALTERNATIVES_FAILED = Reason("AlternativesFailed", "cannot allocate all claims: {}", Code.UNRESOLVABLE)
 _REASONS = (CANNOT_ALLOCATE, NOT_AVAILABLE, STALE_CLAIM, CANNOT_FIT, INVALID_POOLS)
 _CODE = {reason: code for code, reason in enumerate(_REASONS, start=1)}
+_MOST = len(_REASONS) + 1
 _ALTERNATIVES = 8
 """The most that a request may have; the first scores as much, the next one less."""
 _TRIES_A_SECOND = 100_000
@@ -162,16 +164,28 @@ class GiveUp(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Sought:
-    """A pod's wants, and what could not be judged: code -1 - i stands for ``faults[i]``, which only grows."""
+    """A pod's wants, and texts about faults: code -1 - i stands for ``faults[i]``, by which nothing could be judged.
+
+    Code ``_MOST + i`` stands for ``excluded[i]``, which only excluded alternatives; these name no node's devices. Both lists only grow.
+    """
 
     wanted: Wanted
     faults: list[str] = dataclasses.field(default_factory=list)
+    excluded: list[str] = dataclasses.field(default_factory=list)
 
     def fault(self, text: str) -> int:
         """The code of a fault."""
-        if text not in self.faults:
-            self.faults.append(text)
-        return -1 - self.faults.index(text)
+        return -1 - _place(self.faults, text)
+
+    def exclusion(self, text: str) -> int:
+        """The code of a fault in an alternative."""
+        return _MOST + _place(self.excluded, text)
+
+
+def _place(texts: list[str], text: str) -> int:
+    if text not in texts:
+        texts.append(text)
+    return texts.index(text)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -179,7 +193,7 @@ class DynamicResources:
     """Passes nodes where every claim has or can get its devices; prefers those with the better alternatives."""
 
     name: ClassVar[str] = NAME
-    reasons: ClassVar[tuple[Reason, ...]] = (NOT_READY, *_REASONS, CANNOT_JUDGE)
+    reasons: ClassVar[tuple[Reason, ...]] = (NOT_READY, *_REASONS, CANNOT_JUDGE, ALTERNATIVES_FAILED)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS, Aspect.ALLOCATABLE, Aspect.DEVICES})
     kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({ResourceClaim, ResourceSlice, DeviceClass})
     fails: ClassVar[bool] = True
@@ -237,7 +251,9 @@ class DynamicResources:
 
     def explain(self, state: Sought, code: int) -> Why:
         """The one reason."""
-        return ((CANNOT_JUDGE, state.faults[-1 - code]),) if code < 0 else ((_REASONS[code - 1], ""),)
+        if code < 0:
+            return ((CANNOT_JUDGE, state.faults[-1 - code]),)
+        return ((ALTERNATIVES_FAILED, state.excluded[code - _MOST]),) if code >= _MOST else ((_REASONS[code - 1], ""),)
 
     def prepare_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """Only alternatives make a difference: without any to choose from there is no state."""
@@ -320,7 +336,10 @@ class DynamicResources:
 
     def _ask(self, state: Sought, node: Node, way: int, judge: Judge) -> int:
         """One node stands for all of its shape, also as to how long the search takes. Raises TriedTooLong."""
-        found = state.wanted.find(node, way, self.args.tries)
+        try:
+            found = state.wanted.find(node, way, self.args.tries)
+        except AlternativesFailed as fault:
+            return state.exclusion(str(fault))
         if found is not None:
             state.wanted.allocations(found, node)  # raises where it could not be written down
         return judge(state.wanted, node, found)
