@@ -1,4 +1,4 @@
-"""The Lease over the generated client: what goes over the wire, in a time zone that is not UTC."""
+"""The Lease: what goes over the wire, in a time zone that is not UTC."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def lease() -> AsyncIterator[tuple[ApiServer, KubeLease]]:
     async with api_server() as server:
         session = await KubeSession.open(KubeSource(master=server.url), "moorage/0 (me)", ManualClock())
         try:
-            yield server, KubeLease(session.api, "ns", "moorage", 0.3)
+            yield server, KubeLease(session, "ns", "moorage", 0.3)
         finally:
             await session.close()
 
@@ -59,22 +59,22 @@ def body(holder: str = "a", version: str = "7", **metadata: Any) -> dict[str, An
 
 @pytest.mark.usefixtures("_elsewhere")
 def test_times_are_utc_with_six_digits() -> None:
-    """Read and written times are UTC whatever the process's zone is; even a whole second is written with microseconds."""
+    """Read and written times are UTC whatever the process's zone is; a whole second has six digits, too, or it would be refused."""
     whole = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
     later = datetime.datetime(2026, 1, 2, 3, 5, 5, 123456, tzinfo=datetime.timezone(datetime.timedelta(hours=-3)))
 
     async def scenario() -> None:
         async with lease() as (server, store):
             server.then("GET", PATH, answers(body()))
-            server.then("PUT", PATH, answers(body(version="8")))
+            server.then("PATCH", PATH, answers(body(version="8")))
             record, version = await store.read()
             assert (record.holder, record.duration, record.transitions, version) == ("a", 15, 2, "7")
             assert record.acquired == whole
             assert record.renewed is not None and record.renewed.utcoffset() == datetime.timedelta()
             assert await store.replace(LeaseRecord("b", 15, whole, later, 3), "7") == "8"
             spec = json.loads(server.bodies[-1])["spec"]
-            assert spec["acquireTime"] == "2026-01-02T03:04:05.000001+00:00"
-            assert spec["renewTime"] == "2026-01-02T06:05:05.123456+00:00"
+            assert spec["acquireTime"] == "2026-01-02T03:04:05.000000Z"
+            assert spec["renewTime"] == "2026-01-02T06:05:05.123456Z"
             assert server.requests[-1].headers["User-Agent"] == "moorage/0 (me)"
 
     asyncio.run(scenario())
@@ -96,18 +96,44 @@ def test_the_clock_is_aware_and_utc() -> None:
 
 
 def test_what_others_put_there_is_kept() -> None:
-    """Labels, annotations and owners of the Lease survive a renewal; the write names the version that it replaces."""
+    """Only the spec is written, over exactly the version that was read, or over whatever a holder has."""
+    record = LeaseRecord("b", 15, None, None, 3)
+    spec = {"holderIdentity": "b", "leaseDurationSeconds": 15, "acquireTime": None, "renewTime": None, "leaseTransitions": 3}
 
     async def scenario() -> None:
         async with lease() as (server, store):
-            owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}
-            server.then("GET", PATH, answers(body(labels={"a": "b"}, annotations={"c": "d"}, ownerReferences=[owner])))
-            server.then("PUT", PATH, answers(body(version="8")))
-            record, version = await store.read()
-            await store.replace(record, version)
-            metadata = json.loads(server.bodies[-1])["metadata"]
-            assert metadata["labels"] == {"a": "b"} and metadata["annotations"] == {"c": "d"}
-            assert metadata["ownerReferences"] == [owner] and metadata["resourceVersion"] == "7"
+            server.then("PATCH", PATH, answers(body(version="8")))
+            assert await store.replace(record, "7") == "8"
+            assert json.loads(server.bodies[-1]) == {"metadata": {"resourceVersion": "7"}, "spec": spec}
+            assert server.requests[-1].content_type == "application/merge-patch+json"
+            assert await store.rewrite(record, "a") == "8"
+            first, *others = json.loads(server.bodies[-1])
+            assert first == {"op": "test", "path": "/spec/holderIdentity", "value": "a"}
+            assert others == [{"op": "add", "path": f"/spec/{field}", "value": value} for field, value in spec.items()]
+            assert server.requests[-1].content_type == "application/json-patch+json"
+
+    asyncio.run(scenario())
+
+
+def test_what_follows_a_request_without_an_answer_has_a_new_connection() -> None:
+    """What happened to one connection may have happened to all that are as old; answers, also a no, show that it is alive."""
+
+    async def scenario() -> None:
+        async with lease() as (server, store):
+            server.then(
+                "GET", PATH, answers(body()), answers(body()), status(404, "NotFound"), streams(5.0), answers(body()), answers(body())
+            )
+
+            async def port() -> object:
+                with contextlib.suppress(NotFound, Retryable):
+                    await store.read()
+                transport = server.requests[-1].transport
+                assert transport is not None
+                return transport.get_extra_info("peername")[1]
+
+            first, second, refused, hung, fresh, last = [await port() for _ in range(6)]
+            assert first == second == refused == hung
+            assert fresh == last != first
 
     asyncio.run(scenario())
 
@@ -138,7 +164,7 @@ def test_a_lease_without_spec_is_read_as_free() -> None:
     ids=["409", "404", "403", "500", "hangs", "breaks", "no-object", "bad-time"],
 )
 def test_errors_are_translated(answer: Any, want: type[Exception], unknown: bool | None) -> None:
-    """Everything that the generated client raises is one of ours; a server that hangs is given up within the time-out."""
+    """Whatever comes back, it is one of our errors; a server that hangs is given up within the time-out."""
 
     async def scenario() -> None:
         async with lease() as (server, store):
@@ -153,13 +179,14 @@ def test_errors_are_translated(answer: Any, want: type[Exception], unknown: bool
 
 
 def test_every_request_is_given_up_in_time() -> None:
-    """A server that hangs: read and replace end within the time-out, too."""
+    """A server that hangs."""
 
     async def scenario() -> None:
         async with lease() as (server, store):
             server.then("GET", PATH, streams(3.0))
-            server.then("PUT", PATH, streams(3.0))
-            for request in (store.read(), store.replace(LeaseRecord("a", 15, None, None, 0), "7")):
+            server.then("PATCH", PATH, streams(3.0))
+            record = LeaseRecord("a", 15, None, None, 0)
+            for request in (store.read(), store.replace(record, "7"), store.rewrite(record, "a")):
                 started = time.monotonic()
                 with pytest.raises(Retryable):
                     await request

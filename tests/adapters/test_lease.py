@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from moorage.adapters.lease import LeaseElector, LeaseTimes, NoElection, Observed, claim, observe
-from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Retryable
-from moorage.ports.fencing import Fence
+from moorage.adapters.lease import APART, RELEASE_SECONDS, LeaseElector, LeaseTimes, NoElection, Observed, claim, observe
+from moorage.ports.errors import Conflict, EdgeError, Forbidden, Invalid, NotFound, Retryable
+from moorage.ports.fencing import Fence, late_seconds
 from moorage.ports.leases import LeaseRecord
 from tests.fakes.clocks import EPOCH, ManualClock
 
@@ -89,6 +89,19 @@ class MemoryLease:
         await self._ask("replace", lambda: self._write(record, version))
         return str(self.version)
 
+    async def rewrite(self, record: LeaseRecord, holder: str) -> str:
+        """Over whatever this holder has."""
+
+        def deed() -> None:
+            if self.record is None:
+                raise NotFound("PATCH lease", 404)
+            if self.record.holder != holder:
+                raise Invalid("PATCH lease", 422)
+            self._write(record, str(self.version))
+
+        await self._ask("rewrite", deed)
+        return str(self.version)
+
 
 class Replica:
     """An elector, its fence, and the task that acquires and holds."""
@@ -146,7 +159,7 @@ def test_the_first_takes_it_and_renews_without_reading() -> None:
             for _ in range(30):
                 await clock.advance(1)
                 assert a.fence.open
-            assert store.requests == ["read", "create", *["replace"] * 15]
+            assert store.requests == ["read", "create", *["rewrite"] * 15]
             leadership = a.elector.leadership
             assert leadership is not None
             assert (leadership.identity, leadership.transitions, leadership.since) == ("a", 0, "2026-01-02T03:04:05Z")
@@ -296,7 +309,9 @@ def test_release_leaves_others_leases_alone(caplog: pytest.LogCaptureFixture) ->
             await a.elector.release()
             assert store.record.holder == "b"
             store.fault = down
-            await a.elector.release()
+            released = asyncio.create_task(a.elector.release())
+            await clock.advance(RELEASE_SECONDS)
+            assert released.done()
 
     asyncio.run(scenario())
     assert "could not be given back" in caplog.text
@@ -312,6 +327,117 @@ def test_a_deleted_lease_is_made_again() -> None:
             store.fault = lambda _when: None
             await clock.advance(6)
             assert a.fence.open and store.record is not None
+
+    asyncio.run(scenario())
+
+
+Answers = Callable[[int, float], tuple[bool, float]]
+"""By a request's number and its moment: whether the deed is done, and after how many seconds the answer comes; one without deed breaks."""
+NEVER = 10.0**9
+
+
+class SlowLease(MemoryLease):
+    """Deeds and answers as the test says."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
+        self.answers: Answers = lambda _number, _now: (True, 0.0)
+        self._clock = clock
+
+    async def _ask(self, what: str, deed: Callable[[], None]) -> None:
+        self.requests.append(what)
+        done, seconds = self.answers(len(self.requests), self._clock.boottime())
+        try:
+            if done:
+                deed()
+        finally:
+            await self._clock.sleep(seconds)
+        if not done:
+            raise Retryable("broken", outcome_unknown=True)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param(lambda _n, _now: (True, 7.5), id="each answer takes long"),
+        pytest.param(lambda n, _now: (True, NEVER if n % 4 else 0.1), id="most answers are lost, all deeds are done"),
+        pytest.param(lambda n, _now: (n % 4 == 0, NEVER if n % 4 else 0.1), id="most requests hang"),
+        pytest.param(lambda _n, now: (now % 9 < 0.3, 0.1), id="most requests break"),
+        pytest.param(lambda _n, now: (now % 1 < 0.1, 0.9 if now % 1 < 0.1 else 1 - now % 1), id="resets each second, slowly"),
+    ],
+)
+def test_one_answer_within_the_deadline_keeps_the_lease(answers: Answers) -> None:
+    """Whatever becomes of the other requests; a minute long."""
+
+    async def scenario() -> None:
+        clock = ManualClock(1000.0)
+        store = SlowLease(clock)
+        replica = Replica(store, clock, "a")
+        await clock.advance(1)
+        store.answers = answers
+        for _ in range(240):
+            await clock.advance(0.25)
+            assert replica.fence.open and not replica.task.done()
+        await replica.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_refuses_is_not_asked_without_a_pause() -> None:
+    """Four times a second at most, while the deadline comes nearer."""
+
+    async def scenario() -> None:
+        async with replicas("a") as (clock, store, (a,)):
+            await clock.advance(1)
+            for fault in (down, refused):
+                store.requests.clear()
+                store.fault = fault
+                await clock.advance(5)
+                assert 5 <= len(store.requests) <= 2 * 5 / APART
+                store.fault = lambda _when: None
+                await clock.advance(1)
+                assert a.fence.open
+
+    asyncio.run(scenario())
+
+
+def test_a_machine_that_slept_keeps_the_lease_that_nobody_took() -> None:
+    """Its fence is closed meanwhile; one answer opens it again. Where another took the lease, the same question tells that."""
+
+    async def scenario() -> None:
+        async with replicas("a") as (clock, store, (a,)):
+            await clock.advance(1)
+            clock.jump(3600)
+            assert not a.fence.open
+            await clock.advance(0.1)
+            assert a.fence.open
+            clock.jump(3600)
+            store.record, store.version = record("b"), 99
+            await clock.advance(0.1)
+            assert a.task.done() and not a.fence.open
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("before", "late"),
+    [
+        pytest.param(None, False, id="the first start"),
+        pytest.param(record("", 1), False, id="given back"),
+        pytest.param(record("b", 15), True, id="run out"),
+    ],
+)
+def test_late_writes_are_known_of(before: LeaseRecord | None, late: bool) -> None:
+    """Those of a leader that did not give its lease back may arrive for a while after it has run out."""
+
+    async def scenario() -> None:
+        clock, store = ManualClock(), MemoryLease()
+        store.record = before
+        replica = Replica(store, clock, "a")
+        await clock.advance(25)
+        assert replica.fence.open
+        assert replica.elector.late_until == (1000 + 15 + late_seconds(15) if late else -math.inf)
+        await replica.stop()
 
     asyncio.run(scenario())
 
@@ -367,12 +493,12 @@ def test_no_election_leads_for_ever() -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "margin", "timeout"),
+    ("times", "margin", "overtake"),
     [(LeaseTimes(), 2.0, 1.8), (LeaseTimes(3.0, 2.0, 0.5), 0.5, 0.45)],
     ids=["defaults", "short"],
 )
-def test_times(times: LeaseTimes, margin: float, timeout: float) -> None:
-    """The margin fits between renew deadline and lease duration; a request ends before the next attempt is due."""
-    assert (times.margin, times.request_timeout) == (margin, timeout)
+def test_times(times: LeaseTimes, margin: float, overtake: float) -> None:
+    """The margin fits between renew deadline and lease duration; a request is overtaken before the next renewal is due."""
+    assert (times.margin, times.overtake) == (margin, overtake)
     assert times.lease_duration - times.margin > times.renew_deadline
     assert issubclass(Retryable, EdgeError)

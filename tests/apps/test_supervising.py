@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import os
 import signal
 from collections.abc import Callable, Coroutine, Iterator
@@ -40,13 +41,14 @@ class FakeParts:
 
     def __init__(self) -> None:
         self.told: list[str] = []
+        self.clock = EagerClock()
         self.granted, self.lost, self.died = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.in_flight: asyncio.Event | None = None
         self.restores: list[Exception] = []
         self.feeds = [ScriptedFeed("pods"), ScriptedFeed("nodes")]
         self.background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"background": self.dying}
         self.aborted: list[int] = []
-        self.identity, self.failures = "me", 0
+        self.identity, self.failures, self.late_until = "me", 0, -math.inf
         self.holding = self.stuck = False
         self.leadership = Leadership("me", "", 0, "")
         self.supervisor = Supervisor(self.parts(), self.aborted.append)
@@ -54,7 +56,7 @@ class FakeParts:
     def parts(self) -> Parts:
         """As apps would build them."""
         return Parts(
-            clock=EagerClock(),
+            clock=self.clock,
             side=OneLoop(),
             elector=self,
             engine=self,
@@ -397,6 +399,29 @@ def test_a_feed_that_only_some_profiles_need_holds_nobody_else_back(caplog: pyte
     assert run(scenario)[0] == 0
     assert "services did not catch up" in caplog.text
     assert "replicasets" not in caplog.text
+
+
+def test_late_writes_of_the_leader_before_are_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    """And what arrived is caught up with then: no feed has been asked before."""
+
+    async def scenario(parts: FakeParts) -> None:
+        clock = parts.clock
+        parts.late_until = clock.boottime() + 3.75
+        asked: list[float] = []
+
+        class Asked(ScriptedFeed):
+            async def catch_up(self) -> None:
+                asked.append(clock.boottime())
+                await super().catch_up()
+
+        parts.feeds[:] = [Asked("pods"), Asked("nodes")]
+        await leading(parts)
+        assert min(asked) >= parts.late_until
+        await signalled(signal.SIGTERM)
+
+    caplog.set_level("INFO")
+    assert run(scenario)[0] == 0
+    assert "its last writes may still arrive" in caplog.text
 
 
 def test_a_lease_that_is_lost_while_catching_up_is_never_led_with() -> None:

@@ -27,7 +27,6 @@ DOORS: Final[dict[str, frozenset[str]]] = {"core.expressions": frozenset({"cel_e
 ADAPTER_LIBRARIES: Final = frozenset({"aiohttp", "cryptography", "kubernetes", "prometheus_client"})
 TWO_LIBRARIES: Final[dict[str, str]] = {
     "adapters.kube_session": "kubernetes.aio reads the configuration and the token, aiohttp carries the requests",
-    "adapters.kube_leases": "kubernetes.aio writes the Lease, its connection errors are aiohttp's",
 }
 
 

@@ -36,7 +36,7 @@ class Replica:
         clock = SystemClock()
         self.session = session
         self.fence = Fence(clock.boottime)
-        self.elector = LeaseElector(KubeLease(session.api, NAMESPACE, NAME, TIMES.request_timeout), self.fence, clock, identity, TIMES)
+        self.elector = LeaseElector(KubeLease(session, NAMESPACE, NAME, TIMES.renew_deadline), self.fence, clock, identity, TIMES)
         self.terms = 0
         self.task = asyncio.create_task(self._run())
 

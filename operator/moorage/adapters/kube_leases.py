@@ -1,105 +1,104 @@
-"""The leader's Lease, over kubernetes.aio's CoordinationV1Api."""
+"""The leader's Lease. What others put into its metadata (labels, owners) stays: it is patched, never replaced."""
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+from collections.abc import Mapping
+from typing import Any
 
-import aiohttp
-from kubernetes.aio import client
+import msgspec
 
-from moorage.ports.errors import EdgeError, Retryable
+from moorage.ports.errors import Refused, Retryable
 from moorage.ports.leases import LeaseRecord
-from moorage.ports.wire import refusal
+from moorage.ports.wire import JSON_PATCH, MERGE_PATCH, Call, Session
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: datetime.datetime | None = None
+    renew_time: datetime.datetime | None = None
+    lease_transitions: int | None = None
+
+
+class _Lease(msgspec.Struct, rename="camel"):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: _Spec | None = None
 
 
 class KubeLease:
     """``ports.leases.LeaseStore`` for one Lease. ``timeout`` in seconds ends every request."""
 
-    def __init__(self, api: client.ApiClient, namespace: str, name: str, timeout: float) -> None:
-        self._api = client.CoordinationV1Api(api)
-        self._namespace = namespace
+    def __init__(self, session: Session, namespace: str, name: str, timeout: float) -> None:
+        self._session = session
         self._name = name
-        self._timeout = float(timeout)
-        self._metadata = client.V1ObjectMeta()
-        """As last read: what others put there (labels, owners) is written back with each renewal."""
+        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._timeout = timeout
+        self._unanswered = False
+        """Whether the last request has no answer, yet or for good: its connection, and all that are as old, may be dead."""
 
     async def read(self) -> tuple[LeaseRecord, str]:
         """Record and resourceVersion."""
-        try:
-            lease = await self._api.read_namespaced_lease(self._name, self._namespace, _request_timeout=self._timeout)
-        except _FAULTS as error:
-            raise self._translated("GET", error) from error
-        return _record(lease.spec or client.V1LeaseSpec()), self._keep(lease)
+        lease = await self._ask(Call("GET", f"{self._path}/{self._name}"))
+        spec = lease.spec or _Spec()
+        record = LeaseRecord(
+            holder=spec.holder_identity or "",
+            duration=spec.lease_duration_seconds or 0,
+            acquired=spec.acquire_time,
+            renewed=spec.renew_time,
+            transitions=spec.lease_transitions or 0,
+        )
+        return record, lease.metadata.resource_version
 
     async def create(self, record: LeaseRecord) -> str:
         """Make the Lease."""
-        try:
-            lease = await self._api.create_namespaced_lease(self._namespace, self._lease(record), _request_timeout=self._timeout)
-        except _FAULTS as error:
-            raise self._translated("POST", error) from error
-        return self._keep(lease)
+        kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": self._name}}
+        return await self._write("POST", self._path, kind | {"spec": _spec(record)})
 
     async def replace(self, record: LeaseRecord, version: str) -> str:
         """Write over exactly this version."""
-        body = self._lease(record, version)
+        body = {"metadata": {"resourceVersion": version}, "spec": _spec(record)}
+        return await self._write("PATCH", f"{self._path}/{self._name}", body, MERGE_PATCH)
+
+    async def rewrite(self, record: LeaseRecord, holder: str) -> str:
+        """Write over whatever this holder holds."""
+        operations = [{"op": "test", "path": "/spec/holderIdentity", "value": holder}]
+        operations += [{"op": "add", "path": f"/spec/{field}", "value": value} for field, value in _spec(record).items()]
+        return await self._write("PATCH", f"{self._path}/{self._name}", operations, JSON_PATCH)
+
+    async def _write(self, method: str, path: str, body: object, content_type: str = "application/json") -> str:
+        lease = await self._ask(Call(method, path, msgspec.json.encode(body), content_type))
+        return lease.metadata.resource_version
+
+    async def _ask(self, call: Call) -> _Lease:
+        fresh, self._unanswered = self._unanswered, True
         try:
-            lease = await self._api.replace_namespaced_lease(self._name, self._namespace, body, _request_timeout=self._timeout)
-        except _FAULTS as error:
-            raise self._translated("PUT", error) from error
-        return self._keep(lease)
-
-    def _keep(self, lease: client.V1Lease) -> str:
-        """Remember the metadata, return the resourceVersion."""
-        self._metadata = lease.metadata or client.V1ObjectMeta()
-        return self._metadata.resource_version or ""
-
-    def _lease(self, record: LeaseRecord, version: str | None = None) -> client.V1Lease:
-        return client.V1Lease(
-            api_version="coordination.k8s.io/v1",
-            kind="Lease",
-            metadata=client.V1ObjectMeta(
-                name=self._name,
-                namespace=self._namespace,
-                resource_version=version,
-                labels=self._metadata.labels,
-                annotations=self._metadata.annotations,
-                owner_references=self._metadata.owner_references,
-                finalizers=self._metadata.finalizers,
-            ),
-            spec=client.V1LeaseSpec(
-                holder_identity=record.holder,
-                lease_duration_seconds=record.duration,
-                acquire_time=_micro_time(record.acquired),
-                renew_time=_micro_time(record.renewed),
-                lease_transitions=record.transitions,
-            ),
-        )
-
-    def _translated(self, method: str, error: Exception) -> EdgeError:
-        request = f"{method} lease {self._namespace}/{self._name}"
-        if isinstance(error, client.ApiException) and error.status:
-            body = error.body or b""
-            return refusal(request, error.status, body if isinstance(body, bytes) else str(body).encode())
-        return Retryable(f"{request}: {str(error) or type(error).__name__}", outcome_unknown=method != "GET")
+            body = await self._session.call(dataclasses.replace(call, timeout=self._timeout, fresh=fresh))
+        except Refused:
+            self._unanswered = False
+            raise
+        self._unanswered = False
+        try:
+            return msgspec.json.decode(body, type=_Lease)
+        except msgspec.MsgspecError as error:
+            raise Retryable(f"{call.method} {call.path}: no Lease: {error}", outcome_unknown=call.method != "GET") from error
 
 
-_FAULTS = (client.ApiException, aiohttp.ClientError, TimeoutError, OSError, ValueError)
-"""ValueError is what the generated models raise for an answer that is no Lease."""
+def _spec(record: LeaseRecord) -> Mapping[str, Any]:
+    return {
+        "holderIdentity": record.holder,
+        "leaseDurationSeconds": record.duration,
+        "acquireTime": _micro_time(record.acquired),
+        "renewTime": _micro_time(record.renewed),
+        "leaseTransitions": record.transitions,
+    }
 
 
-def _record(spec: client.V1LeaseSpec) -> LeaseRecord:
-    return LeaseRecord(
-        holder=spec.holder_identity or "",
-        duration=spec.lease_duration_seconds or 0,
-        acquired=spec.acquire_time,
-        renewed=spec.renew_time,
-        transitions=spec.lease_transitions or 0,
-    )
-
-
-def _micro_time(time: datetime.datetime | None) -> datetime.datetime | None:
-    """In UTC and never on a whole second: the library leaves out zero microseconds, which the API server then refuses."""
-    if time is None:
-        return None
-    utc = time.astimezone(datetime.UTC)
-    return utc.replace(microsecond=utc.microsecond or 1)
+def _micro_time(time: datetime.datetime | None) -> str | None:
+    """As the API server writes times of Leases: UTC, with six digits."""
+    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if time is not None else None

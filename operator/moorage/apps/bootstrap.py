@@ -248,7 +248,7 @@ def _elector(config: OperatorConfiguration, session: KubeSession, fence: Fence, 
     if not election.leader_elect:
         return NoElection(fence, given.identity)
     times = LeaseTimes(election.lease_duration, election.renew_deadline, election.retry_period)
-    store = KubeLease(session.api, election.resource_namespace, election.resource_name, times.request_timeout)
+    store = KubeLease(session, election.resource_namespace, election.resource_name, times.renew_deadline)
     return LeaseElector(store, fence, given.clock, given.identity, times)
 
 

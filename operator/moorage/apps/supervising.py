@@ -4,8 +4,9 @@ Lease, health and metrics run on the side loop (``side_loop``), all else on the 
 
 1. Kopf starts; then our signal handlers are set, over Kopf's; then HTTP, feeds, events and the engine.
 2. A standby does all of this and waits for the lease, with warm caches.
-3. With the lease: wait for the first lists, wait until the watches have reached what the API server held *then*, read the stored
-   revisions anew, decide. Nothing is bound before. Who starts where nobody leads has the lease before it lists, and nothing to wait for.
+3. With the lease: where the leader before did not give it back, wait until none of its writes can arrive any more; wait for the first
+   lists, wait until the watches have reached what the API server held *then*, read the stored revisions anew, decide. Nothing is bound
+   before. Who starts where nobody leads has the lease before it lists, and nothing to wait for.
 
 The end, by what caused it:
 
@@ -215,10 +216,7 @@ class Supervisor:
         self.phase = Phase.CATCHING_UP
         log.info("the lease is held", extra={"leader": elector.identity})
         hold = asyncio.create_task(parts.side.run(self._hold()), name="hold the lease")
-        catching_up = {feed: asyncio.create_task(feed.catch_up(), name=f"catch up with {feed.resource}") for feed in parts.feeds}
-        await asyncio.sleep(0)  # all have asked: lists that begin now are what they wait for
-        self._may_list.set()
-        start = asyncio.create_task(self._start_leading(synced, catching_up), name="start leading")
+        start = asyncio.create_task(self._start_leading(synced), name="start leading")
         try:
             # The lease is renewed from the beginning: first lists of a large cluster may take longer than it lasts.
             done, _ = await asyncio.wait({hold, start}, return_when=asyncio.FIRST_COMPLETED)
@@ -230,7 +228,7 @@ class Supervisor:
                 log.info("leading", extra={"leader": elector.identity})
             await hold
         finally:
-            for task in (hold, start, synced, anyway, *catching_up.values()):
+            for task in (hold, start, synced, anyway):
                 task.cancel()
         raise LeaseLost("the lease is lost")
 
@@ -240,13 +238,27 @@ class Supervisor:
         log.error("the lease is lost: ending at once")
         self._abort(1)
 
-    async def _start_leading(self, synced: asyncio.Task[None], catching_up: Mapping[Feed, asyncio.Task[None]]) -> None:
-        await self._restored.wait()
-        await synced
-        required = [catching_up[feed] for feed in self._required]
-        await asyncio.gather(self._parts.warm(), self._not_long(catching_up), *required)
+    async def _start_leading(self, synced: asyncio.Task[None]) -> None:
+        await self._late_writes()
+        catching_up = {feed: asyncio.create_task(feed.catch_up(), name=f"catch up with {feed.resource}") for feed in self._parts.feeds}
+        await asyncio.sleep(0)  # all have asked: lists that begin now are what they wait for
+        self._may_list.set()
+        try:
+            await self._restored.wait()
+            await synced
+            required = [catching_up[feed] for feed in self._required]
+            await asyncio.gather(self._parts.warm(), self._not_long(catching_up), *required)
+        finally:
+            for task in catching_up.values():
+                task.cancel()
         # The leader before us may have stored newer ones since our start.
         await self._restore()
+
+    async def _late_writes(self) -> None:
+        """Wait until nothing arrives any more of what the leader before had handed to its kernel; what arrived is caught up with then."""
+        if (seconds := self._parts.elector.late_until - self._parts.clock.boottime()) > 0:
+            log.info("the leader before did not give its lease back: its last writes may still arrive for %.1f s", seconds)
+            await self._parts.clock.sleep(seconds)
 
     async def _first_sync(self) -> None:
         while not all(feed.synced for feed in self._required):

@@ -2,6 +2,9 @@
 
 The lease adapter moves the deadline with each renewal; everything that writes passes the fence right before it sends. Time is
 CLOCK_BOOTTIME seconds, which goes on while a machine sleeps and never jumps.
+
+The fence is asked when a write is handed to the kernel, which may deliver it later. ``late_seconds`` bounds that: connections that
+carry such writes are given up by the kernel after so long without an acknowledgement, and whoever leads next waits it out.
 """
 
 from __future__ import annotations
@@ -10,6 +13,13 @@ import math
 from collections.abc import Callable
 
 from moorage.ports.errors import Fenced
+
+LATE_LIMIT = 5.0
+
+
+def late_seconds(lease_duration: float) -> float:
+    """How long the kernel may try to deliver a write of a leader with such a lease."""
+    return min(LATE_LIMIT, lease_duration / 4)
 
 
 class Fence:

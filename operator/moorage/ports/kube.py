@@ -285,6 +285,10 @@ class Elector(Protocol):
     def failures(self) -> int:
         """Attempts in a row to read or renew it that the API server did not answer."""
 
+    @property
+    def late_until(self) -> float:
+        """Boot time until which writes of the leader before may still arrive; long past when there was none, or it gave the lease back."""
+
     async def acquire(self) -> None:
         """Return when this replica holds the lease (the fence is open then)."""
 

@@ -1,4 +1,4 @@
-"""A Lease, as leader election sees it: what is in it, and the three requests that it takes."""
+"""A Lease, as leader election sees it: what is in it, and the requests that it takes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class LeaseRecord:
 
 
 class LeaseStore(Protocol):
-    """One Lease object. Raises only what ``ports.errors`` lists; every request ends within the store's own time-out."""
+    """One Lease object. Raises only what ``ports.errors`` lists; every request ends within the store's own time-out.
+
+    Requests may overlap. One that follows another without an answer goes over a connection of its own.
+    """
 
     async def read(self) -> tuple[LeaseRecord, str]:
         """The record and its resourceVersion; NotFound when there is no Lease yet."""
@@ -29,3 +32,9 @@ class LeaseStore(Protocol):
 
     async def replace(self, record: LeaseRecord, version: str) -> str:
         """Write over exactly ``version``, return the new one; Conflict when it changed meanwhile."""
+
+    async def rewrite(self, record: LeaseRecord, holder: str) -> str:
+        """Write over whatever version ``holder`` holds, return the new one; Invalid when another holds it, NotFound when it is gone.
+
+        Doing it twice does no harm, so an answer that was lost needs no reading.
+        """

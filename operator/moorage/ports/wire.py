@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from moorage.ports.errors import Conflict, EdgeError, Expired, Forbidden, Invalid, NotFound, Protected, Retryable
 
 JSON = "application/json"
+JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
@@ -28,6 +29,8 @@ class Call:
     timeout: float = 15.0
     guard: Callable[[], None] | None = None
     """Called right before each send, after all that could wait; what it raises stops the call (the fence)."""
+    fresh: bool = False
+    """On a connection that is opened for it: those that are open may be dead."""
 
 
 class Session(Protocol):

@@ -46,8 +46,7 @@ class KubeSession:
     """
 
     def __init__(self, api: client.ApiClient, reload: Reload, clock: Clock, observe: Observe) -> None:
-        self.api = api
-        """The generated client, with a session of its own: what goes through it (the Lease) never queues behind other requests."""
+        self._api = api  # for what it makes of the configuration: the TLS context, with the client's certificate
         self._configuration = api.configuration
         self._reload = reload
         self._clock = clock
@@ -96,7 +95,7 @@ class KubeSession:
         for session in self._sessions:
             await session.close()
         await self._connector.close()
-        await self.api.close()  # type: ignore[no-untyped-call]
+        await self._api.close()  # type: ignore[no-untyped-call]
 
     async def warm(self, connections: int) -> None:
         """Open so many connections before they are needed."""
@@ -151,7 +150,7 @@ class KubeSession:
     async def _directly(self, call: Call) -> tuple[int, bytes, str]:
         own = f"Content-Type: {call.content_type}\r\n" if call.body is not None else ""
         try:
-            answer = await self._connections.request(call.method, call.path, call.body, own, Options(call.timeout, call.guard))
+            answer = await self._connections.request(call.method, call.path, call.body, own, Options(call.timeout, call.guard, call.fresh))
         except ConnectionFailed as error:
             raise Retryable(f"{call.method} {call.path}: {error}", outcome_unknown=error.sent) from error
         return answer.status, answer.body, answer.header(b"retry-after")
@@ -200,7 +199,7 @@ class KubeSession:
             connector=self._connector,
             connector_owner=owner,
             # Nothing is compressed: unpacking a long list would hold the loop for longer than the list takes to come in.
-            headers={"User-Agent": self.api.user_agent, "Accept": "application/json", "Accept-Encoding": "identity"},
+            headers={"User-Agent": self._api.user_agent, "Accept": "application/json", "Accept-Encoding": "identity"},
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=self._configuration.proxy,
             read_bufsize=2**20,

@@ -134,7 +134,7 @@ class Connections:
         Raises ConnectionFailed, and whatever the guard raises, with nothing written.
         """
         started = time.monotonic()
-        connection = self._take() or await self._open(min(options.timeout, CONNECT_TIMEOUT))
+        connection = (None if options.fresh else self._take()) or await self._open(min(options.timeout, CONNECT_TIMEOUT))
         try:
             head = f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: {self._netloc}\r\n{self._common()}{own}"
             request = f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b"")
@@ -188,10 +188,11 @@ class Connections:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """``timeout`` in seconds for all of it; ``guard`` is called right before the request is written."""
+    """``timeout`` in seconds for all of it; ``guard`` is called right before the request is written; ``fresh``: on a new connection."""
 
     timeout: float
     guard: Callable[[], None] | None = None
+    fresh: bool = False
 
 
 def _header(head: bytes, name: bytes) -> bytes:
