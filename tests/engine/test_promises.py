@@ -7,13 +7,14 @@ import asyncio
 import msgspec
 import pytest
 
-from moorage.core.objects import Affinity, LabelSelector, Node, Pod, PodAffinity, PodAffinityTerm, PodStatus, Taint
+from moorage.core.objects import Affinity, LabelSelector, Node, Pod, PodAffinity, PodAffinityTerm, PodStatus, SchedulingGate, Taint
 from moorage.engine.promises import PATIENCE, USUAL_GRACE
 from moorage.ports.errors import Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.preemptions import calls, contested, going, gone, high, in_order, low, promised
 from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.worlds import a_body, on_node
+from tests.fakes.clocks import settle
 
 LONG = 3600
 
@@ -373,5 +374,67 @@ def test_writes_of_one_pod_do_not_overtake_each_other() -> None:
             await world.clock.advance(10.0)
             assert (promised(world), promised(world, "middle")) == ("n1", "")
             in_order(world)
+
+    asyncio.run(story())
+
+
+# ---- pods that will not come -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("why", ["scheduler is gone", "gated", "profile is gone"])
+def test_room_for_a_pod_that_nobody_tries_is_kept_for_a_while(why: str) -> None:
+    """Whoever waits for it is told for whom, and has it afterwards; the status of the other is left alone."""
+
+    async def story() -> None:
+        async with Running().leading(nodes=1) as world:
+            odd = {"scheduling_gates": (SchedulingGate("x"),)} if why == "gated" else {"scheduler_name": "long-gone"}
+            ghost = make_pod("ghost", cpu="3500m", priority=10, **({} if why == "profile is gone" else odd))
+            if why == "profile is gone":
+                world.engine.profile_seen("test", None)
+                world.engine.profile_seen("other", a_body("other"))
+                await world.clock.advance(0.5)
+            world.kube.put(msgspec.structs.replace(ghost, status=PodStatus(nominated_node_name="n1")))
+            world.kube.put(make_pod("waits", cpu="3", priority=0, scheduler_name="other" if why == "profile is gone" else "test"))
+            await world.clock.advance(PATIENCE - 5)
+            (told,) = {c.message for c in world.kube.pods["uid-waits"].status.conditions or ()}
+            name = "long-gone" if why == "scheduler is gone" else "test"
+            assert told.endswith(f" Room is kept on n1 for default/ghost (schedulerName {name}, priority 10).")
+            await world.clock.advance(15)
+            assert world.node("waits") == "n1"
+            assert world.kube.pods["uid-ghost"].status.nominated_node_name == "n1"
+
+    asyncio.run(story())
+
+
+def test_somebody_elses_victims_have_their_grace() -> None:
+    """As long as they may take, another scheduler's nomination holds."""
+
+    async def story() -> None:
+        async with Running().leading(nodes=1) as world:
+            world.kube.put(low("a", "4"))
+            await settle()
+            meta = msgspec.structs.replace(
+                world.kube.pods["uid-a"].metadata, deletion_timestamp="2026-01-01T00:00:00Z", deletion_grace_period_seconds=100
+            )
+            world.kube.put(msgspec.structs.replace(world.kube.pods["uid-a"], metadata=meta))
+            ghost = make_pod("ghost", cpu="4", priority=10, scheduler_name="theirs")
+            world.kube.put(msgspec.structs.replace(ghost, status=PodStatus(nominated_node_name="n1")))
+            nominations = world.engine.scheduler.cache.nominations
+            await world.clock.advance(PATIENCE + 95)
+            assert nominations.node("uid-ghost") == "n1"
+            await world.clock.advance(10)
+            assert nominations.node("uid-ghost") == ""
+
+    asyncio.run(story())
+
+
+def test_a_standby_lets_no_nomination_lapse() -> None:
+    """When it leads, what was promised before counts; it is the leader's to end."""
+
+    async def story() -> None:
+        async with Running().leading(nodes=1, lead=False) as world:
+            world.kube.put(msgspec.structs.replace(make_pod("p", cpu="4"), status=PodStatus(nominated_node_name="n1")))
+            await world.clock.advance(PATIENCE * 3)
+            assert world.engine.scheduler.cache.nominations.node("uid-p") == "n1"
 
     asyncio.run(story())

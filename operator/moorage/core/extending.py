@@ -37,7 +37,7 @@ from moorage.core.framework.extenders import (
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, BargainingPlugin, Point, PostFilterResult, Victims, is_a
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.tie_breaking import pick
-from moorage.core.making_room import Heard, Refusals, attempt_of, refusals
+from moorage.core.making_room import Heard, attempt_of, refusals
 from moorage.core.objects import Pod, priority
 from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import Code, Reason, failed, texts
@@ -208,7 +208,7 @@ class _Cycle:
             counts = Counter(dict(said.counts))
             # What plugins refuse by now has a reason of theirs.
             counts.update(texts(tuple(self.refused[name] for name in self._names(self._passing(self.refused)))))
-            said = Refusals(said.code, said.rejectors | {EXTENDER}, said.nodes, list(counts.items()), said.prefilter)
+            said = said._replace(rejectors=said.rejectors | {EXTENDER}, counts=list(counts.items()))
         room = yield from self._make_room()
         return said.diagnosis(self.pod, self.revision, room)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.interfaces import Attempt, Point, PostFilterResult
@@ -27,12 +28,15 @@ class Refusals(NamedTuple):
     nodes: int
     counts: Sequence[tuple[str, int]]
     prefilter: str = ""
+    kept_by: tuple[Record, ...] = ()
+    """Pods nominated to nodes that would take this one but for them."""
 
     def diagnosis(self, pod: Pod, revision: Revision, room: PostFilterResult) -> Diagnosis:
         """These refusals, and what plugins that make room say."""
         message = fit_error(self.nodes, self.counts, self.prefilter, room.status.message)
         rejectors = self.rejectors | room.rejectors
-        return Diagnosis(pod, revision, self.code, message, rejectors, room.nominated_node, room.victims, room.by_eviction, room.errand)
+        made = room.nominated_node, room.victims, room.by_eviction
+        return Diagnosis(pod, revision, self.code, message, rejectors, *made, self.kept_by, room.errand)
 
 
 def refusals(blueprint: Blueprint, snapshot: Snapshot) -> Refusals:
@@ -40,7 +44,8 @@ def refusals(blueprint: Blueprint, snapshot: Snapshot) -> Refusals:
     plugin, verdict = blueprint.verdict
     if verdict.code is not Code.SUCCESS:
         return Refusals(verdict.code, frozenset({plugin}), len(snapshot.nodes), (), verdict.message)
-    return Refusals(Code.UNSCHEDULABLE, blueprint.rejectors(), len(snapshot.nodes), list(blueprint.counts(snapshot)))
+    counts, kept_by = list(blueprint.counts(snapshot)), tuple(blueprint.keepers(snapshot))
+    return Refusals(Code.UNSCHEDULABLE, blueprint.rejectors(), len(snapshot.nodes), counts, kept_by=kept_by)
 
 
 def make_room(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> PostFilterResult:

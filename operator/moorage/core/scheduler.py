@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import Reserved
 from moorage.core.framework.profiles import Revision
@@ -43,6 +44,8 @@ class Diagnosis:
     """Pods that must go so that the pod fits ``nominated_node``, the most important one first."""
     by_eviction: bool = False
     """Whether they are to be evicted, which a disruption budget may refuse, and not deleted."""
+    kept_by: tuple[Record, ...] = ()
+    """Pods nominated to nodes that would take this pod but for them."""
     errands: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What postFilter plugins want to be done beside, by plugin: for their actors."""
 

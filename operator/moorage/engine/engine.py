@@ -201,7 +201,7 @@ class Engine:
             self.loop.poke()
             self.binder.sweep()
             self.loop.extending.tick(self.loop.live.values())
-            if now >= self._promises_due:
+            if self.loop.deciding and now >= self._promises_due:
                 self._promises_due = now + LOOK_EVERY
                 self.promises.sweep()
             if self.loop.deciding:

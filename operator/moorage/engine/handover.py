@@ -25,7 +25,7 @@ from moorage.engine.errands import Errand, Errands
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.gangs import Gangs
 from moorage.engine.preempting import Eviction, Preemptor
-from moorage.engine.promises import Promises
+from moorage.engine.promises import Promises, kept_for
 from moorage.engine.sending import Outcome
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import EdgeError, Protected
@@ -152,7 +152,7 @@ class Handover:
         if node is not None:
             self.promises.decide(pod, node)
         self.around.telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
-        verdict = Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message)
+        verdict = Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message + kept_for(diagnosis.kept_by))
         (self.failures.report if self._is_news(entry, diagnosis, verdict) else self.failures.note)(verdict)
 
     def _is_news(self, entry: Entry, diagnosis: Diagnosis, verdict: Verdict) -> bool:

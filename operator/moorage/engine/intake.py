@@ -163,6 +163,7 @@ class Pods(Sink[Pod]):
         requests = pod_requests(new)
         seen_before = record is not None and record.state is State.OBSERVED
         self._cache.observe(new, requests)
+        self._backlog.groups.bound(new)
         if not seen_before:
             self._backlog.remove(uid)
             self.left(uid)

@@ -6,13 +6,14 @@ changes (a taint, another size); somebody else nominates it; victims do not die.
 grace over, are given up: nobody counts on their room any more, and the pod looks for another one.
 
 Statuses follow through ``Failures``. Pods of schedulers that are not ours are promised room as well; their statuses are left alone.
+Nobody else ends such a promise, nor that of a pod which is gated: it lapses after ``PATIENCE``, and the grace of those that go there.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Place
@@ -20,7 +21,7 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.herds import beside
 from moorage.core.columns.records import Record
 from moorage.core.object_changes import room_freed
-from moorage.core.objects import Pod, key, on_node, priority
+from moorage.core.objects import PartialObject, Pod, key, on_node, priority
 from moorage.engine.failures import Failures
 from moorage.ports.surroundings import Clock
 
@@ -32,6 +33,9 @@ LOOK_EVERY = 1.0
 WRITE_EVERY = 10.0
 """Seconds after which a status that could not be written, or is not seen to be, is written again."""
 USUAL_GRACE = 30
+_NAMED = 3
+"""Pods that a message names at most."""
+_TRIED = (Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.IN_FLIGHT)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,14 +92,19 @@ class Promises:
             self.backlog.retry(pod.metadata.uid, self.clock.boottime())
 
     def sweep(self) -> None:
-        """Look for victims that do not die, and for statuses that lag."""
+        """Look for victims that do not die, for pods that will not come, and for statuses that lag; only a leader does."""
         now, since = self.clock.boottime(), dict[str, tuple[str, float]]()
         for record in list(self.cache.nominations):
             uid, node = record.pod.metadata.uid, record.node
             known = self._since.get(uid)
             since[uid] = known if known is not None and known[0] == node else (node, now)
-            if now - since[uid][1] > PATIENCE and isinstance(record.pod, Pod) and self.ours(record.pod.spec.scheduler_name):
-                self._lose_patience(record.pod, node, now - since[uid][1])
+            waited = now - since[uid][1]
+            if waited <= PATIENCE or not isinstance(record.pod, Pod):
+                continue
+            if self._is_tried(record.pod):
+                self._lose_patience(record.pod, node, waited)
+            elif waited > PATIENCE + self._grace_on(node):
+                self._lapse(record.pod, node, waited)
         self._since.clear()
         self._since.update(since)
         self._remind(now)
@@ -121,6 +130,20 @@ class Promises:
         self._lagging.clear()
         self._lagging.update(since)
 
+    def _is_tried(self, pod: Pod) -> bool:
+        """Whether the pod has its turns with us, each of which says what it is promised."""
+        entry = self.backlog.get(pod.metadata.uid)
+        return entry is not None and entry.place in _TRIED and self.ours(pod.spec.scheduler_name)
+
+    def _grace_on(self, node: str) -> float:
+        """The longest grace of the pods that go from a node."""
+        return max((_grace(record) for record in self.cache.pods_on(node) if record.pod.metadata.deletion_timestamp is not None), default=0)
+
+    def _lapse(self, pod: Pod, node: str, waited: float) -> None:
+        extra = {"pod": key(pod), "node": node, "scheduler": pod.spec.scheduler_name, "seconds": round(waited)}
+        log.warning("room is not kept any more for a pod that is nominated to a node and does not come", extra=extra)
+        self.cache.nominations.lapse(pod.metadata.uid)
+
     def _lose_patience(self, pod: Pod, node: str, waited: float) -> None:
         stuck = [other for other in self.cache.pods_on(node) if _should_be_gone(other, pod, waited)]
         for other in stuck:
@@ -138,6 +161,17 @@ class Promises:
         return None if self.cache.record(uid) is not None else self.cache.nominations.node(uid)
 
 
+def kept_for(records: Sequence[Record]) -> str:
+    """Who keeps room that a pod would fit in, for its message; "" when nobody does."""
+    each = [f"{record.node} for {key(record.pod)} {_known_by(record.pod)}" for record in records[:_NAMED]]
+    more = f" and {len(records) - _NAMED} more" if len(records) > _NAMED else ""
+    return f" Room is kept on {', '.join(each)}{more}." if each else ""
+
+
+def _known_by(pod: Pod | PartialObject) -> str:
+    return f"(schedulerName {pod.spec.scheduler_name}, priority {priority(pod)})" if isinstance(pod, Pod) else ""
+
+
 def _goes(record: Record) -> bool:
     """Whether somebody may count on its room."""
     return not record.stuck and (record.leaving or record.pod.metadata.deletion_timestamp is not None)
@@ -148,5 +182,9 @@ def _should_be_gone(record: Record, pod: Pod, waited: float) -> bool:
     other = record.pod
     if record.stuck or not isinstance(other, Pod) or other.metadata.deletion_timestamp is None or priority(other) >= priority(pod):
         return False
-    grace = other.metadata.deletion_grace_period_seconds
-    return waited > PATIENCE + (USUAL_GRACE if grace is None else grace)
+    return waited > PATIENCE + _grace(record)
+
+
+def _grace(record: Record) -> int:
+    grace = record.pod.metadata.deletion_grace_period_seconds
+    return USUAL_GRACE if grace is None else grace

@@ -276,6 +276,32 @@ def test_placed_members_that_go_are_missed() -> None:
     assert rig.together() == ["c", "d"]
 
 
+def test_a_minimum_that_was_met_stays_met() -> None:
+    """Once a member is on a node the others need nobody: neither the last one, nor one that comes later, nor after a raise."""
+    rig = Groups()
+    rig.declare(declared(2))
+    rig.come(*map(member, "abc"))
+    assert rig.together() == ["a", "b", "c"]
+    for name in "ab":
+        rig.backlog.groups.placed(on_node(member(name), "n"), 1)
+        rig.backlog.groups.bound(on_node(member(name), "n"))
+        rig.backlog.remove(f"uid-{name}")
+    rig.refuse("c", "Size")
+    for name in "ab":
+        rig.backlog.groups.placed(on_node(member(name), "n"), -1)
+    rig.declare(declared(4))
+    rig.wake(NODE_ADDED)
+    rig.pass_time(2)
+    assert rig.together() == ["c"]
+    rig.come(member("d"))
+    assert rig.together() == ["d"]
+    for name in "cd":
+        rig.backlog.remove(f"uid-{name}")
+    rig.backlog.tick(rig.now)
+    rig.come(member("e"))
+    assert rig.why("e").endswith("1 of 4 members are here")
+
+
 def test_a_member_is_counted_once() -> None:
     """Also while it is in flight and assumed at once."""
     rig = Groups()
@@ -370,6 +396,7 @@ class Machine(RuleBasedStateMachine):
         self.backlog = Backlog(PrioritySort().sort_key, self.store, lambda queue, event: None, self._report, 20.0)
         self.pods: dict[str, Pod] = {}
         self.placed: dict[str, Pod] = {}
+        self.begun: set[tuple[str, str]] = set()
         self.out: list[Entry] = []
         self.backlog.groups.all_listed()
         self.swap("test", ())
@@ -423,9 +450,10 @@ class Machine(RuleBasedStateMachine):
             return
         together = [entry, *entry.companions]
         away = self.away(entry) - {each.uid for each in together}
+        begun = (entry.group, entry.scheduler_name) in self.begun
         if entry.group:
-            assert len(together) == 1 or self.least(entry) - len(away) > 1
-            assert len(away) + len(together) >= self.least(entry)
+            assert len(together) == 1 or (self.least(entry) - len(away) > 1 and not begun)
+            assert len(away) + len(together) >= self.least(entry) or begun
         placed = [each for each, fit in zip(together, fits, strict=False) if fit]
         enough = len(together) == 1 or len(placed) + len(away) >= self.least(entry)
         for each in together:
@@ -442,6 +470,9 @@ class Machine(RuleBasedStateMachine):
         if self.out:
             entry = self.out.pop(-1 if last else 0)
             if bound:
+                if entry.uid in self.placed:
+                    self.backlog.groups.bound(self.placed[entry.uid])
+                    self.begun.add((group_of(self.placed[entry.uid]), entry.scheduler_name))
                 self.backlog.done(entry.uid)
                 self.pods.pop(entry.uid, None)
             else:
@@ -472,6 +503,11 @@ class Machine(RuleBasedStateMachine):
         flying = {each.uid for each in self.backlog.entries() if each.place is Place.IN_FLIGHT and mates(each.pod, entry)}
         return flying | {uid for uid, pod in self.placed.items() if mates(pod, entry)}
 
+    def anybody(self, name: str, scheduler: str) -> bool:
+        """Whether a member of the group counts."""
+        probe = Entry(member("probe", name.partition("/")[2], scheduler=scheduler), scheduler, 0.0, group=name)
+        return bool(self.away(probe) | self.waiting(probe))
+
     def waiting(self, entry: Entry) -> set[str]:
         """Members of its group that wait, and that no plugin gates."""
         waits = (Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE)
@@ -491,12 +527,14 @@ class Machine(RuleBasedStateMachine):
     def gates_follow_the_counts(self) -> None:
         """A member is gated by its group when, and only when, too few members count and no plugin keeps it out."""
         self.backlog.tick(self.now)
+        self.begun = {(name, scheduler) for name, scheduler in self.begun if self.anybody(name, scheduler)}
         for entry in self.backlog.entries():
             assert entry.group == group_of(entry.pod)
             if not entry.group:
                 assert entry.gate != POD_GROUP
             elif entry.uid in self.waiting(entry):
-                enough = len(self.away(entry) | self.waiting(entry)) >= self.least(entry)
+                least, begun = self.least(entry), (entry.group, entry.scheduler_name) in self.begun
+                enough = len(self.away(entry) | self.waiting(entry)) >= least or (begun and least < float("inf"))
                 assert (entry.gate != POD_GROUP) is enough
                 if not enough:
                     assert self.backlog.groups.why(self.backlog.groups.of(entry))

@@ -21,6 +21,11 @@ from tests.builders import make_node, make_pod
 POD = make_pod("a", cpu="1")
 
 
+def nominated(pod: Pod, node: str) -> Pod:
+    """The pod with this node in its status."""
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node))
+
+
 def names_on(nominations: Nominations, node: str) -> list[str]:
     """Who is nominated there."""
     return [record.pod.metadata.name for record in nominations.on(node)]
@@ -55,6 +60,19 @@ def test_a_pod_is_nominated_to_one_node(nominations: Nominations) -> None:
     nominations.put(POD, "n2", pod_requests(POD))
     assert (names_on(nominations, "n1"), names_on(nominations, "n2")) == ([], ["a"])
     assert (len(nominations), list(nominations.nodes)) == (1, ["n2"])
+
+
+def test_a_nomination_that_lapsed_stays_so(nominations: Nominations) -> None:
+    """As long as the pod's status names that node; another one is kept for it, and so is this one when it is named anew."""
+    shown = [nominated(POD, node) for node in ("n1", "n2")]
+    nominations.lapse(POD.metadata.uid)
+    for node, kept in ((0, ""), (0, ""), (1, "n2"), (0, "n1")):
+        nominations.read(shown[node], pod_requests(POD))
+        assert nominations.node(POD.metadata.uid) == kept
+    nominations.lapse(POD.metadata.uid)
+    nominations.remove(POD.metadata.uid)
+    nominations.lapse(POD.metadata.uid)  # nobody is there
+    assert vars(nominations)["_lapsed"] == {}
 
 
 def test_it_goes(nominations: Nominations) -> None:

@@ -1,7 +1,8 @@
 """Rosters of pod groups: which members wait, which are away, and whether there are enough of them to begin.
 
 Members count while they wait and nothing but their group keeps them out, while they are in flight, and while they are placed; each
-once. As long as fewer than the group's minimum count, those that wait are gated (``GATE``). Groups whose count or minimum may have
+once. As long as fewer than the group's minimum count, those that wait are gated (``GATE``). A minimum that was met stays met: of a group
+that has a member on a node, or had one since it came, each goes by itself. Groups whose count or minimum may have
 changed are only noted; ``turned``, which the backlog calls before the next pod is taken, looks at each of them once. So a member that
 comes, changes or goes costs a few dictionary steps, and only a group that begins or ends to be complete moves its members.
 
@@ -44,6 +45,8 @@ class Group:
     """UIDs of members in flight, placed (assumed or on a node), or both: the count says how many of the two."""
     asks: Counter[str] = dataclasses.field(default_factory=Counter)
     """What members' annotations say about the minimum."""
+    begun: bool = False
+    """Whether a member was seen on a node: then the minimum was met, and those that follow or replace others need nobody."""
     complete: bool = False
     complete_since: float = 0.0
     needed: int = 0
@@ -109,6 +112,15 @@ class Groups:
             _bump(group.away, pod.metadata.uid, sign)
             _bump(group.asks, asked_min_member(pod), sign)
 
+    def bound(self, pod: Pod) -> None:
+        """The API server shows a pod on a node."""
+        name = group_of(pod)
+        if name:
+            group = self._groups.get(name, {}).get(pod.spec.scheduler_name)
+            if group is not None and not group.begun:
+                group.begun = True
+                self.dirty[group] = None
+
     def declared(self, name: str) -> None:
         """The PodGroup of this name came, changed or went."""
         for group in self._groups.get(name, {}).values():
@@ -134,7 +146,7 @@ class Groups:
                 self._forget(group)
                 continue
             least = self.min_member(group)
-            complete = least is not None and group.present >= least
+            complete = least is not None and (group.begun or group.present >= least)
             if not complete:
                 self.news[group] = None
             turned, needed = complete != group.complete, self.needed(group)
@@ -181,7 +193,7 @@ class Groups:
 
     def needed(self, group: Group) -> int:
         """How many more members must be placed at once."""
-        return (self.min_member(group) or 0) - len(group.away)
+        return 0 if group.begun else (self.min_member(group) or 0) - len(group.away)
 
     def why(self, group: Group) -> str:
         """Why its members are gated."""

@@ -29,6 +29,8 @@ class Nominations:
         self._records: dict[str, Record] = {}
         self._unwritten: dict[str, str] = {}
         """What we decided and the pod's status does not say yet, by UID; "" for no node."""
+        self._lapsed: dict[str, str] = {}
+        """UID -> the node that a pod's status names still, which is not kept for it any more."""
 
     def __len__(self) -> int:
         """How many pods are nominated."""
@@ -69,6 +71,7 @@ class Nominations:
 
     def decide(self, pod: Pod, node: str) -> None:
         """From now on the pod is promised this node, or none (""); ``pod`` is its newest state."""
+        self._lapsed.pop(pod.metadata.uid, None)
         if pod.status.nominated_node_name == node:
             self._unwritten.pop(pod.metadata.uid, None)
         else:
@@ -81,8 +84,19 @@ class Nominations:
         if self._unwritten.get(uid) == shown:
             del self._unwritten[uid]
         before, node = self.node(uid), self._unwritten.get(uid, shown)
+        if self._lapsed.get(uid) == node:
+            node = ""
+        else:
+            self._lapsed.pop(uid, None)
         self._set(pod, node, requests)
         return node != before
+
+    def lapse(self, uid: str) -> None:
+        """Its node is not kept for this pod any more, whatever its status goes on to say; another node will be."""
+        old = self._take_out(uid)
+        if old is not None:
+            self._lapsed[uid] = old.node
+            self._tell(old)
 
     def put(self, pod: Pod, node: str, requests: Requests) -> None:
         """The pod is nominated to this node and to no other; ``requests`` is what it will take there."""
@@ -100,6 +114,7 @@ class Nominations:
     def remove(self, uid: str, placed: str = "") -> None:
         """The pod waits no more: it is gone, or has its place on this node."""
         self._unwritten.pop(uid, None)
+        self._lapsed.pop(uid, None)
         old = self._take_out(uid)
         if old is not None and old.node != placed:
             self._tell(old)

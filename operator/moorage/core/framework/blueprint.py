@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from moorage.core.columns.changes import NOTHING, Aspect, Changed, Reader
 from moorage.core.columns.node_table import Rows
+from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.columns import Column
 from moorage.core.framework.interfaces import (
@@ -220,6 +221,13 @@ class Blueprint:
         """The plugins that refused a node, or narrowed the choice of nodes."""
         names = list(self.filters)
         return frozenset({names[i] for i in np.unique(self.blame).tolist() if i >= 0} | set(self.narrowed_by))
+
+    def keepers(self, snapshot: Snapshot) -> list[Record]:
+        """The pods nominated to nodes that would take this pod but for them."""
+        columns = [column for column in self.filters.values() if column.takes_part]
+        what_if = self.what_if(snapshot)
+        full = [row for row in sorted(self.crowded) if not any(column.values[row] for column in columns)]
+        return [record for row in full for record in what_if.guests(row)]
 
     def refusal(self, row: int) -> tuple[str, Status] | None:
         """Who refused this row and why; None when nobody did. A node out of scope has no plugin's name."""
