@@ -25,6 +25,7 @@ from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
 from moorage.core.expression_trees import Reads, survey
 from moorage.core.quantities import NANO, QuantityError, nanos
+from moorage.core.remembering import length, remembered
 
 _Value = Any
 """What the library takes and gives: bool, int, float, str, list, dict."""
@@ -184,7 +185,7 @@ _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 _COMPILE_ERROR = re.compile(r"ERROR: <input>:(-1:-1: |(?P<place>\d+:\d+: ))(?P<what>[^\n]*?)( \(in container ''\))?$", re.MULTILINE)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(length)
 def _compiled(text: str) -> cel.Expression | str:
     """The expression ready to be asked, or why it is none."""
     try:

@@ -7,13 +7,13 @@ Source: kube-scheduler framework ``AffinityTerm`` and ``PodInfo`` (v1.36), KEP-2
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from moorage.core.label_selectors import Selector, SelectorError, compile_selector
 from moorage.core.objects import Affinity, Labels, Pod, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from moorage.core.remembering import length, remembered
 
 _encode = msgspec.msgpack.Encoder().encode
 _affinity = msgspec.msgpack.Decoder(Affinity | None)
@@ -63,7 +63,7 @@ def pod_terms(pod: Pod) -> PodTerms:
     return _compile(pod.metadata.namespace, _encode(affinity))
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(length)
 def _compile(namespace: str, encoded: bytes) -> PodTerms:
     affinity = _affinity.decode(encoded) or Affinity()
     errors: list[str] = []

@@ -7,12 +7,12 @@ Sources: Kubernetes component-helpers ``nodeaffinity`` and core/v1 ``ToleratesTa
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from moorage.core.label_selectors import NODE_OPERATORS, Condition, Fault, SelectorError, all_hold, at, condition, equality, faults_of
 from moorage.core.objects import Node, NodeSelector, NodeSelectorTerm, Pod, PreferredSchedulingTerm, Requirement, Taint, Toleration
+from moorage.core.remembering import WORD, remembered
 
 # ---- taints ----------------------------------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ def required_node_selector(pod: Pod) -> NodeSelector | None:
     return affinity.node_affinity.required_during_scheduling_ignored_during_execution
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(lambda terms, _: WORD * sum(1 + len(one.values) for term in terms for one in term.labels + term.fields))
 def readable_terms(selector: NodeSelector) -> NodeTerms:
     """The terms that can be read, compiled; one with a fault matches nothing, silently."""
     compiled: list[NodeTerm] = []

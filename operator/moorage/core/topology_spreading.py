@@ -7,7 +7,6 @@ Source: kube-scheduler PodTopologySpread (v1.36), KEP-895, KEP-3022 (minDomains)
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterable
 
 import msgspec
@@ -24,6 +23,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.label_selectors import Selector, compile_selector, equality
 from moorage.core.objects import Labels, Pod, TopologySpreadConstraint
 from moorage.core.predicates import NodeTerms, required_node_terms, untolerated
+from moorage.core.remembering import length, remembered
 
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 HOSTNAME = "kubernetes.io/hostname"
@@ -59,7 +59,7 @@ def constraints_of(pod: Pod, when: str) -> Constraints:
     return _compile(_encode(mine)) if mine else ()
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(length)
 def _compile(encoded: bytes) -> Constraints:
     return tuple(compile_constraint(one, _and_equal(compile_selector(one.label_selector), labels)) for one, labels in _decode(encoded))
 

@@ -10,12 +10,17 @@ import itertools
 from collections import Counter, deque
 from collections.abc import Iterator
 
+import msgspec
+
 from moorage.core.backlog.entries import Entry
 from moorage.core.cluster_events import ClusterEvent
 
 REMEMBERED = 1024
 """Events that are kept: at a thousand bindings a second those of about a second, many times what a binding takes."""
+BUDGET = 4 * 2**20
+"""What the objects of these events may come to, encoded: events hold on to objects that are gone."""
 _LONG_AGO = -1
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class InFlight:
@@ -23,7 +28,9 @@ class InFlight:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self._events: deque[ClusterEvent] = deque(maxlen=REMEMBERED)
+        self._events: deque[ClusterEvent] = deque()
+        self._sizes: deque[int] = deque()
+        self._total = 0
         self._noted = 0
 
     def add(self, entry: Entry) -> None:
@@ -36,12 +43,19 @@ class InFlight:
         del self._entries[entry.uid]
         if not self._entries:
             self._events.clear()
+            self._sizes.clear()
+            self._total = 0
 
     def note(self, event: ClusterEvent) -> None:
         """Remember an event for those who are out."""
         if self._entries:
             self._noted += 1
             self._events.append(event)
+            self._sizes.append(len(_encode((event.old, event.new))))
+            self._total += self._sizes[-1]
+            while len(self._events) > REMEMBERED or self._total > BUDGET:
+                self._events.popleft()
+                self._total -= self._sizes.popleft()
 
     def missed(self, entry: Entry) -> list[ClusterEvent] | None:
         """The events since the pod's attempt began; None when there may have been any."""

@@ -17,10 +17,10 @@ def all_or_none(sign: int, *steps: Step) -> None:
     """Take these steps in order. If one raises, those before it are taken back, last one first."""
     done = 0
     try:
-        for step, *args in steps:
-            step(*args, sign)
+        for step in steps:
+            step[0](*step[1:], sign)
             done += 1
     except BaseException:
-        for step, *args in reversed(steps[:done]):
-            step(*args, -sign)
+        for step in reversed(steps[:done]):
+            step[0](*step[1:], -sign)
         raise

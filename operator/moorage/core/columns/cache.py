@@ -212,7 +212,7 @@ class Cache:
     def _steps(self, record: Record) -> tuple[Step, ...]:
         """All that it takes to put a pod on a node, or to take it off."""
         row = self.nodes.row_of.get(record.node)
-        counted = () if row is None else ((self._count, row, record),)
+        counted = () if row is None else self._counts(row, record)
         return (*counted, (self.placed, record.pod), (self._enter, record))
 
     def _enter(self, record: Record, sign: int) -> None:
@@ -230,20 +230,18 @@ class Cache:
 
     def _counts_on(self, row: int, node: str) -> tuple[Step, ...]:
         """The steps that count the pods on a node."""
-        return tuple((self._count, row, record) for record in self._on_node.get(node, {}).values())
+        return tuple(step for record in self._on_node.get(node, {}).values() for step in self._counts(row, record))
 
-    def _count(self, row: int, record: Record, sign: int) -> None:
-        """Count a pod wherever pods are counted."""
-        counts: list[Step] = [
-            (self.nodes.charge, row, record.requests),
-            (self.matches.charge, row, record.pod),
-            (self.priorities.charge, row, record.pod),
-        ]
-        if record.volumes:
-            counts.append((self.volumes.charge, row, record.volumes))
-            self.volumes.uses.tick()
-            self.nodes.logs[Aspect.VOLUMES].add(row)
-        all_or_none(sign, *counts)
+    def _counts(self, row: int, record: Record) -> tuple[Step, ...]:
+        """The steps that count a pod wherever pods are counted."""
+        pod = record.pod
+        counts = (self.nodes.charge, row, record.requests), (self.matches.charge, row, pod), (self.priorities.charge, row, pod)
+        return (*counts, (self._use_volumes, row, record)) if record.volumes else counts
+
+    def _use_volumes(self, row: int, record: Record, sign: int) -> None:
+        self.volumes.uses.tick()
+        self.nodes.logs[Aspect.VOLUMES].add(row)
+        self.volumes.charge(row, record.volumes, sign)
 
     def _pods_in(self, namespaces: frozenset[str] | None) -> Iterator[tuple[AnyPod, int]]:
         """The pods of these namespaces (None: of all) that are on a node which is there, with its row."""

@@ -6,14 +6,13 @@ once by content. Source: Kubernetes ``DefaultSelector`` of kube-scheduler's plug
 
 from __future__ import annotations
 
-import functools
-
 import msgspec
 
 from moorage.core.columns.matches import Index
 from moorage.core.columns.store import Objects, Store
 from moorage.core.label_selectors import EVERYTHING, Selector, SelectorError, compile_selector, equality
 from moorage.core.objects import Labels, LabelSelector, OwnerReference, Pod
+from moorage.core.remembering import length, remembered
 from moorage.core.workload_objects import ReplicaSet, ReplicationController, Service, StatefulSet
 
 NOBODY = b""
@@ -38,7 +37,7 @@ def default_selector(pod: Pod, store: Objects) -> bytes:
     return content if compiled(content).conditions else NOBODY
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(length)
 def compiled(content: bytes) -> Selector:
     """The selector; what its controller's selector says is left out when that cannot be read."""
     pairs, selector = _decode(content)

@@ -43,7 +43,8 @@ class Herd:
             for resource, amount in one.others:
                 if resource not in BASIC:
                     self._others.setdefault(resource, {})[kind] = amount
-        self.amounts = np.array([basic_amounts(one) for one in distinct], np.int64).reshape(-1, len(BASIC)).T[:, self._kind_of]
+        basic = np.array([basic_amounts(one) for one in distinct], np.int64).reshape(-1, len(BASIC))
+        self.amounts = basic.T.take(self._kind_of, axis=1)
         self.nonzero = np.array([[one.nonzero_cpu for one in distinct], [one.nonzero_memory for one in distinct]], np.int64)[
             :, self._kind_of
         ]

@@ -80,15 +80,18 @@ class Counter:
 
     def add(self, row: int, number: int) -> None:
         """So many pods more on this row."""
-        if self._few is not None and len(self._few) == _FEW and row not in self._few:
-            self._counts, self._few = grown(self.per_row(max(*self._few, row) + 1).copy(), _FEW), None
-        if self._few is None:
-            self._counts = grown(self._counts, row + 1)
+        few = self._few
+        if few is not None and len(few) == _FEW and row not in few:
+            self._counts, self._few = grown(self.per_row(max(*few, row) + 1).copy(), _FEW), None
+            few = None
+        if few is None:
+            if row >= self._counts.size:
+                self._counts = grown(self._counts, row + 1)
             self._counts[row] += number
         else:
-            self._few[row] = self._few.get(row, 0) + number
-            if not self._few[row]:
-                del self._few[row]
+            left = few[row] = few.get(row, 0) + number
+            if not left:
+                del few[row]
         self.total += number
         self.version += 1
         if not self.total:
@@ -226,7 +229,8 @@ class Matches:
             steps += [(self._matching[query].add, row) for query in self._queries.candidates(labels) if query.matches(pod)]
         if isinstance(pod, Pod) and pod.spec.affinity is not None:
             steps += [(self._carry, row, carried) for carried in carried_by(pod)]
-        all_or_none(sign, *steps)
+        if steps:
+            all_or_none(sign, *steps)
 
     def _carry(self, row: int, carried: Carried, sign: int) -> None:
         known = self._carrying.get(carried)

@@ -27,8 +27,10 @@ class PriorityTable:
         """Count (``sign`` 1) or discount (-1) one pod."""
         if isinstance(pod, Pod):
             level = priority(pod)
-            self._counts[level] = grown(self._counts.get(level, _NONE), max(_FIRST, row + 1))
-            self._counts[level][row] += sign
+            counts = self._counts.get(level, _NONE)
+            if row >= counts.size:
+                counts = self._counts[level] = grown(counts, max(_FIRST, row + 1))
+            counts[row] += sign
             total = self._totals[level] = self._totals.get(level, 0) + sign
             if not total:
                 del self._counts[level], self._totals[level]

@@ -24,6 +24,7 @@ from moorage.core.devices.extended_resources import PREFIX
 from moorage.core.objects import Container, ContainerStatus, Node, Pod, ResourceList
 from moorage.core.qualified_names import is_qualified
 from moorage.core.quantities import QuantityError, nanos, to_milli, to_units
+from moorage.core.remembering import WORD, remembered
 
 CPU = 0
 MEMORY = 1
@@ -187,6 +188,12 @@ class _Shape(NamedTuple):
     replaced: tuple[str, ...]
     overhead: _Items
 
+    @property
+    def words(self) -> int:
+        """About how many names and quantities stand in it."""
+        lists = (items for _, lists in self.containers for items in lists)
+        return 2 * (len(self.containers) + len(self.overhead) + sum(map(len, lists)) + sum(map(len, self.pod_level)))
+
 
 def _shape(pod: Pod, counting: Counting) -> _Shape:
     spec, status = pod.spec, pod.status
@@ -234,7 +241,7 @@ def _items(resources: ResourceList | None) -> _Items:
     return tuple(resources.items()) if resources else ()
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(lambda _, shape: WORD * shape.words)
 def _requests(shape: _Shape) -> Requests:
     total = _sum(shape, {})
     # With pod-level requests, only what nobody named gets a default; else each container does.
@@ -246,7 +253,7 @@ def _requests(shape: _Shape) -> Requests:
     return Requests(cpu, memory, nonzero.get("cpu", 0), nonzero.get("memory", 0), tuple(others))
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(lambda _, shape, defaults: WORD * shape.words)
 def _amounts(shape: _Shape, defaults: bool) -> Amounts:
     return _tracked(_sum(shape, _DEFAULTS if defaults else {}))
 

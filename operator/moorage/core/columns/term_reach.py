@@ -6,13 +6,12 @@ Source: kube-scheduler InterPodAffinity (v1.36), KEP-2249 (namespaceSelector).
 
 from __future__ import annotations
 
-import functools
-
 from moorage.core.columns.matches import Query
 from moorage.core.columns.store import Objects
 from moorage.core.label_selectors import NOTHING, Selector
 from moorage.core.objects import Labels, Namespace, Pod
 from moorage.core.pod_terms import Term, Terms
+from moorage.core.remembering import WORD, remembered
 
 
 def meeting_all(terms: Terms, store: Objects) -> Query:
@@ -24,7 +23,7 @@ def meeting_all(terms: Terms, store: Objects) -> Query:
     return Query(namespaces, _all_of(tuple(term.selector for term in terms)))
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(lambda all_of, _: WORD * all_of.words)
 def _all_of(selectors: tuple[Selector, ...]) -> Selector:
     """The selector of what all of these select."""
     if any(selector.conditions is None for selector in selectors):
@@ -42,7 +41,7 @@ def _namespaces(term: Term, store: Objects) -> frozenset[str] | None:
     return term.namespaces | _selected(selector, store, store.clock(Namespace).version)
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(lambda names, selector, *_: WORD * (len(names) + selector.words))
 def _selected(selector: Selector, store: Objects, version: int) -> frozenset[str]:
     """The names of the namespaces that a selector selects, remembered until one changes (``version``)."""
     return frozenset(name for name, namespace in store.objects(Namespace).items() if selector.matches(namespace.metadata.labels))

@@ -7,6 +7,7 @@ plugin depends on. Only the memories used last are kept: one may hold something 
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
@@ -42,17 +43,20 @@ class RowMemory:
 
 
 class RowMemories:
-    """All memories, by blueprint and plugin."""
+    """All memories, by blueprint (which they do not keep) and plugin."""
 
     def __init__(self) -> None:
-        self._memories: OrderedDict[tuple[Blueprint, str], RowMemory] = OrderedDict()
+        self._memories: OrderedDict[tuple[weakref.ref[Blueprint], str], RowMemory] = OrderedDict()
 
     def of(self, blueprint: Blueprint, plugin: str) -> RowMemory:
         """The plugin's memory for a blueprint, empty if it was not used lately."""
-        memory = self._memories.get((blueprint, plugin))
+        key = weakref.ref(blueprint), plugin
+        memory = self._memories.get(key)
         if memory is None:
-            memory = self._memories[blueprint, plugin] = RowMemory(blueprint)
+            for gone in [each for each in self._memories if each[0]() is None]:
+                del self._memories[gone]
+            memory = self._memories[key] = RowMemory(blueprint)
             if len(self._memories) > MOST:
                 self._memories.popitem(last=False)
-        self._memories.move_to_end((blueprint, plugin))
+        self._memories.move_to_end(key)
         return memory

@@ -37,6 +37,8 @@ BYTE_BUDGET = 64 * 2**20
 Key = tuple[bytes, tuple[tuple[str, bytes], ...]]
 _ARRAYS = 2
 """Arrays of a blueprint's own, blame and totals, counted as if int64."""
+_DECODED = 24
+"""Bytes that a byte of a template's key costs: the pod, and what plugins compile of it."""
 _OVERHEAD = 1200
 """Bytes that an array costs beside its numbers, with the objects around it (measured); in a small cluster that is most of it."""
 
@@ -99,6 +101,8 @@ class Runner:
         self._budget = byte_budget
         self._templates: OrderedDict[Key, Template] = OrderedDict()
         self._arrays = 0
+        self._said = 0
+        """Bytes of the templates' keys."""
         self._retired: weakref.WeakSet[Revision] = weakref.WeakSet()
 
     def blueprint(self, pod: Pod, revision: Revision) -> Blueprint:
@@ -107,6 +111,7 @@ class Runner:
         template = self._templates.get(key)
         if template is None:
             template = self._templates[key] = Template(pod)
+            self._said += _length(key)
         else:
             self._templates.move_to_end(key)
             template.put(pod)
@@ -151,9 +156,14 @@ class Runner:
     def _evict(self) -> None:
         """Drop the templates not used for longest until the budget holds; the newest stays."""
         per_array = 8 * self.snapshot.nodes.live.size + _OVERHEAD
-        while self._arrays * per_array > self._budget and len(self._templates) > 1:
-            _, template = self._templates.popitem(last=False)
+        while self._arrays * per_array + self._said * _DECODED > self._budget and len(self._templates) > 1:
+            key, template = self._templates.popitem(last=False)
             self._arrays -= template.arrays
+            self._said -= _length(key)
+
+
+def _length(key: Key) -> int:
+    return len(key[0]) + sum(len(said) for _, said in key[1])
 
 
 def _compile(template: Template, revision: Revision) -> Blueprint:

@@ -30,6 +30,7 @@ from moorage.core.framework.arguments import ARGUMENTS, Trial, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Point, Prepared, Scores
 from moorage.core.framework.profiles import suggest
 from moorage.core.objects import Node, Pod
+from moorage.core.remembering import length, remembered
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why
 
 NAME = "CEL"
@@ -277,7 +278,7 @@ class _Numbers(_Answers):
         return tuple(numbers)
 
 
-@functools.lru_cache(maxsize=32)
+@remembered(length, most=32)
 def _shelf(_texts: tuple[str, ...], _scoring: bool, _pod: bytes) -> list[_Answers]:
     """Where the answers for such pods are kept; empty when it is new."""
     return []

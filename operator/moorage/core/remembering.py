@@ -1,0 +1,66 @@
+"""Remembering: the results of a pure function by what it was asked, the latest ones.
+
+Pods of one controller say the same, so most of what is asked was asked before. ``functools.lru_cache`` bounds how many answers are kept;
+who writes pods decides how large each of them is, so here the sum of their sizes is bounded as well.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+MOST = 4096
+"""Answers of one function that are kept."""
+BUDGET = 2**20
+"""What these may come to by their sizes, as the function's ``size`` puts them: about the bytes of what was asked."""
+WORD = 64
+"""Bytes of a name or a number in what is asked, where bytes are not at hand."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Remembered(Generic[P, R]):
+    """A function that remembers. ``size`` of the result and the arguments, which must be positional and hashable."""
+
+    def __init__(self, function: Callable[P, R], size: Callable[..., int], most: int) -> None:
+        self.__wrapped__ = function
+        self.__doc__ = function.__doc__
+        self._size = size
+        self._most = most
+        self._kept: OrderedDict[tuple[Hashable, ...], tuple[R, int]] = OrderedDict()
+        self._total = 0
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """What it says, asked now or remembered."""
+        kept = self._kept.get(args)
+        if kept is not None:
+            self._kept.move_to_end(args)
+            return kept[0]
+        result = self.__wrapped__(*args, **kwargs)
+        size = self._size(result, *args)
+        self._kept[args] = result, size
+        self._total += size
+        while len(self._kept) > 1 and (self._total > BUDGET or len(self._kept) > self._most):
+            self._total -= self._kept.popitem(last=False)[1][1]
+        return result
+
+    def cache_clear(self) -> None:
+        """Forget everything."""
+        self._kept.clear()
+        self._total = 0
+
+    def __len__(self) -> int:
+        """How many answers are kept."""
+        return len(self._kept)
+
+
+def remembered(size: Callable[..., int], most: int = MOST) -> Callable[[Callable[P, R]], Remembered[P, R]]:
+    """Decorates a function: see ``Remembered``."""
+    return lambda function: Remembered(function, size, most)
+
+
+def length(_result: Any, *args: Any) -> int:
+    """The size of what is asked by bytes or text: its length."""
+    return len(args[-1])
