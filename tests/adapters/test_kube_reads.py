@@ -10,13 +10,15 @@ import pytest
 
 from moorage.adapters.kube_reads import DEAD_SECONDS, LIVE_SECONDS, KubeReads
 from moorage.adapters.replica_leases import ReplicaLeases
-from moorage.ports.errors import Conflict, NotFound, Retryable
+from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.kube import PodPlace, PodRef, Replica, StoredRevision
 from moorage.ports.names import replica_lease
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import ScriptedHttp
 
 POD = PodRef("ns", "web-1", "uid-1")
+GONE = NotFound("GET", 404, "NotFound", "not found")
+PAGE_OF_A_PROXY = NotFound("GET", 404, "", "<html>404 page not found</html>")
 
 
 def reads() -> tuple[ScriptedHttp, ManualClock, KubeReads]:
@@ -31,16 +33,30 @@ def reads() -> tuple[ScriptedHttp, ManualClock, KubeReads]:
         ({"metadata": {"uid": "uid-1"}, "spec": {"nodeName": "n1"}}, "n1"),
         ({"metadata": {"uid": "uid-1"}, "spec": {"containers": "broken"}}, ""),
         ({"metadata": {"uid": "other"}, "spec": {"nodeName": "n1"}}, None),
-        (NotFound("GET", 404), None),
+        (None, None),
     ],
     ids=["bound", "waiting", "namesake", "gone"],
 )
 def test_pod_node(answer: Any, want: str | None) -> None:
     """The node of the pod with this UID; whatever else is broken in it does not matter."""
     http, _, kube = reads()
-    http.answers.append(answer if isinstance(answer, Exception) else json.dumps(answer).encode())
+    http.answers.append(page("", *([] if answer is None else [answer])))
     assert asyncio.run(kube.pod_node(POD)) == want
-    assert http.calls[0].path == "/api/v1/namespaces/ns/pods/web-1"
+    assert http.calls[0].path == "/api/v1/namespaces/ns/pods?fieldSelector=metadata.name%3Dweb-1"
+
+
+LISTED: dict[str, tuple[Any, ...]] = {"pod_node": (POD,), "pod_json": (POD,), "resource_claim": ("ns", "name")}
+NAMED: dict[str, tuple[Any, ...]] = {"secret": ("s",), "lease_renewed": ("ns", "name"), "quarantined": ()}
+ODD = [(read, answer) for read in LISTED for answer in (PAGE_OF_A_PROXY, GONE, b"{}", b'{"metadata": {}, "items": []}')]
+
+
+@pytest.mark.parametrize(("read", "answer"), [*ODD, *((read, PAGE_OF_A_PROXY) for read in NAMED)])
+def test_one_odd_answer_does_not_say_that_an_object_is_gone(read: str, answer: bytes | Exception) -> None:
+    """A proxy's 404 or emptiness is none of the API server's; where we may list, only a list says that something is not there."""
+    http, _, kube = reads()
+    http.answers.append(answer)
+    with pytest.raises(EdgeError):
+        asyncio.run(getattr(kube, read)(*(LISTED | NAMED)[read]))
 
 
 def page(continues: str, *pods: dict[str, Any]) -> bytes:
@@ -156,14 +172,14 @@ def test_a_foreign_lease_counts_while_it_changes() -> None:
     assert not look("k", "1")
     assert look("k", "2")
     assert not look("", "3")
-    http.answers.append(NotFound("GET", 404))
+    http.answers.append(GONE)
     assert not asyncio.run(kube.lease_renewed("kube-system", "kube-scheduler"))
 
 
 def test_a_lease_is_named_by_a_status_that_anyone_may_have_written() -> None:
     """What is no name cannot lead the request elsewhere."""
     http, _, kube = reads()
-    http.answers.append(NotFound("GET", 404))
+    http.answers.append(GONE)
     asyncio.run(kube.lease_renewed("a?b", "x/../../secrets"))
     assert http.calls[0].path == "/apis/coordination.k8s.io/v1/namespaces/a%3Fb/leases/x%2F..%2F..%2Fsecrets"
 
@@ -227,17 +243,17 @@ MANAGED = {"managedFields": [{"manager": "kubectl"}], "annotations": {"managedFi
     [
         ({"metadata": {"uid": "uid-1", **MANAGED}, "spec": {"new": [1, {"managedFields": 2}]}}, {"new": [1, {"managedFields": 2}]}),
         ({"metadata": {"uid": "other"}}, None),
-        (NotFound("GET", 404), None),
+        (None, None),
     ],
     ids=["there", "namesake", "gone"],
 )
 def test_whole_pods(answer: Any, want: dict[str, Any] | None) -> None:
     """Every field, known to us or not, but the managed fields."""
     http, _, kube = reads()
-    http.answers.append(answer if isinstance(answer, Exception) else json.dumps(answer).encode())
+    http.answers.append(page("", *([] if answer is None else [answer])))
     found = asyncio.run(kube.pod_json(POD))
-    metadata = {"uid": "uid-1", "annotations": {"managedFields": "mine"}}
-    assert (json.loads(found) if found is not None else None) == (want and {"metadata": metadata, "spec": want})
+    whole = {"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": "uid-1", "annotations": {"managedFields": "mine"}}, "spec": want}
+    assert (json.loads(found) if found is not None else None) == (want and whole)
 
 
 def test_whole_nodes_come_page_by_page() -> None:
@@ -254,7 +270,7 @@ def test_whole_nodes_come_page_by_page() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "want"),
-    [({"data": {"ca.crt": "Y2E="}}, {"ca.crt": b"ca"}), ({}, {}), (NotFound("GET", 404), None)],
+    [({"data": {"ca.crt": "Y2E="}}, {"ca.crt": b"ca"}), ({}, {}), (GONE, None)],
     ids=["with data", "empty", "none"],
 )
 def test_secrets(answer: Any, want: dict[str, bytes] | None) -> None:

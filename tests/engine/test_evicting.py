@@ -120,6 +120,21 @@ def test_whatever_fails(method: str, fault: str, done: bool) -> None:
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("fault", ["gone", "another one"])
+@pytest.mark.parametrize("method", ["pod_condition", "delete_pod"])
+def test_one_answer_does_not_say_that_a_victim_is_gone(method: str, fault: str) -> None:
+    """It may be a proxy's: a victim that is there is told all the same, at once."""
+
+    async def story() -> None:
+        async with contested() as world:
+            world.kube.fail(method, FAULTS[fault]())
+            await fight(world, *THREE)
+            await world.clock.advance(0.5)
+            assert sorted(going(world)) == ["a", "b", "c"]
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("lag", [False, True], ids=["seen", "not seen yet"])
 def test_who_was_told_is_not_told_again(lag: bool) -> None:
     """The pod is tried again for another reason, before the watch shows that its victims are going, or after."""

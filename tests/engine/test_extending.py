@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from moorage.api.operator_config import ExtenderPolicy, OperatorConfiguration
+from moorage.core.backlog.entries import Place
 from moorage.core.framework.extenders import Filtered, Spared
 from moorage.core.objects import Pod
 from moorage.engine.extending import AGAIN, AT_ONCE
@@ -630,3 +631,27 @@ def test_a_binding_is_not_asked_for_without_the_right_to_write() -> None:
         a_profile({**BINDER, "filterVerb": "f"}, plugins=STEPS),
         world=Running(kube=InMemoryKube(fence), clock=clock, config=ANYWHERE),
     )
+
+
+@pytest.mark.parametrize("cause", ["gone", "recalled"])
+def test_a_cycle_that_is_broken_off_before_it_began(cause: str) -> None:
+    """Its turn is given to others, and a pod that is still there is tried again."""
+
+    async def scenario(world: Running) -> None:
+        for _ in range(2 * AT_ONCE):
+            pod = world.kube.put(make_pod("a"))
+            entry = world.engine.backlog.pop(world.clock.boottime())
+            assert entry is not None
+            world.engine.loop.attempt(entry)
+            if cause == "gone":
+                world.kube.delete(pod)
+            else:
+                world.engine.loop.recall("test", "suspended")
+                await settle()
+                assert entry.place is not Place.IN_FLIGHT
+                world.kube.delete(pod)
+        world.kube.put(make_pod("b"))
+        await world.clock.advance(TRIED_AGAIN)
+        assert world.node("b")
+
+    run(scenario, a_profile({"filterVerb": "f"}))

@@ -22,6 +22,7 @@ from moorage.core.claim_objects import (
 from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.store import Store
 from moorage.core.objects import ContainerExtendedResourceRequest, Pod, PodResourceClaim
+from moorage.engine.actors.device_binder import AGAIN, REFUSED_FOR
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
@@ -296,10 +297,10 @@ def test_a_device_stays_taken_while_the_watch_lags() -> None:
         async with world_with("c", "d") as world:
             world.kube.silent = True
             world.kube.fail("bind", Forbidden("POST", 403, "Forbidden", "no"))
-            world.kube.fail("deallocate_claim", Forbidden("PATCH", 403, "Forbidden", "no"))
+            world.kube.fail("deallocate_claim", Forbidden("PATCH", 403, "Forbidden", "no"), times=50)
             gate = world.kube.hold("pod_condition")
             world.kube.put(a_user("p", "c"))
-            await settle()
+            await world.clock.advance(REFUSED_FOR + AGAIN[-1])
             assert (device(world), world.assumed) == ("n1", 0)
             world.kube.put(a_user("q", "d"))
             await settle()

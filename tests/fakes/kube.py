@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import contextlib
 import dataclasses
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -355,9 +354,8 @@ class InMemoryKube:
         """At once."""
 
         def deed() -> None:
-            with contextlib.suppress(NotFound):
-                self.protected.discard(key(claim))
-                self.delete(self._seen(claim, "DELETE resourceclaims", newest=False))
+            self.delete(self._seen(claim, "DELETE resourceclaims", newest=False))
+            self.protected.discard(key(claim))
 
         await self._write("delete_claim", deed, claim)
 

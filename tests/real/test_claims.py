@@ -318,7 +318,8 @@ async def life_of_claims(side: Side) -> None:
         with pytest.raises(Conflict):
             await write
     await side.writes.delete_claim(empty)
-    await side.writes.delete_claim(empty)
+    with pytest.raises(NotFound):
+        await side.writes.delete_claim(empty)
     assert await side.reads.resource_claim("default", "a") is None
     with pytest.raises(NotFound):
         await side.writes.protect_claim(empty)

@@ -32,6 +32,8 @@ LIVE_SECONDS = 3 * REPLICA_PERIOD
 """A replica counts as live for so long after its Lease last changed."""
 PAGE = 500
 """Objects a page: a few milliseconds to read."""
+NOT_FOUND = "NotFound"
+"""The reason in the API server's own 404."""
 DEAD_SECONDS = 600.0
 """After this the Lease of a replica is litter."""
 
@@ -64,6 +66,7 @@ class _PodPlace(Struct, frozen=True):
 
 
 class _ListMeta(Struct, frozen=True):
+    resource_version: str = ""
     continue_: str | None = msgspec.field(default=None, name="continue")
 
 
@@ -144,11 +147,8 @@ class KubeReads:
 
     async def pod_node(self, pod: PodRef) -> str | None:
         """The node of the pod with this UID, "" for none, None when it is gone."""
-        try:
-            found = await self._get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", _PodPlace)
-        except NotFound:
-            return None
-        return found.spec.node_name if found.metadata.uid == pod.uid else None
+        found = await self._named(f"/api/v1/namespaces/{pod.namespace}/pods", pod.name, _PodPlace)
+        return found.spec.node_name if found is not None and found.metadata.uid == pod.uid else None
 
     async def node_names(self) -> Sequence[str]:
         """Page by page, of one moment."""
@@ -165,12 +165,11 @@ class KubeReads:
 
     async def pod_json(self, pod: PodRef) -> bytes | None:
         """The whole pod."""
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        try:
-            body = await self._session.call(Call("GET", path))
-        except NotFound:
+        path = f"/api/v1/namespaces/{pod.namespace}/pods"
+        found = await self._named(path, pod.name, msgspec.Raw)
+        if found is None or _decoded(path, bytes(found), _PodPlace).metadata.uid != pod.uid:
             return None
-        return _without_managers(path, body) if _decoded(path, body, _PodPlace).metadata.uid == pod.uid else None
+        return _without_managers(path, bytes(found), apiVersion="v1", kind="Pod")
 
     async def nodes_json(self) -> Mapping[str, bytes]:
         """Page by page, of one moment."""
@@ -180,18 +179,12 @@ class KubeReads:
 
     async def secret(self, name: str) -> Mapping[str, bytes] | None:
         """The data of a Secret in the Lease's namespace."""
-        try:
-            found = await self._get(f"/api/v1/namespaces/{self._namespace}/secrets/{urllib.parse.quote(name, safe='')}", _Secret)
-        except NotFound:
-            return None
-        return found.data or {}
+        found = await self._found(f"/api/v1/namespaces/{self._namespace}/secrets/{urllib.parse.quote(name, safe='')}", _Secret)
+        return found and (found.data or {})
 
     async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """The claim, None when it is gone."""
-        try:
-            return await self._get(f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}", ResourceClaim)
-        except NotFound:
-            return None
+        return await self._named(f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims", name, ResourceClaim)
 
     async def revisions(self) -> Sequence[StoredRevision]:
         """All stored revisions, the oldest first."""
@@ -231,11 +224,10 @@ class KubeReads:
 
     async def lease_renewed(self, namespace: str, name: str) -> bool:
         """Held, and changed within its own duration; at the first look a Lease that is held counts as renewed."""
-        try:
-            # Both come from a status that anyone with the right to may have written.
-            where = f"{urllib.parse.quote(namespace, safe='')}/leases/{urllib.parse.quote(name, safe='')}"
-            lease = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{where}", _Lease)
-        except NotFound:
+        # Both come from a status that anyone with the right to may have written.
+        where = f"{urllib.parse.quote(namespace, safe='')}/leases/{urllib.parse.quote(name, safe='')}"
+        lease = await self._found(f"/apis/coordination.k8s.io/v1/namespaces/{where}", _Lease)
+        if lease is None:
             return False
         now, renewed = self._clock.boottime(), lease.spec.renew_time or ""
         before = self._others.get((namespace, name))
@@ -245,11 +237,8 @@ class KubeReads:
 
     async def quarantined(self) -> Mapping[str, str]:
         """As the leader's Lease has them; none without it."""
-        try:
-            lease = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{self._lease}", _Lease)
-        except NotFound:
-            return {}
-        return quarantine.read(lease.metadata.annotations)
+        lease = await self._found(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{self._lease}", _Lease)
+        return {} if lease is None else quarantine.read(lease.metadata.annotations)
 
     async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
         """Ask with a SelfSubjectAccessReview; ``resource`` may name a subresource, as in pods/binding."""
@@ -285,6 +274,23 @@ class KubeReads:
             if not token:
                 return
 
+    async def _named(self, path: str, name: str, kind: type[T]) -> T | None:
+        """The object of this name, by a list of it alone: an empty one says that it is not there, while a 404 may be a proxy's."""
+        path = f"{path}?{urllib.parse.urlencode({'fieldSelector': f'metadata.name={name}'})}"
+        found = await self._get(path, _Whole)
+        if not found.metadata.resource_version:
+            raise Retryable(f"{path}: the answer is no list")
+        return next((_decoded(path, bytes(item), kind) for item in found.items or ()), None)
+
+    async def _found(self, path: str, kind: type[T]) -> T | None:
+        """The object, where lists are not for us; None when the API server says, in its own words, that it is not there."""
+        try:
+            return await self._get(path, kind)
+        except NotFound as error:
+            if error.reason != NOT_FOUND:
+                raise
+            return None
+
     async def _get(self, path: str, kind: type[T]) -> T:
         return _decoded(path, await self._session.call(Call("GET", path)), kind)
 
@@ -297,12 +303,12 @@ def _decoded(path: str, body: bytes, kind: type[T]) -> T:
         raise Retryable(f"{path}: the answer cannot be read: {error}") from error
 
 
-def _without_managers(path: str, body: bytes) -> bytes:
+def _without_managers(path: str, body: bytes, **more: str) -> bytes:
     """The object without metadata.managedFields, which are often most of it and which no schedulers and extenders read."""
     fields = _decoded(path, body, dict[str, msgspec.Raw])
     metadata = _decoded(path, bytes(fields.get("metadata", b"{}")), dict[str, msgspec.Raw])
     metadata.pop("managedFields", None)
-    return msgspec.json.encode({**fields, "metadata": metadata})
+    return msgspec.json.encode({**more, **fields, "metadata": metadata})
 
 
 def _announced(annotations: Mapping[str, str] | None) -> dict[str, str]:

@@ -161,13 +161,10 @@ class KubeWrites:
     async def delete_claim(self, claim: ResourceClaim) -> None:
         """Take the finalizer off, then DELETE the claim with this UID."""
         meta = claim.metadata
-        try:
-            gone = {"$deleteFromPrimitiveList/finalizers": [_FINALIZER]}
-            await self._patch_claim(claim, {"metadata": {"uid": meta.uid} | gone})
-            options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": meta.uid}}
-            await self._send("DELETE", _claim_path(claim), _encode(options))
-        except NotFound:
-            return  # as wished
+        gone = {"$deleteFromPrimitiveList/finalizers": [_FINALIZER]}
+        await self._patch_claim(claim, {"metadata": {"uid": meta.uid} | gone})
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": meta.uid}}
+        await self._send("DELETE", _claim_path(claim), _encode(options))
 
     async def pod_claim(self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]) -> None:
         """Patch the pod's extendedResourceClaimStatus in."""

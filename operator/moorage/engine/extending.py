@@ -52,13 +52,15 @@ class _Asking:
     started: float
     broken_off: str = "asking extenders was broken off"
     task: asyncio.Task[None] | None = None
+    running: bool = False
+    ended: bool = False
     pod: bytes = b""
     nodes: Mapping[str, bytes] | None = None
 
     def break_off(self, why: str) -> None:
-        """End it; "": the pod is gone."""
-        self.broken_off = why
-        if self.task is not None:
+        """End it; "": the pod is gone. A task that has not begun must not be cancelled: it would not even tell that it has ended."""
+        self.broken_off, self.ended = why, True
+        if self.running and self.task is not None:
             self.task.cancel()
 
 
@@ -140,7 +142,10 @@ class Extending:
     async def _run(self, asking: _Asking) -> None:
         entry, name = asking.entry, asking.entry.scheduler_name
         outcome: Placement | Diagnosis | None = None
+        asking.running = True
         try:
+            if asking.ended:
+                raise asyncio.CancelledError  # it was broken off before it began
             outcome = await self._outcome(asking)
         except asyncio.CancelledError:
             outcome = _failed(asking, asking.broken_off) if asking.broken_off else None

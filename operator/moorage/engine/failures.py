@@ -22,7 +22,7 @@ from moorage.core.objects import Pod, key
 from moorage.core.scheduler import Diagnosis
 from moorage.core.verdicts import Code
 from moorage.engine.actors.contract import pod_ref
-from moorage.ports.errors import EdgeError, Fenced, Refused, Retryable
+from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.kube import Writes
 from moorage.ports.repeats import bug
 from moorage.ports.surroundings import Clock, Event, EventSink, ObjectRef
@@ -161,11 +161,11 @@ class Failures:
                     await self._writes.pod_condition(pod_ref(pod), _condition(pod, verdict, self._clock.now()), node)
                 elif node is not None:
                     await self._writes.pod_nomination(pod_ref(pod), node)
+            except (Conflict, NotFound, Retryable) as error:  # that it is gone the watch will tell
+                await self._clock.sleep(max(error.after if isinstance(error, Retryable) else 0.0, 0.1 * 2**attempt))
+                continue
             except (Fenced, Refused) as error:
                 log.info("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
-            except Retryable as error:
-                await self._clock.sleep(max(error.after, 0.1 * 2**attempt))
-                continue
             except EdgeError as error:
                 log.warning("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
             return

@@ -63,6 +63,7 @@ class Preemptor:
 
     def __init__(self, around: Surroundings, cache: Cache, failures: Failures, binder: Binder) -> None:
         self.work = Background("an eviction")
+        self._reads = around.reads
         self._writes = around.writes
         self._events = around.events
         self._clock = around.clock
@@ -145,13 +146,13 @@ class Preemptor:
         for attempt in range(_ATTEMPTS):
             try:
                 await write()
-            except (NotFound, Conflict):
-                return perhaps  # gone by what was sent before, or by itself
-            except Retryable as error:
-                perhaps |= error.outcome_unknown
+            except (NotFound, Conflict, Retryable) as error:
+                if not isinstance(error, Retryable) and await self._reads.pod_node(pod_ref(pod)) is None:
+                    return perhaps  # gone by what was sent before, or by itself
+                perhaps |= isinstance(error, Retryable) and error.outcome_unknown
                 if attempt == _ATTEMPTS - 1:
                     raise
-                await self._clock.sleep(max(error.after, 0.1 * 2**attempt))
+                await self._clock.sleep(max(error.after if isinstance(error, Retryable) else 0.0, 0.1 * 2**attempt))
             except Protected:
                 raise
             except EdgeError as error:

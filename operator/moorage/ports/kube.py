@@ -113,7 +113,7 @@ class StoredRevision:
 class VolumeWrites(Protocol):
     """What is written to have volumes bound or made. Objects are given as they are to be.
 
-    Conflict: the object is not in the state any more whose UID and resourceVersion are given; NotFound: it is gone.
+    Conflict: the object is not in the state any more whose UID and resourceVersion are given; NotFound: it may be gone.
     """
 
     async def bind_volume(self, volume: PersistentVolume) -> None:
@@ -142,21 +142,24 @@ class ClaimWrites(Protocol):
         """Create this claim under a new name with this prefix; the claim as it is then."""
 
     async def delete_claim(self, claim: ResourceClaim) -> None:
-        """Delete a claim that is allocated, maybe; one that is gone is fine. Conflict: it is another claim of that name."""
+        """Delete a claim that is allocated, maybe. Conflict: it is another claim of that name; NotFound: it may be gone."""
 
     async def pod_claim(self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]) -> None:
         """Patch into a pod's status which claim stands for its extended resources, and which request for which container's."""
 
 
 class Writes(VolumeWrites, ClaimWrites, Protocol):
-    """Every write that only the leader may make; each passes the fence."""
+    """Every write that only the leader may make; each passes the fence.
+
+    That one of them finds nothing is no proof that the object is gone: a proxy may have said so. A read by ``Reads`` is.
+    """
 
     @property
     def open(self) -> bool:
         """Whether the fence would let a write pass now."""
 
     async def bind(self, pod: PodRef, node: str) -> None:
-        """POST the Binding. Conflict: somebody bound it or it is another pod; NotFound: the pod is gone."""
+        """POST the Binding. Conflict: somebody bound it or it is another pod; NotFound: the pod may be gone."""
 
     async def pod_condition(self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None) -> None:
         """Patch one condition (and, unless None, nominatedNodeName) into the pod's status."""
@@ -165,7 +168,7 @@ class Writes(VolumeWrites, ClaimWrites, Protocol):
         """Patch nominatedNodeName into the pod's status; "" takes it away."""
 
     async def delete_pod(self, pod: PodRef) -> None:
-        """Delete it with its usual grace. Conflict: another pod has this name; NotFound: it is gone."""
+        """Delete it with its usual grace. Conflict: another pod has this name; NotFound: it may be gone."""
 
     async def evict_pod(self, pod: PodRef) -> None:
         """As ``delete_pod``, if its disruption budget lets it go; Protected: it does not."""

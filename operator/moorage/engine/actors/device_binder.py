@@ -25,7 +25,8 @@ from moorage.core.objects import Pod, key, version
 from moorage.core.plugins.dynamic_resources import GiveUp, Reservation
 from moorage.core.pod_claims import binding_failure, binding_pending, is_reserved
 from moorage.engine.actors.contract import TakeBack, Tools, pod_ref
-from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
+from moorage.engine.background import uninterrupted
+from moorage.ports.errors import Conflict, EdgeError, NotFound, Refused, Retryable
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -34,6 +35,8 @@ ATTEMPTS = 5
 """How often a write is tried that others, or a busy API server, got in the way of."""
 AGAIN = (0.01, 0.2, 3.0)
 """Seconds until it is tried again after a conflict, or after no answer: doubled, up to the last one."""
+REFUSED_FOR = 30.0
+"""Seconds of refusals until what was written is left as it is."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -74,16 +77,13 @@ class DeviceBinder:
             await asyncio.shield(writing)
             await self._until_usable(held, reserved.timeout)
         except BaseException:
-            await asyncio.wait({writing})
-            if not writing.cancelled():
-                writing.exception()  # has been looked at, or is of no concern any more
-            await self._take_back(pod, held)
+            await uninterrupted(self._give_up(writing, pod, held))
             raise
         return functools.partial(self._take_back, pod, held)
 
     async def run_errand(self, pod: Pod, errand: GiveUp) -> None:
         """Have a claim give its devices back, in the state that was decided by, or delete it."""
-        with contextlib.suppress(NotFound):
+        with contextlib.suppress(NotFound):  # whether it is there the pod's next attempt sees
             await (self._writes.delete_claim if errand.delete else self._writes.deallocate_claim)(errand.claim)
 
     # ---- writing -----------------------------------------------------------------------------------------------------------
@@ -171,6 +171,13 @@ class DeviceBinder:
 
     # ---- taking back -------------------------------------------------------------------------------------------------------
 
+    async def _give_up(self, writing: asyncio.Task[None], pod: Pod, held: list[Held]) -> None:
+        """Take back what is being written, when it is known what that is."""
+        await asyncio.wait({writing})
+        if not writing.cancelled():
+            writing.exception()  # has been looked at, or is of no concern any more
+        await self._take_back(pod, held)
+
     async def _take_back(self, pod: Pod, held: list[Held]) -> None:
         """Undo what was written, unless somebody else has bound the pod: then it needs its claims."""
         for one in reversed(held):
@@ -183,12 +190,11 @@ class DeviceBinder:
     async def _give_back(self, one: Held, pod: Pod) -> None:
         """Reserved for the pod no more; without devices, if nobody else uses it and they were given to it for this pod."""
         claim = one.claim
-        if one.created:
-            with contextlib.suppress(Conflict):  # another one has its name
-                await self._writes.delete_claim(claim)
-        else:
-            newest = await self._reads.resource_claim(claim.metadata.namespace, claim.metadata.name)
-            if newest is not None and newest.metadata.uid == claim.metadata.uid and is_reserved(newest, pod):
+        newest = await self._reads.resource_claim(claim.metadata.namespace, claim.metadata.name)
+        if newest is not None and newest.metadata.uid == claim.metadata.uid:
+            if one.created:
+                await self._writes.delete_claim(newest)
+            elif is_reserved(newest, pod):
                 if one.ours and len(newest.status.reserved_for or ()) == 1:
                     await self._writes.deallocate_claim(newest)
                 else:
@@ -196,12 +202,19 @@ class DeviceBinder:
         self._ledger.release(claim)
 
     async def _insist(self, deed: Callable[[], Awaitable[T]]) -> T:
-        """Do it, for as long as it takes the API server to answer: until then nobody knows who has the devices."""
-        attempt = 0
+        """Do it, for as long as it takes the API server to answer: until then nobody knows who has the devices.
+
+        That a write finds nothing is no answer (a proxy may say so): the deed reads again what is there. A refusal is believed when it
+        has lasted for a while: an API server that has just started refuses what it allows a moment later.
+        """
+        attempt, began = 0, self._clock.boottime()
         while True:
             try:
                 return await deed()
-            except (Conflict, Retryable) as error:
+            except (Refused, Retryable) as error:
+                final = not isinstance(error, Conflict | NotFound | Retryable)
+                if final and self._clock.boottime() - began >= REFUSED_FOR:
+                    raise
                 await self._pause(attempt, error)
                 attempt += 1
 
