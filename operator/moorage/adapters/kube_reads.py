@@ -180,7 +180,7 @@ class KubeReads:
     async def secret(self, name: str) -> Mapping[str, bytes] | None:
         """The data of a Secret in the Lease's namespace."""
         found = await self._found(f"/api/v1/namespaces/{self._namespace}/secrets/{urllib.parse.quote(name, safe='')}", _Secret)
-        return found and (found.data or {})
+        return None if found is None else (found.data or {})
 
     async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """The claim, None when it is gone."""
