@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from moorage.core.cycle import commit, decide
 from moorage.core.framework.interfaces import Reserved
 from moorage.core.framework.profiles import ProfileSpec, resolve
 from moorage.core.framework.registry import build_registry
-from moorage.core.gangs import Gang, place_together
+from moorage.core.gangs import Gang, Placer, placing
 from moorage.core.objects import Node, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.scheduler import Diagnosis, Placement, Scheduler
@@ -44,6 +44,17 @@ def pods(names: str) -> list[Pod]:
     return [make_pod(name) for name in names]
 
 
+def place_together(gang: Gang, waiting: Sequence[Pod], place: Placer, scheduler: Scheduler | None = None) -> list[Placement | Diagnosis]:
+    """All of it at once."""
+    found: list[list[Placement | Diagnosis]] = []
+
+    def whole() -> Generator[bool, bool | None, None]:
+        found.append((yield from placing(gang, waiting, place, scheduler or Scheduler(Cache()), lambda: "")))
+
+    assert all(whole())
+    return found[0]
+
+
 def run(gang: Gang, outcomes: dict[str, str], undone: list[str] | None = None) -> list[Placement | Diagnosis]:
     """Place pods that fit, or are refused by the plugin named; "!" stands for a fault."""
 
@@ -51,7 +62,7 @@ def run(gang: Gang, outcomes: dict[str, str], undone: list[str] | None = None) -
         plugin = outcomes[pod.metadata.name]
         return refused(pod, plugin, Code.ERROR if plugin == "!" else Code.UNRESOLVABLE) if plugin else fits(pod, undone)
 
-    return place_together(gang, pods("".join(outcomes)), place, Cache())
+    return place_together(gang, pods("".join(outcomes)), place)
 
 
 def test_enough_are_placed() -> None:
@@ -106,7 +117,7 @@ def test_what_breaks_in_between_leaves_nothing_behind() -> None:
         return fits(pod, undone)
 
     with pytest.raises(ZeroDivisionError):
-        place_together(TRIO, pods("abc"), place, Cache())
+        place_together(TRIO, pods("abc"), place)
     assert undone == ["b", "a"]
 
 
@@ -147,7 +158,7 @@ def test_all_or_as_before(nodes: Any, specs: Any, there: Any, gang: Any, needed:
     needed = min(needed, len(waiting))
     tried, naive = scheduler(cluster, others), scheduler(cluster, others)
 
-    outcomes = place_together(Gang("a/g", needed, needed), waiting, lambda pod: gangs.place(pod, REVISION, tried), tried.cache)
+    outcomes = place_together(Gang("a/g", needed, needed), waiting, lambda pod: gangs.place(pod, REVISION, tried), tried)
 
     nodes_alone: list[str] = []
     for pod in waiting:

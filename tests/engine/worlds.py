@@ -125,7 +125,7 @@ class Bench:
         around = self.around = surroundings(self.kube, self.clock, self.events, self.telemetry)
         self.binder = HeldBinder(self.scheduler, around)
         self.preemptor = HeldPreemptor(around, self.cache, self.failures, self.binder)
-        gangs = Gangs(self.cache, self.backlog, self.failures, around)
+        gangs = Gangs(self.scheduler, self.backlog, self.failures, around)
         promises = Promises(self.cache, self.backlog, self.failures, self.clock, lambda name: self.loop.ours(name))  # noqa: PLW0108 - it is made below
         handover = Handover(
             around, self.cache, self.backlog, self.failures, gangs, promises, self.binder, self.preemptor, Errands({}), self.pods.look_again

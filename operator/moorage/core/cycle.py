@@ -10,6 +10,7 @@ import dataclasses
 
 import numpy as np
 
+from moorage.core.ceilings import TooLarge
 from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.herds import Herd
 from moorage.core.columns.requests import pod_requests
@@ -65,7 +66,10 @@ def look(pod: Pod, revision: Revision, scheduler: Scheduler) -> Blueprint | Diag
     snapshot, observer = scheduler.snapshot, scheduler.observer
     if not len(snapshot.nodes):
         return Diagnosis(pod, revision, Code.UNRESOLVABLE, NO_NODES)
-    blueprint = scheduler.runner.blueprint(pod, revision)
+    try:
+        blueprint = scheduler.runner.blueprint(pod, revision)
+    except TooLarge as excess:
+        return Diagnosis(pod, revision, Code.ERROR, str(excess))
     observer.begin(Point.FILTER)
     blueprint.refresh_filters(snapshot)
     verdict = blueprint.verdict[1]

@@ -86,7 +86,7 @@ class Engine:
         tools = Tools(writes, reads, clock, Following(cache), Waiting(clock))
         joined = join(registry, actors, tools)
         self.failures = Failures(writes, events, clock, self._current)
-        self.gangs = Gangs(cache, self.backlog, self.failures, around)
+        self.gangs = Gangs(self.scheduler, self.backlog, self.failures, around)
         self.promises = Promises(cache, self.backlog, self.failures, clock, lambda name: self.loop.ours(name))  # noqa: PLW0108 - it is made below
         slots = Slots(config.bind_concurrency, lambda: self.loop.poke())  # noqa: PLW0108 - as above
         self.binder = Binder(self.scheduler, joined, tools.waiting, around, slots)

@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from typing import TypeAlias
 
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.groups import Group
-from moorage.core.columns.cache import Cache
-from moorage.core.gangs import Gang, place_together
-from moorage.core.objects import Pod, key
+from moorage.core.gangs import Gang, Placer, placing
+from moorage.core.objects import key
 from moorage.core.pod_groups import API, PodGroup
-from moorage.core.scheduler import Diagnosis, Placement
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.engine.failures import GATED, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.surroundings import Event, ObjectRef
@@ -25,11 +25,15 @@ REST = 10.0
 """Seconds, at least, between two such tellings: with each one all gated members are written to."""
 
 
+Member: TypeAlias = tuple[Entry, Placement | Diagnosis]
+"""A member of a group, and what became of it."""
+
+
 class Gangs:
     """See the module's docstring."""
 
-    def __init__(self, cache: Cache, backlog: Backlog, failures: Failures, around: Surroundings) -> None:
-        self._cache = cache
+    def __init__(self, scheduler: Scheduler, backlog: Backlog, failures: Failures, around: Surroundings) -> None:
+        self._scheduler = scheduler
         self._backlog = backlog
         self._groups = backlog.groups
         self._failures = failures
@@ -43,16 +47,16 @@ class Gangs:
         """Groups that are complete and did not fit, and what was said of it."""
         self._overdue: dict[Group, float] = {}
         """Groups of which it was told that they did not fit in time, and since when they had been complete."""
-        cache.placed = self._groups.placed
-        cache.store.follow(PodGroup, self._declared)
+        scheduler.cache.placed = self._groups.placed
+        scheduler.cache.store.follow(PodGroup, self._declared)
 
-    def attempt(self, entry: Entry, place: Callable[[Pod], Placement | Diagnosis]) -> list[tuple[Entry, Placement | Diagnosis]]:
-        """Place the group of a pod that came with companions; what became of each."""
+    def placing(self, entry: Entry, place: Placer, broken: Callable[[], str]) -> Generator[bool, bool | None, list[Member]]:
+        """Place the group of a pod that came with companions, as ``core.gangs.placing``; what became of each."""
         members = (entry, *entry.companions)
         group = self._groups.of(entry)
         needed = self._groups.needed(group) + len(members)  # as they are in flight, they count as on their way
         gang = Gang(group.name, needed, self._groups.min_member(group) or 0, self._reproach(group, self._clock.boottime()))
-        outcomes = place_together(gang, [member.pod for member in members], place, self._cache)
+        outcomes = yield from placing(gang, [member.pod for member in members], place, self._scheduler, lambda: _gone(members) or broken())
         refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
         if len(refusals) == len(outcomes):
             self._vain[group] = refusals
@@ -124,3 +128,9 @@ class Gangs:
         if declaration is not None:
             meta = declaration.metadata
             self._emit(ObjectRef("PodGroup", meta.name, meta.uid, meta.namespace, API), reason, note, group, related)
+
+
+def _gone(members: Sequence[Entry]) -> str:
+    """Which member is not to be placed any more, "" when all are."""
+    gone = next((member for member in members if member.place is not Place.IN_FLIGHT), None)
+    return f"pod {key(gone.pod)} is gone, is going, or has a node" if gone is not None else ""

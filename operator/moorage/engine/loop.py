@@ -2,16 +2,22 @@
 
 Decisions are made one after another on the event loop's thread; between slices of a few milliseconds the loop lets watches and
 bindings have their turn. A pod is decided by the revision that is live at that moment and keeps it to the end of its binding.
+
+An attempt that takes longer than its slice is set down; it goes on when others have had as long a turn, with what is kept of it. A
+pod is then decided from the start; of a group what is placed stays placed.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import dataclasses
+from collections import deque
+from collections.abc import Callable, Generator
 
 from moorage.core import cycle, gangs
 from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Entry
+from moorage.core.backlog.entries import Entry, Place
+from moorage.core.columns.budget import OutOfTime
 from moorage.core.extending import asked
 from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.profiles import Revision
@@ -20,6 +26,7 @@ from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import Code
 from moorage.engine.extending import Extending
 from moorage.engine.failures import broken, pod_object
+from moorage.engine.gangs import Member
 from moorage.engine.handover import Handover
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.surroundings import Event
@@ -27,6 +34,19 @@ from moorage.ports.surroundings import Event
 ALONE = "extenders can only be asked about pods that are placed one by one, not about a pod group"
 SLICE = 0.004
 """Seconds of deciding before others get their turn."""
+MOST = 10.0
+"""Seconds of its own time that an attempt may take; of a group's, for one member."""
+TOO_LONG = f"deciding took longer than {MOST:g} s of the scheduler's own time, so it was given up: the pod's spec asks for too much work"
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Attempt:
+    """An attempt that is under way. ``spent``: seconds of its own time. ``placing``: what is placed of a group so far."""
+
+    entry: Entry
+    started: float
+    spent: float = 0.0
+    placing: Generator[bool, bool | None, list[Member]] | None = None
 
 
 class Loop:
@@ -44,7 +64,18 @@ class Loop:
         self._clock = around.clock
         self._events = around.events
         self._writes = around.writes
+        self._budget = scheduler.snapshot.budget
         self._work = asyncio.Event()
+        self._set_down: deque[Attempt] = deque()
+        """Attempts that took longer than their slice."""
+        self._next_turn = 0.0
+        """When the first of them may go on although others are ready."""
+        self._group: Attempt | None = None
+        """The group of which some members may be placed and others not yet."""
+        self._misled: list[str] = []
+        """Pods (UIDs) that were refused meanwhile, perhaps for the room that it may give back."""
+        self._ending: deque[tuple[Entry, Placement | Diagnosis, float]] = deque()
+        """Members of a group that were decided about, to be handed over before anybody else is decided about, and how long it took."""
 
     def poke(self) -> None:
         """There may be something to do."""
@@ -53,9 +84,15 @@ class Loop:
     async def run(self) -> None:
         """Decide until cancelled."""
         while True:
-            # 1. Wait for the right to decide, and for a pod whose profile has room for another binding.
-            entry = self.backlog.pop(self._clock.boottime(), full=self.binder.full) if self._may_decide else None
-            if entry is None and self._may_decide and self.backlog.behind:
+            # 1. Whom was decided about in a group is handed over, and what was set down goes on, in its turn.
+            if self._ending or (self._set_down and self._may_decide and self._clock.boottime() >= self._next_turn):
+                self._go_on()
+                await asyncio.sleep(0)
+
+            # 2. Wait for the right to decide, and for a pod whose profile has room for another binding.
+            entry = self._next()
+            if entry is None and self._may_decide and (self.backlog.behind or self._ending or self._set_down):
+                self._next_turn = 0.0
                 await asyncio.sleep(0)
                 continue
             if entry is None:
@@ -63,25 +100,17 @@ class Loop:
                 await self._work.wait()
                 continue
 
-            # 2. Decide a slice of pods, one by one, then let the others run.
+            # 3. Decide a slice of pods, one by one, then let the others run.
             until = self._clock.boottime() + SLICE
             while entry is not None:
                 self.attempt(entry)
                 more = self.deciding and self._clock.boottime() < until
-                entry = self.backlog.pop(self._clock.boottime(), full=self.binder.full) if more else None
+                entry = self._next() if more else None
             await asyncio.sleep(0)
 
     def attempt(self, entry: Entry) -> None:
         """One scheduling attempt: a pod that is going is let go, a group is placed together, extenders are asked, or it is decided."""
-        started = self._clock.boottime()
-        pod, revision = entry.pod, self.live[entry.scheduler_name]
-        if pod.metadata.deletion_timestamp is not None:
-            self._skip(entry)
-        elif entry.companions:
-            self._attempt_together(entry, revision, started)
-        elif not (revision.extenders and self.extending.takes(entry, revision)):
-            outcome = _tried(pod, revision, lambda: self._committed(cycle.decide(pod, revision, self.scheduler)))
-            self.handover.conclude(entry, outcome, started)
+        self._take_up(Attempt(entry, self._clock.boottime()))
 
     def attempt_again(self, entry: Entry) -> None:
         """A pod that waited until there was room to ask extenders about it has its turn."""
@@ -98,7 +127,7 @@ class Loop:
             self.backlog.requeue(entry, frozenset(), self._clock.boottime())
         else:
             committed = _tried(outcome.pod, outcome.revision, lambda: self._committed(outcome))
-            self.handover.conclude(entry, committed, started)
+            self._conclude(entry, committed, started)
 
     def recall(self, scheduler_name: str, why: str) -> None:
         """What is under way for this profile's pods is broken off, as far as it can be."""
@@ -112,7 +141,8 @@ class Loop:
 
     def draining(self, revision: Revision) -> int:
         """How many pods are on their way by this revision."""
-        return self.extending.draining(revision) + self.binder.draining(revision)
+        ending = sum(outcome.revision is revision for _, outcome, _ in self._ending)
+        return self.extending.draining(revision) + self.binder.draining(revision) + ending
 
     def ours(self, scheduler_name: str) -> bool:
         """Whether such pods are for us to place and to write to."""
@@ -121,6 +151,8 @@ class Loop:
     async def settle(self, seconds: float) -> None:
         """Decide no more; wait, at most so long, for what is under way."""
         self.deciding = False
+        if self._group is not None and self._group.placing is not None:
+            self._group.placing.close()
         await self.extending.settle()
         await self.handover.settle(seconds)
 
@@ -131,18 +163,131 @@ class Loop:
         """Without the right to write binding would be in vain."""
         return self.deciding and self._writes.open
 
-    def _attempt_together(self, entry: Entry, revision: Revision, started: float) -> None:
-        """One attempt of a whole pod group: each of its members is handed over, or goes back."""
+    def _next(self) -> Entry | None:
+        """The pod whose turn it is; nobody while members of a group are being handed over."""
+        if not self._may_decide or self._ending:
+            return None
+        return self.backlog.pop(self._clock.boottime(), full=self.binder.full)
+
+    # ---- in slices ---------------------------------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """A slice for what was begun: members to be handed over first, then the attempt that was set down first."""
+        if self._ending:
+            self._hand_over()
+            return
+        attempt, began = self._set_down.popleft(), self._clock.boottime()
+        if attempt.placing is None and attempt.entry.place is not Place.IN_FLIGHT:
+            self._let_go(attempt.entry)
+        else:
+            self._take_up(attempt)
+        self._next_turn = 2 * self._clock.boottime() - began
+
+    def _take_up(self, attempt: Attempt) -> None:
+        """Work on it for a slice; what is not finished by then is set down."""
+        began = self._clock.boottime()
+        try:
+            with self._budget:
+                self._work_on(attempt)
+        except OutOfTime:
+            attempt.spent += self._clock.boottime() - began
+            self._set_down.append(attempt)
+
+    def _work_on(self, attempt: Attempt) -> None:
+        """Bring an attempt to its end. Raises OutOfTime."""
+        entry = attempt.entry
+        revision = self.live.get(entry.scheduler_name)
+        if attempt.placing is not None:
+            self._place(attempt)
+        elif revision is None or self._is_of_group(entry):
+            self._let_go(entry)
+        elif entry.pod.metadata.deletion_timestamp is not None:
+            self._skip(entry)
+        elif entry.companions:
+            self._begin_group(attempt, revision)
+        elif not (revision.extenders and self.extending.takes(entry, revision)):
+            self._conclude(entry, self._decided(attempt, revision), attempt.started)
+
+    def _decided(self, attempt: Attempt, revision: Revision) -> Placement | Diagnosis:
+        """What becomes of a single pod. Raises OutOfTime, but not for ever."""
+        pod = attempt.entry.pod
+        try:
+            return _tried(pod, revision, lambda: self._committed(cycle.decide(pod, revision, self.scheduler)))
+        except OutOfTime:
+            if attempt.spent < MOST:
+                raise
+            return Diagnosis(pod, revision, Code.ERROR, TOO_LONG)
+
+    def _is_of_group(self, entry: Entry) -> bool:
+        """Whether others of its group are being placed just now, so that this one came too late to be placed with them."""
+        now = self._group.entry if self._group is not None else None
+        return now is not None and (now.group, now.scheduler_name) == (entry.group, entry.scheduler_name)
+
+    def _let_go(self, entry: Entry) -> None:
+        """It is not tried after all; those that are left of its group go back."""
+        for each in (entry, *entry.companions):
+            self.backlog.requeue(each, frozenset(), self._clock.boottime())
+
+    def _conclude(self, entry: Entry, outcome: Placement | Diagnosis, started: float) -> None:
+        if self._group is not None and isinstance(outcome, Diagnosis):
+            self._misled.append(entry.uid)
+        self.handover.conclude(entry, outcome, started)
+
+    # ---- groups ------------------------------------------------------------------------------------------------------------
+
+    def _begin_group(self, attempt: Attempt, revision: Revision) -> None:
+        """One attempt of a whole pod group. Raises OutOfTime where another one has to end first."""
+        if self._group is not None:
+            raise OutOfTime
 
         def place(pod: Pod) -> Placement | Diagnosis:
             if revision.extenders and asked(pod, revision):
                 return Diagnosis(pod, revision, Code.UNRESOLVABLE, ALONE, frozenset({EXTENDER}))
+            if attempt.spent > MOST:
+                return Diagnosis(pod, revision, Code.ERROR, TOO_LONG)
             return _tried(pod, revision, lambda: gangs.place(pod, revision, self.scheduler))
 
-        outcomes = self.handover.gangs.attempt(entry, place)
-        share = (self._clock.boottime() - started) / len(outcomes)
-        for member, outcome in outcomes:
-            self.handover.conclude(member, outcome, self._clock.boottime() - share)
+        def broken() -> str:
+            name = revision.scheduler_name
+            return "" if self.live.get(name) is revision else f"profile {name} has changed"
+
+        self._group = attempt
+        attempt.placing = self.handover.gangs.placing(attempt.entry, place, broken)
+        self._place(attempt, first=True)
+
+    def _place(self, attempt: Attempt, first: bool = False) -> None:
+        """Go on with a group; at its end each of its members is handed over, or goes back. Raises OutOfTime."""
+        placing = attempt.placing
+        if placing is None:
+            return
+        try:
+            further = next(placing) if first else placing.send(True)
+            while further and not self._budget.over:
+                attempt.spent = 0.0
+                further = placing.send(False)
+        except StopIteration as end:
+            members: list[Member] = end.value
+        else:
+            raise OutOfTime
+        self._group = None
+        share = (self._clock.boottime() - attempt.started) / len(members)
+        self._ending.extend((member, outcome, share) for member, outcome in members)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Hand over the members of a group, as many as there is time for; then those that it may have kept out are tried again."""
+        until = self._clock.boottime() + SLICE
+        while self._ending:
+            member, outcome, share = self._ending.popleft()
+            if member.place is Place.IN_FLIGHT:
+                self.handover.conclude(member, outcome, self._clock.boottime() - share)
+            elif isinstance(outcome, Placement):
+                cycle.undo(outcome, self.scheduler.cache)
+            if self._clock.boottime() > until:
+                return
+        misled, self._misled = self._misled, []
+        for uid in misled:
+            self.backlog.retry(uid, self._clock.boottime())
 
     def _committed(self, outcome: Placement | Diagnosis) -> Placement | Diagnosis:
         return cycle.commit(outcome, self.scheduler) if isinstance(outcome, Placement) else outcome

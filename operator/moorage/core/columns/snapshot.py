@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.budget import Budget
 from moorage.core.columns.cache import Cache, Record
 from moorage.core.columns.herds import Herd
 from moorage.core.columns.matches import Matches
@@ -100,6 +101,8 @@ class Snapshot:
         self.now: Callable[[], float] = lambda: 0.0
         """Seconds, for plugins that must not hold up the others: they may end an attempt by it, never choose by it. Core has no clock
         of its own: unless it is given one, no time passes."""
+        self.budget = Budget(lambda: self.now())  # noqa: PLW0108  # the clock is given later
+        """To be asked after each piece of work that is kept."""
         self.count_error: Callable[[str, str], None] = lambda plugin, point: None
         """Told that a plugin's expression failed at an extension point, for whoever counts."""
 

@@ -59,6 +59,7 @@ class Column:
             self._versions = [one.version for one in self._depends]
             self._reader = None
             self.preparations += 1
+            snapshot.budget.check()
         return self.prepared
 
     @property
@@ -77,11 +78,15 @@ class Column:
         nodes = snapshot.nodes
         reader, self._reader = self._reader or nodes.reader(self.reads), None  # a plugin that raises is asked again for all rows
         changed = reader.catch_up(nodes.rows)
+        if changed is not None and not changed.size:
+            self._reader = reader
+            return
         if changed is None:
             self.values = np.zeros(nodes.live.size, np.int64)
             self.values[: nodes.rows] = self._ask(self.prepared.state, snapshot, nodes.all_rows)
-        elif changed.size:
+        else:
             if self.values.size < nodes.live.size:
                 self.values = np.concatenate([self.values, np.zeros(nodes.live.size - self.values.size, np.int64)])
             self.values[changed] = self._ask(self.prepared.state, snapshot, changed)
         self._reader = reader
+        snapshot.budget.check()

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.ceilings import SMALL, TooLarge, too_large
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
@@ -106,7 +107,7 @@ class Runner:
         self._retired: weakref.WeakSet[Revision] = weakref.WeakSet()
 
     def blueprint(self, pod: Pod, revision: Revision) -> Blueprint:
-        """The blueprint of the pod's template; not yet caught up."""
+        """The blueprint of the pod's template; not yet caught up. Raises TooLarge."""
         key = self._key(pod, revision)
         template = self._templates.get(key)
         if template is None:
@@ -141,8 +142,11 @@ class Runner:
 
     def _key(self, pod: Pod, revision: Revision) -> Key:
         """The pod's template key, with what each plugin that tells pods apart says of it, under the plugin's name."""
+        template = template_key(pod)
+        if len(template) > SMALL and (excess := too_large(pod)):
+            raise TooLarge(excess)
         said = tuple((plugin.name, plugin.distinguish(pod, self.snapshot)) for plugin in revision.distinguishing)
-        return template_key(pod), tuple(pair for pair in said if pair[1])
+        return template, tuple(pair for pair in said if pair[1])
 
     def _clear(self, template: Template) -> None:
         """Drop what only retired revisions used."""

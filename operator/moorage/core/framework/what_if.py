@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.changes import Aspect
 from moorage.core.columns.herds import Herd
 from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot, Trial
@@ -24,6 +25,10 @@ from moorage.core.objects import PartialObject, Pod, priority
 IntRows = npt.NDArray[np.intp]
 States = dict[int, Any]
 """The state of an adjusting plugin, for each row where it differs from the template's."""
+
+
+_MOVING = frozenset({Aspect.RESOURCES, Aspect.PORTS, Aspect.VOLUMES, Aspect.PODS})
+"""What pods that are tried away or there change about a node."""
 
 
 class WhatIf:
@@ -39,6 +44,12 @@ class WhatIf:
             for i, column in enumerate(filters.values())
             if column.takes_part
         ]
+        self._settled = {
+            i: column.values
+            for i, column in enumerate(filters.values())
+            if column.reads.isdisjoint(_MOVING) and not is_a(column.plugin, AdjustingPlugin)
+        }
+        """What filters have said of each row to which pods make no difference."""
         self._adjusted: dict[int, States] = {i: {} for i, plugin, _ in self._filters if is_a(plugin, AdjustingPlugin)}
         self._strangers: dict[int, set[str]] = {i: set() for i in self._adjusted}
         """Pods (UIDs) that are of no concern to an adjusting plugin."""
@@ -109,6 +120,8 @@ class WhatIf:
 
     def _codes(self, i: int, plugin: FilterPlugin, state: Any, rows: IntRows) -> tuple[npt.NDArray[np.int64], States]:
         """The plugin's code for each row: all rows at once, but for those that have a state of their own."""
+        if i in self._settled:
+            return self._settled[i][rows], {}
         states = {row: own for row, own in self._adjusted.get(i, {}).items() if own is not state}
         if not states:
             return plugin.filter(state, self._snapshot, rows), states

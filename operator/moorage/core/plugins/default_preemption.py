@@ -212,6 +212,8 @@ class DefaultPreemption:
         unknown = [row for row in rows.tolist() if row not in memory or row == own]
         found = dry_run(pod, attempt, np.array(unknown, np.intp), self.respectful) if unknown else {}
         memory.update({row: outcome for row, outcome in found.items() if row != own})
+        if unknown:
+            snapshot.budget.check()
         return [found[row] if row in found else memory[row] for row in rows.tolist()]
 
     def _taken(self, candidates: Sequence[Candidate], attempt: Attempt) -> PostFilterResult:

@@ -1,0 +1,46 @@
+"""The budget of an attempt: own time, after which the attempt is set down so that others have their turn.
+
+Whoever works asks it after each piece of work whose result is kept, and only then: so each slice gets at least one piece further,
+and an attempt that is begun again goes through what is kept already without asking.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+SLICE = 0.02
+"""Seconds of own time before others have their turn."""
+
+
+class OutOfTime(BaseException):
+    """The slice is over. No fault, so that nothing on its way takes it for one: whoever began the slice catches it."""
+
+
+class Budget:
+    """See the module's docstring. A ``with`` block is a slice, and outside of one there is no end to it.
+
+    ``now`` gives seconds; core has no clock of its own.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._until = math.inf
+
+    def __enter__(self) -> None:
+        """A slice begins."""
+        self._until = self._now() + SLICE
+
+    def __exit__(self, *_: object) -> None:
+        """Whoever began it has it back."""
+        self._until = math.inf
+
+    @property
+    def over(self) -> bool:
+        """Whether the slice's time is over."""
+        return self._now() > self._until
+
+    def check(self) -> None:
+        """A piece of work is done and its result kept: raises OutOfTime when the slice's time is over."""
+        if self.over:
+            raise OutOfTime
