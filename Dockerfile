@@ -1,5 +1,8 @@
+# Name a digest to build from the same base again: --build-arg BASE=python:3.11-slim@sha256:...
+ARG BASE=python:3.11-slim
+
 # The builder holds build tools and caches; nothing but the finished virtual environment leaves it.
-FROM python:3.11-slim AS builder
+FROM ${BASE} AS builder
 WORKDIR /src
 
 # The build backend comes pinned with dev.txt, in an environment that stays here.
@@ -15,7 +18,7 @@ COPY operator/ operator/
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist . \
     && /opt/moorage/bin/pip install --no-cache-dir --no-deps --no-index dist/*.whl
 
-FROM python:3.11-slim
+FROM ${BASE}
 COPY --from=builder /opt/moorage /opt/moorage
 ENV PATH=/opt/moorage/bin:$PATH
 # A number, so that the kubelet can tell that it is not root (runAsNonRoot).

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import json
 import logging
+import resource
 import signal
 import socket
+import ssl
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -136,12 +138,12 @@ def logged(process: subprocess.Popen[str], message: str) -> dict[str, object]:
 
 def answer(port: object, path: str) -> tuple[int, str]:
     """Status and body of a GET."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
-            return response.status, response.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", int(str(port)), timeout=5, context=context)) as connection:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
 
 
 def test_without_an_api_server_it_lives_is_not_ready_and_ends_when_told() -> None:
@@ -154,7 +156,7 @@ def test_without_an_api_server_it_lives_is_not_ready_and_ends_when_told() -> Non
         for resource in ("pods", "nodes", "namespaces"):
             assert f"[-]{resource} failed: {resource} are not listed yet" in body
         assert "[-]profiles failed: " in body
-        assert answer(port, "/metrics")[0] == 200
+        assert [answer(port, path)[0] for path in ("/metrics", "/configz", "/debug/queue")] == [401] * 3
         process.send_signal(signal.SIGTERM)
         logged(process, "SIGTERM: ending")
         assert process.wait(20) == 0
@@ -168,3 +170,28 @@ def test_an_address_that_is_taken() -> None:
         with operator(f"--secure-port={taken.getsockname()[1]}") as process:
             assert "address already in use" in str(logged(process, "cannot start")["msg"])
             assert process.wait(20) == 1
+
+
+def test_a_certificate_that_cannot_be_used(tmp_path: Path) -> None:
+    """Ends the start with a line that names the files."""
+    file = tmp_path / "tls.crt"
+    file.write_text("nothing")
+    with operator(f"--tls-cert-file={file}", f"--tls-private-key-file={file}", "--secure-port=0") as process:
+        assert f"serving.certFile {file}" in str(logged(process, "do not make a certificate")["msg"])
+        assert process.wait(20) == 2
+
+
+def test_the_limit_of_files_is_raised() -> None:
+    """To what the system lets us have."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+        bootstrap.raise_file_limit()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_configz_is_what_was_given() -> None:
+    """As the file would have it."""
+    assert bootstrap.configz(CONFIG)["clientConnection"] == {"kubeconfig": "", "master": NOWHERE}

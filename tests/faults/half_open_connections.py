@@ -3,6 +3,7 @@
 import contextlib
 import resource
 import socket
+import ssl
 import time
 
 from tests.faults.stage import Stage, verdict
@@ -14,14 +15,15 @@ with Stage(start=False) as stage:
     stage.operator = stage.new_operator()
     stage.operator.wait_logged("leading", 60)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    kept = []
-    for _ in range(COUNT):
-        s = socket.socket()
-        s.settimeout(0.3)
+    kept: list[socket.socket] = []
+    for i in range(COUNT):
         with contextlib.suppress(OSError):
-            s.connect(("127.0.0.1", stage.operator.port))
-            s.sendall(b"GET /metrics HTTP/1.1\r\nA: ")
-        kept.append(s)
+            if i % 3 == 0:  # half a request
+                kept.append(stage.connect(5))
+                kept[-1].sendall(b"GET /metrics HTTP/1.1\r\nA: ")
+            else:  # nothing, or half a hello of TLS
+                kept.append(socket.create_connection(("127.0.0.1", stage.operator.secure_port), timeout=5))
+                kept[-1].sendall(b"\x16\x03\x01\x02"[: i % 3 * 4 - 4])
 
     def live() -> bool:
         try:
@@ -36,7 +38,7 @@ with Stage(start=False) as stage:
         s.setblocking(False)
         try:
             still += bool(s.recv(1))
-        except BlockingIOError:
+        except (BlockingIOError, ssl.SSLWantReadError):
             still += 1
         except OSError:
             pass

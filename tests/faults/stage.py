@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -227,9 +228,15 @@ class Stage:
         lines = [line for line in self.operator.log() if line.get("level", "").lower() in ("error", "critical")]
         return lines[-1]["msg"] if lines else ""
 
+    def connect(self, seconds: float = 10) -> ssl.SSLSocket:
+        """A connection to the operator's own server."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it signs its certificate itself
+        return context.wrap_socket(socket.create_connection(("127.0.0.1", self.operator.secure_port), timeout=seconds))
+
     def ask(self, path: str, raw: bytes | None = None, seconds: float = 10) -> bytes:
         """Ask the operator's own server; ``raw`` is sent as it is."""
-        with socket.create_connection(("127.0.0.1", self.operator.port), timeout=seconds) as s:
+        with self.connect(seconds) as s:
             s.sendall(raw if raw is not None else f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
             found = b""
             with contextlib.suppress(TimeoutError, ConnectionError):

@@ -7,8 +7,6 @@ import contextlib
 import dataclasses
 import json
 import signal
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,12 +101,6 @@ def bound(client: Client, name: str) -> str:
     return str(until(lambda: found(client, name)["spec"].get("nodeName"), f"a node for {name}", 20))
 
 
-def fetched(operator: Operator, path: str) -> str:
-    """What the operator serves."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{operator.port}{path}", timeout=10) as answer:
-        return str(answer.read().decode())
-
-
 # ---- one by one ----------------------------------------------------------------------------------------------------------------
 
 
@@ -120,7 +112,7 @@ def test_a_pod_that_a_kubelet_refuses_is_counted(rig: ControlPlane, place: Clien
     place.merge(f"{PODS}/refused-1/status", {"status": status})
     told = operator.wait_logged("a kubelet refused a pod: Pod was rejected: Node didn't have enough resource: cpu", 10)
     assert (told["pod"], told["node"], told["profile"], told["reason"]) == (f"{PLACE}/refused-1", where, "refused", "OutOfcpu")
-    assert 'moorage_kubelet_rejections_total{profile="refused",reason="OutOfcpu"} 1.0' in fetched(operator, "/metrics")
+    assert 'moorage_kubelet_rejections_total{profile="refused",reason="OutOfcpu"} 1.0' in operator.fetched("/metrics")
 
     def events() -> list[str]:
         items = place.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
@@ -138,7 +130,7 @@ def test_pods_of_a_profile_that_is_deleted(rig: ControlPlane, place: Client, ope
     """Each is told once which profile is gone; recreated, they go on; a pod that came meanwhile is not touched before."""
     names = [f"lost-{i}" for i in range(30)]
     create(rig, profile("lost", suspend=True), *(pod(name, "lost", "10m") for name in names))
-    until(lambda: len(json.loads(fetched(operator, "/debug/queue"))) >= 30, "the pods in the queue")
+    until(lambda: len(json.loads(operator.fetched("/debug/queue"))) >= 30, "the pods in the queue")
     place.delete(f"{PROFILES}/lost")
     text = "SchedulerProfile 'lost' was deleted, and no other one has the schedulerName 'lost'"
     until(lambda: all(scheduled(found(place, name)) == text for name in names), "the conditions", 20)
@@ -164,15 +156,15 @@ def test_a_look_inside(rig: ControlPlane, place: Client, operator: Operator) -> 
     until(lambda: "Insufficient cpu" in scheduled(found(place, "inside-big")), "a reason")
 
     def waiting() -> dict[str, Any] | None:
-        return next((p for p in json.loads(fetched(operator, "/debug/queue")) if p["pod"] == f"{PLACE}/inside-big" and p["why"]), None)
+        return next((p for p in json.loads(operator.fetched("/debug/queue")) if p["pod"] == f"{PLACE}/inside-big" and p["why"]), None)
 
     entry = until(waiting, "the pod with its reason in the queue")
     assert (entry["place"], entry["profile"], entry["rejectors"][-1]) == ("unschedulable", "inside", "NodeResourcesFit")
     assert "4 Insufficient cpu" in entry["why"]
-    nodes = {item["node"]: item for item in json.loads(fetched(operator, "/debug/cache"))}
+    nodes = {item["node"]: item for item in json.loads(operator.fetched("/debug/cache"))}
     assert f"{PLACE}/inside-small" in [item["pod"] for item in nodes[where]["pods"]]
     assert nodes[where]["allocatable"]["cpu"] == "8000m"
-    assert json.loads(fetched(operator, "/debug/differences")) == []
+    assert json.loads(operator.fetched("/debug/differences")) == []
 
     operator.signal(signal.SIGUSR2)
     operator.wait_logged("compared with the API server: 0 differences", 20)

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-_LIFETIME: Final = datetime.timedelta(days=2)
+LIFETIME: Final = datetime.timedelta(days=2)
 _USAGES: Final = (
     *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
     *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
@@ -30,19 +30,19 @@ class Authority:
         self.file: Final = folder / "ca.crt"
         self.file.write_bytes(_pem(builder.sign(self._key, hashes.SHA256())))
 
-    def server(self, name: str) -> tuple[Path, Path]:
+    def server(self, name: str, lifetime: datetime.timedelta = LIFETIME) -> tuple[Path, Path]:
         """Write a certificate for a server on loopback; returns its file and its key's."""
         names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-        return self._issue(name, (), ExtendedKeyUsageOID.SERVER_AUTH, names)
+        return self._issue(name, (), lifetime, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), names)
 
-    def client(self, user: str, groups: Sequence[str] = ()) -> tuple[Path, Path]:
+    def client(self, user: str, groups: Sequence[str] = (), lifetime: datetime.timedelta = LIFETIME) -> tuple[Path, Path]:
         """Write a certificate that makes its holder `user`, a member of `groups`; returns its file and its key's."""
-        return self._issue(user, groups, ExtendedKeyUsageOID.CLIENT_AUTH)
+        return self._issue(user, groups, lifetime, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]))
 
-    def _issue(self, name: str, groups: Sequence[str], usage: x509.ObjectIdentifier, *extensions: x509.ExtensionType) -> tuple[Path, Path]:
+    def _issue(self, name: str, groups: Sequence[str], lifetime: datetime.timedelta, *extensions: x509.ExtensionType) -> tuple[Path, Path]:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._builder(_name(name, groups), key.public_key())
-        for extension in (x509.ExtendedKeyUsage([usage]), *extensions):
+        builder = self._builder(_name(name, groups), key.public_key(), lifetime)
+        for extension in extensions:
             builder = builder.add_extension(extension, critical=False)
         stem = name.replace(":", "-")
         certificate, key_file = self._folder / f"{stem}.crt", self._folder / f"{stem}.key"
@@ -50,16 +50,18 @@ class Authority:
         write_key(key, key_file)
         return certificate, key_file
 
-    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey, *, authority: bool = False) -> x509.CertificateBuilder:
+    def _builder(
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: datetime.timedelta = LIFETIME, *, authority: bool = False
+    ) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
         builder = x509.CertificateBuilder(
             issuer_name=self._name,
             subject_name=subject,
             public_key=key,
             serial_number=x509.random_serial_number(),
-            # Clocks of processes on one machine agree, but a client may round.
-            not_valid_before=now - datetime.timedelta(minutes=1),
-            not_valid_after=now + _LIFETIME,
+            # So long ago that one can have expired since.
+            not_valid_before=now - datetime.timedelta(hours=1),
+            not_valid_after=now + lifetime,
         )
         usages = {"key_cert_sign", "crl_sign"} if authority else {"digital_signature"}
         # Clients that check strictly (Python's from 3.13 on) want all of these.

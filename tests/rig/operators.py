@@ -1,8 +1,10 @@
 """The operator on a rig: installed from the shipped manifests, run as replicas with its own ServiceAccount's rights."""
 
 import contextlib
+import http.client
 import json
 import signal
+import ssl
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -12,6 +14,7 @@ from typing import Any, Final, Self
 
 from tests.rig.base import ControlPlane
 from tests.rig.clients import Client
+from tests.rig.doors import PlainDoor
 from tests.rig.objects import apply, read
 from tests.rig.processes import Child, RigError, free_ports, wait_until
 
@@ -36,25 +39,26 @@ class Operator:
     def __init__(
         self, rig: ControlPlane, kubeconfig: Path, name: str, config: Mapping[str, Any] | None = None, python: str | Path = sys.executable
     ) -> None:
-        """`config` is laid over an OperatorConfiguration that logs decisions and serves on a free port of loopback.
+        """`config` is laid over an OperatorConfiguration that logs decisions and serves on a free port of loopback, `secure_port`.
 
         `python` is the interpreter of the environment that the operator is installed in.
         """
         self.name: Final = name
         self._rig = rig
-        (self.port,) = free_ports(1)
+        (self.secure_port,) = free_ports(1)
         self.log_file: Final = rig.folder / f"{name}.log"
         self._config = rig.folder / f"{name}.yaml"
         document = {
             "apiVersion": "config.moorage.dev/v1alpha1",
             "kind": "OperatorConfiguration",
             "logging": {"format": "json", "verbosity": 2},
-            "serving": {"bindAddress": "127.0.0.1", "securePort": self.port},
+            "serving": {"bindAddress": "127.0.0.1", "securePort": self.secure_port},
             **(config or {}),
         }
         self._config.write_text(json.dumps(document))
         self._command = [str(python), "-I", "-m", "moorage", "run", f"--kubeconfig={kubeconfig}", f"--config={self._config}"]
         self._child: Child | None = None
+        self._door: PlainDoor | None = None
 
     def start(self) -> Self:
         """Start the process; does not wait."""
@@ -66,6 +70,36 @@ class Operator:
         """Wait for a log line with this message; returns it."""
         wait_until(lambda: any(line["msg"] == message for line in self.log()), [self.child], f"{self.name}: {message!r}", seconds)
         return next(line for line in self.log() if line["msg"] == message)
+
+    @property
+    def port(self) -> int:
+        """Where it can be asked in plain HTTP: a door to `secure_port`, for what speaks no TLS."""
+        if self._door is None:
+            self._door = PlainDoor(self.secure_port)
+        return self._door.port
+
+    def ask(self, path: str, *, headers: Mapping[str, str] | None = None, certified: bool = True) -> tuple[int, str]:
+        """GET from its own server, with the administrator's certificate; returns status and text."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it signs its certificate itself
+        if certified:
+            context.load_cert_chain(*self._rig.credentials)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.secure_port, timeout=10, context=context)
+        with contextlib.closing(connection):
+            connection.request("GET", path, headers=headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    def fetched(self, path: str) -> str:
+        """What it serves to the administrator, as soon as it has read whose certificates count."""
+
+        def served() -> str:
+            status, text = self.ask(path)
+            if status not in (http.client.OK, http.client.UNAUTHORIZED):
+                raise RigError(f"{self.name} answers {path} with {status}: {text}")
+            return text if status == http.client.OK else ""
+
+        return str(until(served, f"{path} of {self.name}", 10))
 
     @property
     def child(self) -> Child:
@@ -84,11 +118,18 @@ class Operator:
 
     def kill(self) -> None:
         """SIGKILL; returns when the process is gone."""
+        self._close_door()
         self.child.stop(0)
 
     def terminate(self, seconds: float = 20) -> int:
         """SIGTERM; returns the exit code."""
+        self._close_door()
         return self.child.stop(seconds)
+
+    def _close_door(self) -> None:
+        if self._door is not None:
+            self._door.close()
+        self._door = None
 
     def signal(self, number: signal.Signals) -> None:
         """Send any signal."""

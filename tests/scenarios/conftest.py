@@ -22,7 +22,7 @@ def stage(new_rig: Callable[[], ControlPlane]) -> Iterator[Stage]:
         rig = stack.enter_context(new_rig())
         operator = stack.enter_context(Operator(rig, install(rig), "moorage-scenarios"))
         operator.wait_logged("leading")
-        stage = Stage(stack.enter_context(contextlib.closing(Client(rig))), operator.port)
+        stage = Stage(stack.enter_context(contextlib.closing(Client(rig))), operator)
         stage.client.post(path("SchedulerProfile"), manifest("SchedulerProfile", PROFILE, {"spec": {}}, ""))
         profile = path(f"SchedulerProfile/{PROFILE}")
         until(lambda: stage.client.get(profile).get("status", {}).get("activeRevision"), "the profile", 20)

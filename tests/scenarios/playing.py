@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from tests.rig.clients import Client
-from tests.rig.operators import until
+from tests.rig.operators import Operator, until
 from tests.rig.processes import RigError
 from tests.scenarios.expecting import Facts, differences
 from tests.scenarios.manifests import manifest, path, priority_class, running
@@ -50,10 +49,10 @@ def load(file: Path) -> Scenario:
 
 @dataclass(frozen=True)
 class Stage:
-    """An API server without nodes, and an operator that serves on this port."""
+    """An API server without nodes, and an operator."""
 
     client: Client
-    port: int
+    operator: Operator
 
     def placed(self) -> set[tuple[str, str]]:
         """(node, pod on it) as the API server has them, and (node, "") for each node."""
@@ -64,8 +63,7 @@ class Stage:
 
     def cached(self) -> set[tuple[str, str]]:
         """The same as the operator has them."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/debug/cache", timeout=10) as answer:
-            items = json.load(answer)
+        items = json.loads(self.operator.fetched("/debug/cache"))
         nodes = {(item["node"], "") for item in items if item["known"]}
         return nodes | {(item["node"], pod["pod"]) for item in items for pod in item["pods"]}
 

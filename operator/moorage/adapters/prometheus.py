@@ -163,6 +163,11 @@ class PrometheusTelemetry:
             "extension_point",
         )
         self._events = self._counter("moorage_events_total", "Events, by result (sent, merged, limited, dropped, failed).", "result")
+        self._refused_connections = self._counter(
+            "moorage_refused_connections_total",
+            "Connections to health and metrics that were ended for their fault (plain, handshake, malformed, long, late) or as crowded.",
+            "reason",
+        )
         self._lag_seconds = self._histogram("moorage_loop_lag_seconds", "How late the event loop was.", LAG_BUCKETS)()
         self.host = ""
         """The API server's, as the label of the rest_client metrics."""
@@ -174,6 +179,10 @@ class PrometheusTelemetry:
     def pull(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
         """A gauge that is read at each scrape: ``read`` gives label value -> number; with label "" its one key is ignored."""
         self._registry.register(_Pulled(name, text, label, read))
+
+    def connection_refused(self, reason: str) -> None:
+        """Our own server ended a connection."""
+        self._refused_connections(reason).inc()
 
     # ---- ports.surroundings.Telemetry ----------------------------------------------------------------------------------------
 

@@ -107,16 +107,23 @@ class ClientConnection(_Part):
 
 
 class Serving(_Part):
-    """Where health and metrics are served."""
+    """Where health, metrics and looks inside are served, over HTTPS."""
 
     bind_address: str = "0.0.0.0"  # noqa: S104 - probes and Prometheus come from outside the pod
     """The address to listen at."""
     secure_port: Annotated[int, Field(ge=0, le=65535)] = 10259
     """The port; 0 takes any free one."""
-    cert_file: Annotated[str, _to_come("")] = ""
-    """The certificate; empty: one of its own."""
-    key_file: Annotated[str, _to_come("")] = ""
+    cert_file: str = ""
+    """The certificate, with those that vouch for it, in PEM; read again when it changes. Empty: one of its own, signed by itself."""
+    key_file: str = ""
     """The certificate's key."""
+
+    @field_validator("key_file")
+    @classmethod
+    def _both_or_none(cls, value: str, info: ValidationInfo) -> str:
+        if "cert_file" in info.data and bool(value) is not bool(info.data["cert_file"]):
+            raise ValueError("certFile and keyFile belong together: set both or none")
+        return value
 
 
 class PluginPackages(_Part):

@@ -12,6 +12,7 @@ import importlib.util
 import json
 import logging
 import os
+import resource
 import secrets
 import socket
 import sys
@@ -20,8 +21,9 @@ from collections.abc import Callable, Mapping
 
 import moorage
 from moorage.adapters import log_output
+from moorage.adapters.authorization import ApiReviews
 from moorage.adapters.extender_http import HttpExtenders
-from moorage.adapters.http_server import Endpoints, HttpServer
+from moorage.adapters.https_server import Endpoints, HttpsServer, Trust
 from moorage.adapters.kube_leases import KubeLease
 from moorage.adapters.kube_reads import KubeReads
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
@@ -31,8 +33,9 @@ from moorage.adapters.lease import LeaseElector, LeaseTimes, NoElection
 from moorage.adapters.pod_events import EventSender
 from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.adapters.replica_leases import ReplicaLeases
+from moorage.adapters.serving_certificates import CertificateError, CertificateFiles, OwnCertificate, ServingCertificates
 from moorage.adapters.wall_clock import SystemClock
-from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.operator_config import OperatorConfiguration, Serving
 from moorage.api.resolution import Resolver
 from moorage.apps import health, plugin_packages, quarantining, watchdog
 from moorage.apps.plugin_packages import PackageErrors
@@ -100,6 +103,7 @@ def run(config: OperatorConfiguration) -> int:
 
 def _operate(config: OperatorConfiguration, marks: Marks) -> int:
     output = log_output.install(config.logging.format, logging.INFO, sys.stderr)
+    raise_file_limit()
     set_verbosity(config.logging.verbosity)
     for warning in config.warnings():
         log.warning("%s", warning)
@@ -114,7 +118,7 @@ def _operate(config: OperatorConfiguration, marks: Marks) -> int:
         for text in errors.errors:
             log.error("%s", text)
         return 2
-    except (KubeconfigError, PluginFault) as error:
+    except (KubeconfigError, CertificateError, PluginFault) as error:
         log.error("%s", error)
         return 2
     except OSError as error:
@@ -146,7 +150,7 @@ async def end_tasks(seconds: float) -> list[str]:
 
 
 async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
-    """Make and join all parts; nothing runs yet. Raises KubeconfigError, and ValueError for a plugin that lacks a half."""
+    """Make and join all parts; nothing runs yet. Raises KubeconfigError, CertificateError, ValueError for half a plugin."""
     main = given.session or await _session(config, given)
     aside = given.side_session
     if aside is None:
@@ -209,7 +213,10 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
     look = engine.inspector
     looks = {"cache": look.nodes, "queue": look.pods, "differences": look.differences}
     debug = {name: functools.partial(side.each, items) for name, items in looks.items()}
-    endpoints = Endpoints(healthz=livez, livez=livez, readyz=readyz, metrics=telemetry.render, debug=debug)
+    endpoints = Endpoints(
+        healthz=livez, livez=livez, readyz=readyz, metrics=telemetry.render, configz=functools.partial(configz, config), debug=debug
+    )
+    server = _server(config.serving, endpoints, sessions.side, given)
     supervisor = Supervisor(
         Parts(
             clock=clock,
@@ -218,9 +225,13 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
             engine=engine,
             feeds=feeds,
             events=events,
-            server=HttpServer(endpoints, config.serving.bind_address, config.serving.secure_port),
+            server=server,
             kopf=kopf,
-            background={"watchdog": watchdog.run, "pulse": lambda: side.run(pulse.run())},
+            background={
+                "watchdog": watchdog.run,
+                "pulse": lambda: side.run(pulse.run()),
+                "serving": lambda: side.run(server.run()),
+            },
             prepare=lambda: _home(session, clock, home[0]),
             warm=lambda: _warm(session),
             led=lambda: telemetry.leading(home[1], leader=True),
@@ -250,6 +261,14 @@ def _elector(config: OperatorConfiguration, session: KubeSession, fence: Fence, 
     times = LeaseTimes(election.lease_duration, election.renew_deadline, election.retry_period)
     store = KubeLease(session, election.resource_namespace, election.resource_name, times.renew_deadline)
     return LeaseElector(store, fence, given.clock, given.identity, times)
+
+
+def _server(serving: Serving, endpoints: Endpoints, session: KubeSession, given: Overrides) -> HttpsServer:
+    clock = given.clock
+    names = ("localhost", "127.0.0.1", "::1", host_name())
+    source = CertificateFiles(serving.cert_file, serving.key_file) if serving.cert_file else OwnCertificate(names, clock)
+    trust = Trust(ServingCertificates(source, clock), ApiReviews(session.call, clock))
+    return HttpsServer(endpoints, (serving.bind_address, serving.secure_port), trust, clock, given.telemetry.connection_refused)
 
 
 def _feeds(session: KubeSession, clock: Clock, engine: Engine) -> tuple[Feed, ...]:
@@ -313,6 +332,17 @@ async def _warm(session: KubeSession) -> None:
 def host_name() -> str:
     """This machine's name; in a pod HOSTNAME is the pod's."""
     return os.environ.get("HOSTNAME") or socket.gethostname()
+
+
+def configz(config: OperatorConfiguration) -> Mapping[str, object]:
+    """The configuration as it is in effect, for /configz."""
+    return config.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def raise_file_limit() -> None:
+    """Open as many files as the system lets us: connections are bounded elsewhere, by what they are for."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def set_verbosity(verbosity: int) -> None:

@@ -47,7 +47,9 @@ FLAGS = (
         "A refused pod is tried again after this long, whatever happened, as in 5m.",
     ),
     Flag("--bind-address", "serving.bindAddress", "Address for health and metrics."),
-    Flag("--secure-port", "serving.securePort", "Port for health and metrics; 0 takes any free one."),
+    Flag("--secure-port", "serving.securePort", "Port for health and metrics, over HTTPS; 0 takes any free one."),
+    Flag("--tls-cert-file", "serving.certFile", "Certificate for health and metrics; else one that is signed by itself."),
+    Flag("--tls-private-key-file", "serving.keyFile", "Its key."),
     Flag("--logging-format", "logging.format", "text or json."),
     Flag("--v", "logging.verbosity", "0: little, 2: every decision, 4: debugging."),
 )

@@ -46,7 +46,9 @@ class DevCluster:
         self._work = asyncio.Event()
         self.kubeconfig = Path()
         self.server = ""
-        self._parts = Parts(_now, lambda: str(uuid.uuid4()), settings.moving, settings.nodes)
+        self._certificates = Certificates(_now())
+        bodies = (self._certificates.configuration(), *settings.nodes)
+        self._parts = Parts(_now, lambda: str(uuid.uuid4()), settings.moving, bodies)
         self._parts.verbs.store.listen_to_all(lambda *_: self._work.set())
 
     async def __aenter__(self) -> Self:
@@ -54,17 +56,16 @@ class DevCluster:
         parts = self._parts
         async with contextlib.AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="moorage-")))
-            certificates = Certificates(_now())
             runner = web.ServerRunner(Web(parts.answering, parts.watches, parts.tokens.user).server(), shutdown_timeout=1.0)
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
             stack.callback(parts.watches.end_all)
-            site = web.TCPSite(runner, _HOST, self._settings.port, ssl_context=certificates.context(folder), backlog=1024)
+            site = web.TCPSite(runner, _HOST, self._settings.port, ssl_context=self._certificates.context(folder), backlog=1024)
             await site.start()
             self.server = f"https://{_HOST}:{runner.addresses[0][1]}"
             self.kubeconfig = folder / "kubeconfig"
             self.kubeconfig.touch(mode=0o600)
-            self.kubeconfig.write_text(certificates.kubeconfig(self.server))
+            self.kubeconfig.write_text(self._certificates.kubeconfig(self.server))
             task = asyncio.create_task(self._move())
             task.add_done_callback(_tell_fault)
             stack.push_async_callback(_stopped, task)

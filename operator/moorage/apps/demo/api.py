@@ -39,9 +39,9 @@ class Api:
         config = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         context = ssl.create_default_context(cadata=_content(cluster, "certificate-authority"))
-        if certificate := _content(user, "client-certificate"):
+        if pem := client_pem(kubeconfig):
             with tempfile.NamedTemporaryFile("w", suffix=".pem") as both:  # only we may read it
-                both.write(certificate + _content(user, "client-key"))
+                both.write(pem)
                 both.flush()
                 context.load_cert_chain(both.name)
         self._headers = {"Accept": JSON, "User-Agent": "moorage-demo"}
@@ -103,6 +103,12 @@ class Api:
         except BaseException:  # also Ctrl-C: an answer that was not read would be the next request's
             self._connection.close()
             raise
+
+
+def client_pem(kubeconfig: Path) -> str:
+    """The certificate and the key of a kubeconfig's user; "" where he has none."""
+    user = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))["users"][0]["user"]
+    return _content(user, "client-certificate") + _content(user, "client-key")
 
 
 def _content(section: Mapping[str, Any], field: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from moorage.apps.demo import samples, tour
-from moorage.apps.demo.api import Api, ApiError
+from moorage.apps.demo.api import Api, ApiError, client_pem
 from moorage.apps.demo.cluster import REPLICAS, ControlPlane, Replica, Wanted
 from moorage.apps.demo.processes import Processes, ProcessFailed
 from moorage.apps.demo.screen import Screen
@@ -112,7 +112,10 @@ One that you scale yourself stays as you want it: kubectl -n {samples.NAMESPACE}
 
 def _instructions(stage: Stage, folder: Path) -> str:
     """What to type in another terminal."""
-    addresses = ", ".join(f"http://127.0.0.1:{replica.port} ({replica.name})" for replica in stage.replicas)
+    addresses = ", ".join(f"https://127.0.0.1:{replica.port} ({replica.name})" for replica in stage.replicas)
+    pem = folder / "admin.pem"
+    pem.touch(mode=0o600)
+    pem.write_text(client_pem(stage.plane.kubeconfig), encoding="utf-8")
     missing = "" if shutil.which("kubectl") else "\n  # kubectl is not on this machine. Without it `moorage demo --tour` shows the same."
     moving = _MOVING if stage.screen.live else ""
     return f"""
@@ -141,5 +144,6 @@ In another terminal:
 {moving}
 Logs: {folder}/moorage-*.log
 /metrics and /debug: {addresses}
+  curl -k --cert {shlex.quote(str(pem))} https://127.0.0.1:{stage.replicas[0].port}/debug/queue
 Kill the leader's process (kill -9), and the other one takes over. Ctrl-C ends all and leaves nothing.
 """

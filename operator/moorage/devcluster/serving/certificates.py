@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from moorage.devcluster.model.kinds import Body
+
 ADMINISTRATOR: Final = "admin"
 MASTERS: Final = "system:masters"
 _LIFETIME: Final = datetime.timedelta(days=365)
@@ -82,6 +84,15 @@ class Certificates:
         file.unlink()
         context.set_alpn_protocols(["http/1.1"])
         return context
+
+    def configuration(self) -> Body:
+        """The ConfigMap in which a kube-apiserver says whose client certificates it believes, for servers that do as it does."""
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
+            "data": {"client-ca-file": self.authority.decode()},
+        }
 
     def kubeconfig(self, server: str) -> str:
         """All that a client needs, in one file."""

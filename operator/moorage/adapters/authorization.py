@@ -1,0 +1,176 @@
+"""Who may see what our server has: the API server is asked, by TokenReview and SubjectAccessReview, as kube-scheduler asks it.
+
+Whatever cannot be found out is refused. Without credentials nobody is asked: there is no anonymous access but to health.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from moorage.ports.errors import EdgeError, Forbidden, NotFound
+from moorage.ports.repeats import told_once
+from moorage.ports.serving import Caller, Denied
+from moorage.ports.surroundings import Clock
+from moorage.ports.wire import Call
+
+log = logging.getLogger(__name__)
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+KEPT_SECONDS = 10.0
+"""How long an answer counts, as in kube-scheduler: a token that was taken back is good for so long."""
+MOST_KEPT = 1024
+AT_ONCE = 8
+"""Reviews in flight: a flood of unknown tokens becomes none at the API server."""
+ASK_SECONDS = 10.0
+MASTERS = "system:masters"
+"""Who is of this group may do everything, also while the API server does not answer."""
+AUTHORITIES = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+
+
+class _User(msgspec.Struct):
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] | None = None
+    extra: dict[str, tuple[str, ...]] | None = None
+
+
+class _TokenStatus(msgspec.Struct):
+    authenticated: bool = False
+    user: _User | None = None
+
+
+class _TokenReview(msgspec.Struct):
+    status: _TokenStatus
+
+
+class _AccessStatus(msgspec.Struct):
+    allowed: bool = False
+    denied: bool = False
+
+
+class _AccessReview(msgspec.Struct):
+    status: _AccessStatus
+
+
+class _ConfigMap(msgspec.Struct):
+    data: dict[str, str] | None = None
+
+
+class _Answers(Generic[K, V]):
+    """What was answered lately, by question. Those who ask the same at one time wait for one answer; failures are not kept."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: dict[K, tuple[float, asyncio.Task[V]]] = {}
+
+    async def get(self, question: K, ask: Callable[[], Awaitable[V]]) -> V:
+        """The answer, asked for where there is none. Raises what ``ask`` raises."""
+        now = self._clock.boottime()
+        self._drop(now)
+        if question not in self._known:
+            task = asyncio.create_task(_awaited(ask))
+            task.add_done_callback(lambda task: self._done(question, task))
+            self._known[question] = now, task
+        return await asyncio.shield(self._known[question][1])  # who goes away does not take the answer from the others
+
+    def _drop(self, now: float) -> None:
+        """The oldest come first."""
+        for question, (asked, _) in list(self._known.items()):
+            if asked + KEPT_SECONDS > now and len(self._known) < MOST_KEPT:
+                return
+            del self._known[question]
+
+    def _done(self, question: K, task: asyncio.Task[V]) -> None:
+        if (task.cancelled() or task.exception() is not None) and self._known.get(question, (0.0, None))[1] is task:
+            del self._known[question]
+
+
+async def _awaited(ask: Callable[[], Awaitable[V]]) -> V:
+    return await ask()
+
+
+class _Right(NamedTuple):
+    """What is asked of a SubjectAccessReview. ``caller`` is its user, groups, uid and extra as the review has them, in JSON."""
+
+    caller: str
+    verb: str
+    path: str
+
+
+class ApiReviews:
+    """``ports.serving.Gatekeeper``; ``call`` is one request to the API server (``ports.wire.Session.call``)."""
+
+    def __init__(self, call: Callable[[Call], Awaitable[bytes]], clock: Clock) -> None:
+        self._call = call
+        self._tokens: _Answers[bytes, Caller | None] = _Answers(clock)
+        self._rights: _Answers[_Right, bool] = _Answers(clock)
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def admit(self, token: str, certified: Caller | None, verb: str, path: str) -> None:
+        """Return when the caller may do this. Raises Denied."""
+        try:
+            caller = certified or await self._caller(token)
+            if caller is None:
+                raise Denied(
+                    401, "the bearer token is not known, or not any more" if token else "a client certificate or a bearer token is needed"
+                )
+            if MASTERS not in caller.groups and not await self._may(caller, verb, path):
+                raise Denied(403, f"user {caller.name!r} may not {verb} {path}")
+        except EdgeError as error:
+            log.warning(
+                "who may see %s cannot be found out, so nobody may: %s", path, error, extra=told_once(f"reviews {type(error).__name__}")
+            )
+            raise Denied(503, "who may see this cannot be found out now: the API server does not say") from error
+
+    async def client_authorities(self) -> str:
+        """``client-ca-file`` of the ConfigMap in which kube-apiserver says whose client certificates it believes. Raises EdgeError."""
+        try:
+            found = _decoded(await self._call(Call("GET", AUTHORITIES, timeout=ASK_SECONDS)), _ConfigMap)
+        except (Forbidden, NotFound) as error:
+            log.warning("client certificates do not count, as their authority cannot be read: %s", error, extra=told_once("no authority"))
+            return ""
+        return (found.data or {}).get("client-ca-file", "")
+
+    async def _caller(self, token: str) -> Caller | None:
+        if not token:
+            return None
+        return await self._tokens.get(hashlib.sha256(token.encode()).digest(), lambda: self._whose(token))
+
+    async def _may(self, caller: Caller, verb: str, path: str) -> bool:
+        user = {"user": caller.name, "uid": caller.uid, "groups": [*caller.groups], "extra": {**caller.extra}}
+        right = _Right(json.dumps(user, sort_keys=True), verb, path)
+        return await self._rights.get(right, lambda: self._allowed(user, verb, path))
+
+    # ---- what the API server is asked --------------------------------------------------------------------------------------
+
+    async def _whose(self, token: str) -> Caller | None:
+        status = (await self._review("authentication.k8s.io", "TokenReview", {"token": token}, _TokenReview)).status
+        if not status.authenticated or status.user is None or not status.user.username:
+            return None
+        user = status.user
+        return Caller(user.username, user.groups or (), user.uid, user.extra or {})
+
+    async def _allowed(self, user: dict[str, Any], verb: str, path: str) -> bool:
+        spec = {**user, "nonResourceAttributes": {"verb": verb, "path": path}}
+        status = (await self._review("authorization.k8s.io", "SubjectAccessReview", spec, _AccessReview)).status
+        return status.allowed and not status.denied
+
+    async def _review(self, group: str, kind: str, spec: dict[str, Any], answer: type[V]) -> V:
+        body = json.dumps({"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}).encode()
+        async with self._slots:
+            return _decoded(await self._call(Call("POST", f"/apis/{group}/v1/{kind.lower()}s", body, timeout=ASK_SECONDS)), answer)
+
+
+def _decoded(body: bytes, kind: type[V]) -> V:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise EdgeError(f"the API server's answer is no {kind.__name__.strip('_')}: {error}") from error

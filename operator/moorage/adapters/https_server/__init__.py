@@ -1,0 +1,225 @@
+"""Our HTTPS server, as kube-scheduler's: health for everybody; metrics, configuration and looks inside for those who have the right.
+
+Nobody can take up what others need: what a connection may send, how long it may take and how many there are is bounded. Where there are
+too many, the one that has done nothing for longest is closed for the new one, so a probe always gets in. It runs on any event loop: what
+belongs to another one is asked for by the functions in ``Endpoints``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import errno
+import logging
+import math
+import os
+import socket
+from collections.abc import Callable
+from typing import cast
+
+from aiohttp import web
+
+from moorage.adapters.https_server.answering import Answering, Check, Endpoints, Items
+from moorage.adapters.https_server.connections import HEAD_BYTES, HEAD_SECONDS, Connection
+from moorage.ports.errors import EdgeError
+from moorage.ports.repeats import bug, told_once
+from moorage.ports.serving import Certificates, Gatekeeper
+from moorage.ports.surroundings import Clock
+
+__all__ = ["Check", "Endpoints", "HttpsServer", "Items", "Trust"]
+
+log = logging.getLogger(__name__)
+
+MOST_CONNECTIONS = 256
+STOP_SECONDS = 1.0
+"""For requests under way when the server stops, and for a connection's end to be heard."""
+REFRESH_SECONDS = 10.0
+"""How soon other certificates are noticed."""
+AUTHORITIES_SECONDS = 60.0
+"""How soon other authorities of clients are."""
+FULL_SECONDS = 0.1
+"""Until the next attempt where the process may open no more files."""
+_PLAIN = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+_TLS_HANDSHAKE = b"\x16"
+"""How every TLS connection begins."""
+
+
+_REASONS = {
+    "plain": "it speaks plain HTTP",
+    "handshake": "there was no TLS that both sides want: an old version, an unknown or expired client certificate",
+    "malformed": "what it sent is no HTTP",
+    "long": "its request is too long",
+    "late": "its request, or the reading of the answer, took too long",
+    "crowded": "there are too many, and it had done nothing for longest",
+}
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Trust:
+    """What is shown to callers, and who says what they may see."""
+
+    certificates: Certificates
+    gatekeeper: Gatekeeper
+
+
+class HttpsServer:
+    """Serves at ``address`` and port; port 0 takes any free one. ``refused`` counts connections that were ended, by a word for why."""
+
+    def __init__(self, endpoints: Endpoints, address: tuple[str, int], trust: Trust, clock: Clock, refused: Callable[[str], None]) -> None:
+        self._address = address
+        self._certificates = trust.certificates
+        self._gatekeeper = trust.gatekeeper
+        self._clock = clock
+        self._authorities = ""
+        self._refused = refused
+        self._answering = Answering(endpoints, trust.gatekeeper)
+        self._connections: dict[Connection, asyncio.Task[None]] = {}
+        """With what agrees on TLS. Those that have done nothing for longest come first."""
+        self._listening: dict[socket.socket, asyncio.Task[None]] = {}
+
+    async def start(self) -> int:
+        """Listen; returns the port. Raises OSError when the address cannot be had."""
+        self._http = web.Server(self._handle, handler_cancellation=True)
+        for listening in await _bound(*self._address):
+            self._listening[listening] = asyncio.create_task(self._accept(listening), name="accept")
+        return int(next(iter(self._listening)).getsockname()[1])
+
+    async def run(self) -> None:
+        """Keep certificates and authorities up to date, for ever. Raises when the server has stopped listening by a fault."""
+        due = -math.inf
+        while True:
+            for task in self._listening.values():
+                if task.done():
+                    task.result()
+            if self._clock.boottime() >= due:
+                try:
+                    self._authorities = await self._gatekeeper.client_authorities()
+                    due = self._clock.boottime() + AUTHORITIES_SECONDS
+                except EdgeError as error:
+                    log.warning("whose client certificates count could not be read: %s", error, extra=told_once("client authorities"))
+            if self._certificates.refresh(self._authorities):
+                for connection in list(self._connections):
+                    if not connection.busy:
+                        connection.end()  # what its client showed has been judged by the old ones
+            await self._clock.sleep(REFRESH_SECONDS)
+
+    async def stop(self) -> None:
+        """Stop listening; requests under way have a second to end."""
+        for listening, task in self._listening.items():
+            task.cancel()
+            listening.close()
+        if self._listening:
+            await self._http.shutdown(STOP_SECONDS)
+        for connection in list(self._connections):
+            connection.end()
+
+    # ---- connections -------------------------------------------------------------------------------------------------------
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listening)
+            except OSError as error:
+                log.warning("a connection could not be taken: %s", error, extra=told_once(f"accept {error.errno}"))
+                if error.errno in _FULL:
+                    self._make_room()
+                await self._clock.sleep(FULL_SECONDS)
+                continue
+            if len(self._connections) >= MOST_CONNECTIONS:
+                self._make_room()
+            connection = Connection(self._http, self._certificates.context, self._refuse, self._forget)
+            self._connections[connection] = asyncio.create_task(self._welcome(connection, accepted), name="welcome")
+            await asyncio.sleep(0)  # a flood of connections leaves every other task its turn
+
+    async def _welcome(self, connection: Connection, accepted: socket.socket) -> None:
+        """Agree on TLS; from then on the connection goes by itself."""
+        try:
+            if (first := await _first_byte(accepted)) == _TLS_HANDSHAKE:
+                await asyncio.get_running_loop().connect_accepted_socket(
+                    lambda: connection,
+                    accepted,
+                    ssl=connection.context,
+                    ssl_handshake_timeout=HEAD_SECONDS,
+                    ssl_shutdown_timeout=STOP_SECONDS,
+                )
+            elif first:
+                self._refuse("plain")
+                accepted.recv(HEAD_BYTES)  # what stays unread would have the answer thrown away
+                accepted.send(_PLAIN)
+        except OSError:  # that of TLS is one
+            self._refuse("handshake")
+        finally:
+            if not connection.connected:
+                accepted.close()
+                connection.end()
+
+    def _make_room(self) -> None:
+        """End the connection that has done nothing for longest; one whose caller was admitted is spared."""
+        if (oldest := next((each for each in self._connections if each not in self._answering.admitted), None)) is not None:
+            self._refuse("crowded")
+            oldest.end()
+
+    def _forget(self, connection: Connection) -> None:
+        if (welcome := self._connections.pop(connection, None)) is not None:
+            welcome.cancel()
+
+    # ---- requests ----------------------------------------------------------------------------------------------------------
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = cast(Connection, request.protocol)
+        connection.begin()
+        response: web.StreamResponse = web.Response(status=500, text="Internal Server Error\n")
+        try:
+            response = await self._answering.answer(request)
+        except ConnectionError:
+            connection.end()  # nobody is there to be answered
+        except Exception as error:
+            log.exception("a request could not be answered", extra=bug(error, path=request.path))
+            if request.writer.output_size:
+                connection.end()  # the reader must not take a part for the whole
+        finally:
+            connection.rest()
+            if connection in self._connections:
+                self._connections[connection] = self._connections.pop(connection)
+        if connection.context is not self._certificates.context:
+            response.force_close()
+        return response
+
+    def _refuse(self, reason: str) -> None:
+        self._refused(reason)
+        log.warning("a connection was ended: %s", _REASONS[reason], extra=told_once(f"connection {reason}"))
+
+
+async def _bound(address: str, port: int) -> list[socket.socket]:
+    """Sockets that listen at all addresses of that name. Raises OSError."""
+    found = await asyncio.get_running_loop().getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    places = dict.fromkeys((family, place) for family, _, _, _, place in found)
+    sockets: list[socket.socket] = []
+    try:
+        for family, place in places:
+            sockets.append(listening := socket.socket(family, socket.SOCK_STREAM))
+            listening.setblocking(False)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, len(places) > 1)
+            listening.bind(place)
+            listening.listen(MOST_CONNECTIONS)
+    except OSError as error:
+        for each in sockets:
+            each.close()
+        why = os.strerror(error.errno or 0).lower()
+        raise OSError(error.errno, f"serving.bindAddress {address}, serving.securePort {port}: {why}") from error
+    return sockets
+
+
+async def _first_byte(accepted: socket.socket) -> bytes:
+    """Wait for it, and leave it where it is; "" when the other side has gone."""
+    loop, there = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(accepted, there.set)
+    try:
+        await there.wait()
+    finally:
+        loop.remove_reader(accepted)
+    return accepted.recv(1, socket.MSG_PEEK)

@@ -1,0 +1,187 @@
+"""What is answered: health to everybody, the rest to whom the gatekeeper admits.
+
+Health answers are in kube-scheduler's form: ``ok``, or with ``?verbose`` and on failure a line per check; ``?exclude=NAME`` leaves a
+check out; ``/readyz/NAME`` asks one. Unlike kube-scheduler the reason of a failed check is shown: it is a short sentence of ours and
+holds nothing about the cluster's objects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import logging
+import ssl
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+from aiohttp import web
+
+from moorage.ports.errors import EdgeError
+from moorage.ports.repeats import told_once
+from moorage.ports.serving import Caller, Denied, Gatekeeper
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[], str | None]
+"""None when all is well, else what is wrong. Called on the server's event loop: it reads values and is quick."""
+Items = Callable[[], AsyncGenerator[Mapping[str, object], None]]
+"""Items of JSON, from whatever loop they are on."""
+
+MOST_ADMITTED = 16
+"""Requests under way that are no health checks."""
+CHUNK_BYTES = 32 * 1024
+JSON = "application/json"
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
+HEADERS = {"Server": "moorage", "Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Endpoints:
+    """What is served: checks by name for each health path, the metrics page, the configuration, and under /debug what gives items."""
+
+    healthz: Mapping[str, Check]
+    livez: Mapping[str, Check]
+    readyz: Mapping[str, Check]
+    metrics: Callable[[], bytes]
+    configz: Callable[[], Mapping[str, object]] = dict
+    debug: Mapping[str, Items] = dataclasses.field(default_factory=dict)
+
+
+class Answering:
+    """Answers requests, and sends the answers. ``admitted`` are the connections whose requests are under way and no health checks."""
+
+    def __init__(self, endpoints: Endpoints, gatekeeper: Gatekeeper) -> None:
+        self._gatekeeper = gatekeeper
+        self._health = {path: _Health(path, getattr(endpoints, path)) for path in ("healthz", "livez", "readyz")}
+        self._pages: dict[str, Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]] = {
+            "/metrics": lambda request: _sent(request, _page(endpoints.metrics(), METRICS)),
+            "/configz": lambda request: _sent(request, _page(_json({"componentconfig": endpoints.configz()}), JSON)),
+            **{f"/debug/{name}": _array(items) for name, items in endpoints.debug.items()},
+        }
+        self.admitted: set[object] = set()
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer and send; what is returned has been sent, and says whether the connection may stay."""
+        _, _, path = request.path.partition("/")
+        try:
+            if request.method not in ("GET", "HEAD"):
+                raise Denied(405, "only GET is allowed")
+            name, _, check = path.partition("/")
+            if (health := self._health.get(name)) is not None:
+                return await _sent(request, health.answer(check, request))
+            if (page := self._pages.get(request.path)) is None:
+                raise Denied(404, "there is nothing here")
+            await self._gatekeeper.admit(_token(request), _certified(request), request.method.lower(), request.path)
+            return await self._admitted(request, page)
+        except Denied as denied:
+            return await _sent(request, _refusal(denied))
+
+    async def _admitted(
+        self, request: web.BaseRequest, page: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        if len(self.admitted) >= MOST_ADMITTED:
+            raise Denied(429, f"{MOST_ADMITTED} requests are under way")
+        self.admitted.add(request.protocol)
+        try:
+            return await page(request)
+        except EdgeError as error:
+            raise Denied(503, str(error)) from error
+        finally:
+            self.admitted.discard(request.protocol)
+
+
+class _Health:
+    """One of the health paths. A failure is logged when it is asked for all of its checks."""
+
+    def __init__(self, path: str, checks: Mapping[str, Check]) -> None:
+        self._path = path
+        self._checks = checks
+
+    def answer(self, one: str, request: web.BaseRequest) -> web.Response:
+        """200 or 500, with a line per check where it was asked for or something is wrong. Raises Denied."""
+        if one and one not in self._checks:
+            raise Denied(404, "there is no such check")
+        excluded = set(request.query.getall("exclude", []))
+        asked = [one] if one else [name for name in self._checks if name not in excluded]
+        failures = {name: error for name in asked if (error := self._checks[name]()) is not None}
+        if asked == [*self._checks]:
+            self._tell(failures)
+        lines = [f"[-]{name} failed: {failures[name]}" if name in failures else f"[+]{name} ok" for name in asked]
+        if not failures and "verbose" not in request.query:
+            return web.Response(text="ok", headers=HEADERS)
+        lines.append(f"{self._path} check {'failed' if failures else 'passed'}\n")
+        return web.Response(text="\n".join(lines), status=500 if failures else 200, headers=HEADERS)
+
+    def _tell(self, failures: Mapping[str, str]) -> None:
+        if failures:
+            text = "; ".join(f"{name}: {error}" for name, error in failures.items())
+            log.warning("%s failed: %s", self._path, text, extra=told_once(f"{self._path} {' '.join(failures)}"))
+
+
+# ---- who asks --------------------------------------------------------------------------------------------------------------
+
+
+def _token(request: web.BaseRequest) -> str:
+    """The bearer token; ""."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _certified(request: web.BaseRequest) -> Caller | None:
+    """Whom the client certificate names: the common name is the user, each organisation a group. One that has expired names nobody."""
+    certificate = request.get_extra_info("peercert")
+    if not certificate:
+        return None
+    if ssl.cert_time_to_seconds(certificate["notAfter"]) <= time.time():
+        raise Denied(401, "the client certificate has expired")
+    subject = [pair for part in certificate.get("subject", ()) for pair in part]
+    groups = tuple(value for name, value in subject if name == "organizationName")
+    user = next((value for name, value in subject if name == "commonName"), "")
+    return Caller(user, (*groups, "system:authenticated")) if user else None
+
+
+# ---- what goes out ---------------------------------------------------------------------------------------------------------
+
+
+async def _sent(request: web.BaseRequest, response: web.Response) -> web.Response:
+    """The answer, once its reader has it, or nearly."""
+    await response.prepare(request)
+    await response.write_eof()
+    return response
+
+
+def _page(body: bytes, content_type: str) -> web.Response:
+    return web.Response(body=body, headers={**HEADERS, "Content-Type": content_type})
+
+
+def _refusal(denied: Denied) -> web.Response:
+    more = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "GET, HEAD"}, 429: {"Retry-After": "1"}}.get(denied.status, {})
+    return web.Response(status=denied.status, text=f"{denied.text}\n", headers={**HEADERS, **more})
+
+
+def _array(items: Items) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+    """Answers with the items as one JSON array, sent as they come."""
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "HEAD":
+            return await _sent(request, _page(b"", JSON))
+        response = web.StreamResponse(headers={**HEADERS, "Content-Type": JSON})
+        async with contextlib.aclosing(items()) as each:
+            first = await anext(each, None)  # what fails at once still gets a status of its own
+            await response.prepare(request)
+            waiting = bytearray(b"[" if first is None else b"[" + _json(first))
+            async for item in each:
+                waiting += b",\n" + _json(item)
+                if len(waiting) >= CHUNK_BYTES:
+                    await response.write(bytes(waiting))
+                    waiting.clear()
+        await response.write(bytes(waiting) + b"]\n")
+        await response.write_eof()
+        return response
+
+    return answer
+
+
+def _json(item: object) -> bytes:
+    return json.dumps(item, ensure_ascii=False).encode(errors="replace")

@@ -1,0 +1,205 @@
+"""What our server shows and whom it believes: its certificate, from files or made by itself, and the authorities of client certificates.
+
+A changed file counts within seconds. What cannot be used is told once, and the last good one stays in use. Keys are never written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import ipaddress
+import logging
+import os
+import re
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from moorage.ports.repeats import told_once
+from moorage.ports.surroundings import Clock
+
+log = logging.getLogger(__name__)
+
+LIFETIME = datetime.timedelta(days=365)
+"""Of a certificate of our own."""
+RENEWED_BEFORE = datetime.timedelta(days=30)
+ANNOUNCED_BEFORE = datetime.timedelta(days=1)
+"""A certificate that ends so soon is told."""
+
+
+class CertificateError(Exception):
+    """A certificate or a key cannot be used; the text names the file."""
+
+
+class Source(Protocol):
+    """Where a certificate comes from."""
+
+    def read(self) -> bytes:
+        """The newest one, with those that vouch for it and its key, in PEM. Raises CertificateError."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    """``serving.certFile`` and ``serving.keyFile``."""
+
+    certificate: str
+    key: str
+
+    def read(self) -> bytes:
+        """Both, as they are now."""
+        try:
+            return Path(self.certificate).read_bytes() + b"\n" + Path(self.key).read_bytes()
+        except OSError as error:
+            raise CertificateError(f"{self}: {error}") from error
+
+    def __str__(self) -> str:
+        return f"serving.certFile {self.certificate} with serving.keyFile {self.key}"
+
+
+class OwnCertificate:
+    """Signed by itself, for these host names and addresses; made anew before it ends."""
+
+    def __init__(self, names: Sequence[str], clock: Clock) -> None:
+        self._names = names
+        self._clock = clock
+        self._pem = b""
+
+    def read(self) -> bytes:
+        """The one in use, or the next one."""
+        now = self._clock.now()
+        if not self._pem or _end(self._pem) - now < RENEWED_BEFORE:
+            self._pem = _signed_by_itself(self._names, now)
+        return self._pem
+
+    def __str__(self) -> str:
+        return "the certificate of its own"
+
+
+class ServingCertificates:
+    """Has the ``context`` for new connections."""
+
+    def __init__(self, source: Source, clock: Clock) -> None:
+        """Raises CertificateError when the first certificate cannot be used."""
+        self._source = source
+        self._clock = clock
+        self._pem = source.read()
+        self._authorities = ""
+        self.context = self._built(self._pem, "")
+        self._announce()
+
+    def refresh(self, authorities: str) -> bool:
+        """Take what has changed; whether there is another ``context`` now. ``authorities``: of clients, in PEM, "" for none."""
+        pem = self._pem
+        try:
+            pem = self._source.read()
+        except CertificateError as error:
+            _stays(error)
+        # One after the other: what is wrong with one must not hold up the other.
+        renewed = self._take(pem, self._authorities)
+        return self._take(self._pem, authorities) or renewed
+
+    def _take(self, pem: bytes, authorities: str) -> bool:
+        if (pem, authorities) == (self._pem, self._authorities):
+            return False
+        try:
+            self.context = self._built(pem, authorities)
+        except CertificateError as error:
+            _stays(error)
+            return False
+        self._pem, self._authorities = pem, authorities
+        self._announce()
+        log.info("new connections see the newest certificates", extra={"until": _end(pem).isoformat()})
+        return True
+
+    def _built(self, pem: bytes, authorities: str) -> ssl.SSLContext:
+        try:
+            _end(pem)
+            context = _context(pem)
+        except (OSError, ValueError) as error:
+            raise CertificateError(f"{self._source}: they do not make a certificate with its key: {error}") from error
+        try:
+            if authorities:
+                context.load_verify_locations(cadata=authorities)
+                context.verify_mode = ssl.CERT_OPTIONAL  # who has a token needs no certificate
+        except (OSError, ValueError) as error:
+            raise CertificateError(f"the authorities of client certificates in kube-system: {error}") from error
+        return context
+
+    def _announce(self) -> None:
+        left = (end := _end(self._pem)) - self._clock.now()
+        if left < ANNOUNCED_BEFORE:
+            state = "has expired" if left <= datetime.timedelta() else "expires"
+            log.warning("%s: %s, at %s: replace it, files are read again by themselves", self._source, state, end.isoformat())
+
+
+def _stays(error: CertificateError) -> None:
+    log.warning("%s; what was there before stays in use", error, extra=told_once(f"certificate {error}"))
+
+
+def _context(pem: bytes) -> ssl.SSLContext:
+    """The server's side of TLS. OpenSSL reads keys from files only: this one is in memory and never on a disk."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an authority need not be a root, as in Kubernetes
+    context.set_alpn_protocols(["http/1.1"])
+    file = os.memfd_create("certificate", os.MFD_CLOEXEC)
+    try:
+        os.write(file, pem)
+        context.load_cert_chain(f"/proc/self/fd/{file}", password=b"")  # else OpenSSL would ask the terminal for one
+    finally:
+        os.close(file)
+    return context
+
+
+def _end(pem: bytes) -> datetime.datetime:
+    """Until when the first certificate is good. Raises ValueError when there is none."""
+    return x509.load_pem_x509_certificate(pem).not_valid_after_utc
+
+
+def _signed_by_itself(names: Sequence[str], now: datetime.datetime) -> bytes:
+    """A certificate for a server, and its key, in PEM."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"moorage@{now:%s}")])
+    builder = x509.CertificateBuilder(
+        issuer_name=name,
+        subject_name=name,
+        public_key=key.public_key(),
+        serial_number=x509.random_serial_number(),
+        not_valid_before=now - datetime.timedelta(minutes=5),  # clients' clocks may be behind
+        not_valid_after=now + LIFETIME,
+    )
+    usages = {"digital_signature", "key_cert_sign"}
+    extensions: tuple[tuple[x509.ExtensionType, bool], ...] = (
+        (x509.BasicConstraints(ca=True, path_length=0), True),  # so that clients can be given it as their authority
+        (x509.KeyUsage(**{usage: usage in usages for usage in _USAGES}), True),
+        (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
+        (x509.SubjectAlternativeName([*map(_alternative, filter(_HOST.fullmatch, names))]), False),
+        (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),
+    )
+    for extension, critical in extensions:
+        builder = builder.add_extension(extension, critical)
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM) + key.private_bytes(*form)
+
+
+_USAGES = (
+    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+)
+
+
+_HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}")
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)

@@ -1,0 +1,47 @@
+"""Who asks our own server for something, and who says whether he may."""
+
+from __future__ import annotations
+
+import dataclasses
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Caller:
+    """A user as Kubernetes knows him."""
+
+    name: str
+    groups: Sequence[str] = ()
+    uid: str = ""
+    extra: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+
+
+class Denied(Exception):
+    """Not to be answered: ``status`` is the HTTP code, ``text`` what the caller is told."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+class Gatekeeper(Protocol):
+    """Says who may see what. Where that cannot be found out, nobody may."""
+
+    async def admit(self, token: str, certified: Caller | None, verb: str, path: str) -> None:
+        """Return when the caller may do this: by his client certificate, else by his bearer token. Raises Denied."""
+
+    async def client_authorities(self) -> str:
+        """The certificates in PEM whose client certificates the cluster believes; "" for none. Raises EdgeError."""
+
+
+class Certificates(Protocol):
+    """What our server shows, and whose client certificates it believes."""
+
+    context: ssl.SSLContext
+    """For new connections."""
+
+    def refresh(self, authorities: str) -> bool:
+        """Take what has changed, with these authorities of clients (PEM, "" for none); whether there is another context now."""
