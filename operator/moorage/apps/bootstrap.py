@@ -23,7 +23,7 @@ import moorage
 from moorage.adapters import log_output
 from moorage.adapters.authorization import ApiReviews
 from moorage.adapters.extender_http import HttpExtenders
-from moorage.adapters.https_server import Endpoints, HttpsServer, Trust
+from moorage.adapters.https_server import Endpoints, HttpsServer, Items, Trust
 from moorage.adapters.kube_leases import KubeLease
 from moorage.adapters.kube_reads import KubeReads
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
@@ -210,12 +210,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
     }
     readyz = {**engine.checks(), **{feed.resource: health.fresh(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
     readyz["apiserver"] = health.reached(elector)
-    look = engine.inspector
-    looks = {"cache": look.nodes, "queue": look.pods, "differences": look.differences}
-    debug = {name: functools.partial(side.each, items) for name, items in looks.items()}
-    endpoints = Endpoints(
-        healthz=livez, livez=livez, readyz=readyz, metrics=telemetry.render, configz=functools.partial(configz, config), debug=debug
-    )
+    endpoints = Endpoints(livez, livez, readyz, telemetry.render, functools.partial(configz, config), _looks(engine, side))
     server = _server(config.serving, endpoints, sessions.side, given)
     supervisor = Supervisor(
         Parts(
@@ -227,11 +222,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
             events=events,
             server=server,
             kopf=kopf,
-            background={
-                "watchdog": watchdog.run,
-                "pulse": lambda: side.run(pulse.run()),
-                "serving": lambda: side.run(server.run()),
-            },
+            background={"watchdog": watchdog.run, "pulse": lambda: side.run(pulse.run()), "serving": lambda: side.run(server.run())},
             prepare=lambda: _home(session, clock, home[0]),
             warm=lambda: _warm(session),
             led=lambda: telemetry.leading(home[1], leader=True),
@@ -269,6 +260,13 @@ def _server(serving: Serving, endpoints: Endpoints, session: KubeSession, given:
     source = CertificateFiles(serving.cert_file, serving.key_file) if serving.cert_file else OwnCertificate(names, clock)
     trust = Trust(ServingCertificates(source, clock), ApiReviews(session.call, clock))
     return HttpsServer(endpoints, (serving.bind_address, serving.secure_port), trust, clock, given.telemetry.connection_refused)
+
+
+def _looks(engine: Engine, side: Side) -> dict[str, Items]:
+    """What is under /debug: asked for on the side, looked at on the main loop."""
+    look = engine.inspector
+    looks = {"cache": look.nodes, "queue": look.pods, "differences": look.differences}
+    return {name: functools.partial(side.each, items) for name, items in looks.items()}
 
 
 def _feeds(session: KubeSession, clock: Clock, engine: Engine) -> tuple[Feed, ...]:
