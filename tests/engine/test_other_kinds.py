@@ -136,7 +136,7 @@ def test_only_profiles_that_read_a_kind_wait_for_it(reads: bool) -> None:
     engine.profile_seen("p", a_body("p", plugins=plugins))
     asyncio.run(engine.swapper.settle())
     record = engine.swapper.records["p"]
-    assert (record.active is None, record.held_up) == (reads, "services are not listed yet" if reads else "")
+    assert (record.active is None, record.held_up) == (reads, "services are not up to date yet" if reads else "")
     sink.list_started()
     sink.list_ended()
     asyncio.run(engine.swapper.settle())
@@ -221,3 +221,38 @@ def test_a_label_of_a_namespace_wakes() -> None:
             assert world.node("p") == "n9"
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("when", ["for a while", "while suspended", "a bad spec"])
+def test_only_profiles_that_read_a_late_kind_wait_for_it(when: str) -> None:
+    """A new leader whose watch of claims lags decides nothing by them, however long that lasts, and says so; others go on."""
+
+    async def story() -> None:
+        few = {"queueSort": {"enabled": [{"name": "PrioritySort"}]}, "bind": {"enabled": [{"name": "DefaultBinder"}]}}
+        bare = a_body("bare", plugins={"multiPoint": {"disabled": [{"name": "*"}]}, **few})
+        async with Running().leading(a_body("test"), bare, lead=False) as world:
+            engine = world.engine
+            engine.lead(lambda: None, ["resourceclaims", "failedpods"])
+            for name in ("test", "bare"):
+                world.kube.put(make_pod(name, scheduler_name=name))
+            await world.clock.advance(30)
+            assert (world.node("test"), bool(world.node("bare"))) == ("", True)
+            active = next(c for c in world.kube.statuses["SchedulerProfile", "test"]["conditions"] if c["type"] == "Active")
+            assert (active["status"], active["reason"]) == ("False", "Waiting")
+            assert active["message"].endswith("waits: resourceclaims are not up to date yet")
+            if when != "for a while":
+                spec = (
+                    {"suspend": True}
+                    if when == "while suspended"
+                    else {"schedulerName": "test", "plugins": {"score": {"enabled": [{"name": "x"}]}}}
+                )
+                engine.profile_seen("test", a_body("test", generation=2, **spec))
+                await world.clock.advance(10)
+                assert world.node("test") == ""
+            engine.caught_up("resourceclaims")
+            await world.clock.advance(10)
+            assert bool(world.node("test")) is (when != "while suspended")
+            active = next(c for c in world.kube.statuses["SchedulerProfile", "test"]["conditions"] if c["type"] == "Active")
+            assert active["reason"] == {"for a while": "Deciding", "while suspended": "Suspended", "a bad spec": "LastGood"}[when]
+
+    asyncio.run(story())

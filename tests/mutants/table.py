@@ -84,4 +84,18 @@ MUTANTS: Final = (
         new="if self.task is not None:",
         tests=("tests/engine/test_extending.py",),
     ),
+    Mutant(
+        name="takeover: a late watch holds back nobody",
+        file="engine/engine.py",
+        old="if kind.name in self._late or not self.others[kind].synced",
+        new="if not self.others[kind].synced",
+        tests=("tests/engine/test_other_kinds.py",),
+    ),
+    Mutant(
+        name="takeover: a profile that waits is never looked at again",
+        file="engine/swapping.py",
+        old="        elif record.waits_for:\n            self._apply_suspension(record)\n",
+        new="",
+        tests=("tests/engine/test_other_kinds.py",),
+    ),
 )

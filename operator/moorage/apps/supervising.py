@@ -76,8 +76,11 @@ class Engine(Protocol):
     def inspector(self) -> Inspector:
         """Logs what cache and queue hold."""
 
-    def lead(self, leadership: Callable[[], Leadership | None]) -> None:
-        """Start deciding."""
+    def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str]) -> None:
+        """Start deciding; ``late`` are resources that have not caught up with the API server yet."""
+
+    def caught_up(self, resource: str) -> None:
+        """This one has."""
 
     async def settle(self, seconds: float) -> None:
         """Stop deciding, wait for bindings in flight."""
@@ -162,6 +165,7 @@ class Supervisor:
         self._stop = asyncio.Event()
         self._restored = asyncio.Event()
         self._may_list = asyncio.Event()
+        self._catching_up: dict[Feed, asyncio.Task[None]] = {}
 
     def dead(self) -> list[str]:
         """Names of tasks that have ended although they should not."""
@@ -222,13 +226,13 @@ class Supervisor:
             done, _ = await asyncio.wait({hold, start}, return_when=asyncio.FIRST_COMPLETED)
             if hold not in done:
                 await start
-                parts.engine.lead(lambda: elector.leadership)
+                parts.engine.lead(lambda: elector.leadership, self._late)
                 parts.led()
                 self.phase = Phase.LEADING
                 log.info("leading", extra={"leader": elector.identity})
             await hold
         finally:
-            for task in (hold, start, synced, anyway):
+            for task in (hold, start, synced, anyway, *self._catching_up.values()):
                 task.cancel()
         raise LeaseLost("the lease is lost")
 
@@ -240,17 +244,14 @@ class Supervisor:
 
     async def _start_leading(self, synced: asyncio.Task[None]) -> None:
         await self._late_writes()
-        catching_up = {feed: asyncio.create_task(feed.catch_up(), name=f"catch up with {feed.resource}") for feed in self._parts.feeds}
+        feeds = self._parts.feeds
+        self._catching_up = {feed: asyncio.create_task(self._catch_up(feed), name=f"catch up with {feed.resource}") for feed in feeds}
         await asyncio.sleep(0)  # all have asked: lists that begin now are what they wait for
         self._may_list.set()
-        try:
-            await self._restored.wait()
-            await synced
-            required = [catching_up[feed] for feed in self._required]
-            await asyncio.gather(self._parts.warm(), self._not_long(catching_up), *required)
-        finally:
-            for task in catching_up.values():
-                task.cancel()
+        await self._restored.wait()
+        await synced
+        required = [self._catching_up[feed] for feed in self._required]
+        await asyncio.gather(self._parts.warm(), self._not_long(), *required)
         # The leader before us may have stored newer ones since our start.
         await self._restore()
 
@@ -270,21 +271,27 @@ class Supervisor:
         """The feeds without which nothing can be decided."""
         return [feed for feed in self._parts.feeds if not feed.optional]
 
-    async def _not_long(self, catching_up: Mapping[Feed, asyncio.Task[None]]) -> None:
+    async def _catch_up(self, feed: Feed) -> None:
+        await feed.catch_up()
+        self._parts.engine.caught_up(feed.resource)
+
+    async def _not_long(self) -> None:
         """Let the other feeds catch up too, but not wait long for one that fails: it holds back its profiles, not the rest."""
-        tasks = {task: feed for feed, task in catching_up.items() if feed.optional and feed.synced}
-        if not tasks:
-            return
+        tasks = [task for feed, task in self._catching_up.items() if feed.optional and feed.synced]
         enough = asyncio.create_task(self._parts.clock.sleep(CATCH_UP_SECONDS))
-        everybody = asyncio.gather(*tasks)
-        waited_for: set[asyncio.Future[Any]] = {everybody, enough}
-        await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
-        enough.cancel()
-        for task, feed in tasks.items():
-            if not task.done():
-                log.warning("%s did not catch up within %.0f s", feed.resource, CATCH_UP_SECONDS)
-        everybody.cancel()
-        await asyncio.gather(everybody, return_exceptions=True)
+        everybody = asyncio.create_task(asyncio.wait(tasks)) if tasks else enough
+        try:
+            await asyncio.wait({everybody, enough}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            enough.cancel()
+            everybody.cancel()
+        if self._late:
+            log.warning("not caught up within %.0f s, so profiles that read them wait: %s", CATCH_UP_SECONDS, ", ".join(self._late))
+
+    @property
+    def _late(self) -> list[str]:
+        """The resources that have not caught up since the lease was had."""
+        return sorted(feed.resource for feed, task in self._catching_up.items() if not task.done())
 
     async def _restore(self) -> None:
         """Read the stored revisions, however long that takes: without them a bad spec would have no last good one."""

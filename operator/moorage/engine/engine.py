@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
@@ -73,6 +73,8 @@ class Engine:
         self._config = config
         self._listed = asyncio.Event()
         self._promises_due = 0.0
+        self._late: set[str] = set()
+        """Resources that have not caught up since the lease was had."""
 
         # 1. What is known, and what waits.
         cache = Cache()
@@ -147,14 +149,20 @@ class Engine:
         except Forbidden as error:
             log.error("stored revisions cannot be read: %s", error)
 
-    def lead(self, leadership: Callable[[], Leadership | None]) -> None:
-        """Start deciding and writing: the lease is held and the feeds have caught up."""
+    def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str] = ()) -> None:
+        """Start deciding and writing: the lease is held and the feeds have caught up, less the late ones: whoever reads these waits."""
         self.reconciler.situation.leadership = leadership
-        self.loop.deciding = True
+        self._late = set(late)
         self.swapper.lead(self._around.identity)
+        self.loop.deciding = True
         self.strangers.lead()
         self.rejections.leading = True
         self.loop.poke()
+
+    def caught_up(self, resource: str) -> None:
+        """What the API server held when the lease was had has come, of a resource that was late."""
+        self._late.discard(resource)
+        self.swapper.review_lacking()
 
     async def run(self) -> None:
         """Run all parts; ends only by an error of one of them, or cancelled."""
@@ -219,8 +227,8 @@ class Engine:
         self.swapper.review_lacking()
 
     def _lacking(self, revision: Revision) -> tuple[str, ...]:
-        """The resources that a revision's plugins read and that are not listed yet."""
-        return tuple(kind.name for kind in kinds_of(revision) if not self.others[kind].synced)
+        """The resources that a revision's plugins read and that are not listed yet, or late."""
+        return tuple(kind.name for kind in kinds_of(revision) if kind.name in self._late or not self.others[kind].synced)
 
     def _node_gone(self, node: str) -> None:
         self.binder.node_gone(node)

@@ -51,7 +51,9 @@ class ProfileRecord:
     held_up: str = ""
     """Why a good revision is not swapped in yet."""
     lacks: tuple[str, ...] = ()
-    """Resources that the revision would decide by and that are not listed yet."""
+    """Resources that the revision would decide by and that are not up to date yet."""
+    waits_for: tuple[str, ...] = ()
+    """The same of the active revision: while there are any, its pods are held."""
 
     @property
     def uid(self) -> str:

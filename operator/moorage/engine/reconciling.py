@@ -333,6 +333,9 @@ def _active(record: ProfileRecord) -> conditions.Verdict:
     if active is None or (active.revision.id != desired and not record.errors):
         why = f": {record.held_up}" if record.held_up else ""
         return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", f"revision {desired} is not swapped in yet{why}")
+    if record.waits_for:
+        text = f"revision {active.revision.id} waits: {', '.join(record.waits_for)} are not up to date yet"
+        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", text)
     if record.suspended:
         return conditions.Verdict(conditions.Type.ACTIVE, False, "Suspended", "spec.suspend is true: pods stay queued")
     if record.errors:

@@ -68,7 +68,7 @@ class Swapper:
         self.orphaned: Callable[[str, str], None] = lambda scheduler_name, profile: None
         """Called when a profile is gone and no other one has its schedulerName."""
         self.lacking: Callable[[Revision], tuple[str, ...]] = lambda revision: ()
-        """The resources that a revision would decide by and that are not listed yet."""
+        """The resources that a revision would decide by and that are not listed yet, or not caught up since this replica leads."""
         self._loop = loop
         self._resolver = resolver
         self._writes = around.writes
@@ -119,6 +119,7 @@ class Swapper:
         """From now on this replica stores revisions and tells of them."""
         self.leading = True
         for record in self.records.values():
+            self._apply_suspension(record)  # it may have to wait, for a resource that is late
             self._tell(record, "LeaderChanged", f"{identity} leads", warning=False)
         self._dirty.set()
 
@@ -160,8 +161,8 @@ class Swapper:
             self._dirty.set()
 
     def review_lacking(self) -> None:
-        """A list is there: look again at profiles that may have waited for it."""
-        if any(record.lacks for record in self.records.values()):
+        """A list is there, or has caught up: look again at profiles that may have waited for it."""
+        if any(record.lacks or record.waits_for for record in self.records.values()):
             self._dirty.set()
 
     async def settle(self) -> bool:
@@ -213,12 +214,14 @@ class Swapper:
             return True
         if active is None or active.last_good or active.revision.id != resolution.id:
             self.swap(record, resolution)
+        elif record.waits_for:
+            self._apply_suspension(record)
         return True
 
     def _lacks(self, record: ProfileRecord, resolution: Resolution) -> bool:
-        """Whether a revision would decide by objects that are not listed yet; then it waits for them, and says so."""
+        """Whether a revision would decide by objects that are not up to date yet; then it waits for them, and says so."""
         record.lacks = self.lacking(resolution.revision)
-        record.held_up = f"{', '.join(record.lacks)} are not listed yet" if record.lacks else ""
+        record.held_up = f"{', '.join(record.lacks)} are not up to date yet" if record.lacks else ""
         return bool(record.lacks)
 
     async def _store(self, record: ProfileRecord, resolution: Resolution) -> bool:
@@ -339,11 +342,15 @@ class Swapper:
 
     def _apply_suspension(self, record: ProfileRecord) -> None:
         """Let the backlog know what the profile's queue looks like now."""
-        if record.active is not None:
-            view = None if record.suspended else record.active.resolution.queue_view
-            self._loop.backlog.set_profile(record.active.revision.scheduler_name, view, self._clock.boottime())
-            if view is None:
-                self._loop.recall(record.active.revision.scheduler_name, f"SchedulerProfile {record.name!r} is suspended")
+        if record.active is None:
+            return
+        revision = record.active.revision
+        record.waits_for = self.lacking(revision)
+        view = None if record.suspended or record.waits_for else record.active.resolution.queue_view
+        self._loop.backlog.set_profile(revision.scheduler_name, view, self._clock.boottime())
+        if view is None:
+            why = "is suspended" if record.suspended else f"waits until {', '.join(record.waits_for)} are up to date"
+            self._loop.recall(revision.scheduler_name, f"SchedulerProfile {record.name!r} {why}")
 
     def _drop(self, record: ProfileRecord) -> None:
         """The object is gone."""
