@@ -40,13 +40,13 @@ def test_things_come_and_go() -> None:
         for name, size, place in changes:
             if name in there:
                 old_size, old_place = there.pop(name)
-                shelf.take((old_size, str(name)), PLACES[old_place])
+                left = shelf.change((old_size, str(name)), PLACES[old_place], -1)
             else:
                 there[name] = size, place
-                shelf.put((size, str(name)), PLACES[place])
+                left = shelf.change((size, str(name)), PLACES[place], 1)
             for least in (0, 2):
                 check(shelf, there, nodes, least)
-        assert bool(shelf) == bool(there)
+            assert left == bool(there)
 
     run()
 

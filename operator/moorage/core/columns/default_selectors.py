@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from moorage.core.columns.all_or_none import all_or_none
 from moorage.core.columns.matches import Index
 from moorage.core.columns.store import Objects, Store
 from moorage.core.label_selectors import EVERYTHING, Selector, SelectorError, compile_selector, equality
@@ -66,14 +67,16 @@ class _Services:
         return found
 
     def _changed(self, old: Service | None, new: Service | None) -> None:
-        for service, came in ((old, False), (new, True)):
-            if service is None or not service.spec.selector:
-                continue
-            namespace, selector = service.metadata.namespace, Selector(equality(dict(sorted(service.spec.selector.items()))))
-            index = self._in.setdefault(namespace, Index())
-            (index.add if came else index.remove)((service.metadata.name, selector), selector)
-            if not len(index):
-                del self._in[namespace]
+        services = ((service, come) for service, come in ((old, -1), (new, 1)) if service is not None and service.spec.selector)
+        all_or_none(1, *((self._enter, service, come) for service, come in services))
+
+    def _enter(self, service: Service, come: int, sign: int) -> None:
+        namespace, selector = service.metadata.namespace, Selector(equality(dict(sorted((service.spec.selector or {}).items()))))
+        index = self._in[namespace] if namespace in self._in else Index[tuple[str, Selector]]()
+        left = (index.add if come * sign > 0 else index.remove)((service.metadata.name, selector), selector)
+        self._in[namespace] = index
+        if not left:
+            del self._in[namespace]
 
 
 def _of_owner(namespace: str, owner: OwnerReference, store: Objects) -> tuple[Labels | None, LabelSelector | None]:

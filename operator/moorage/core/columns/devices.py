@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.columns.all_or_none import all_or_none
 from moorage.core.columns.changes import Clock
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.store import Store
@@ -108,77 +109,91 @@ class DeviceLedger:
 
     def assume(self, claim: ResourceClaim) -> None:
         """Take the claim to be allocated as its status says."""
-        taken = taken_by(claim)
-        self._drop(_identity(claim))
-        self._assumed[_identity(claim)] = claim
-        self._charge(taken, 1)
+        identity = _identity(claim)
+        before = self._assumed.get(identity)
+        ended = ((self._charge, taken_by(before), -1),) if before is not None else ()
+        all_or_none(1, *ended, (self._charge, taken_by(claim), 1))
+        self._assumed[identity] = claim
+        self._written.pop(identity, None)
 
     def confirm(self, claim: ResourceClaim) -> None:
         """What was assumed is written, as ``claim`` is now: it stays so until the API server shows this state or a newer one.
 
         Nothing if it has come to be seen already.
         """
-        if _identity(claim) in self._assumed:
+        identity, written = _identity(claim), version(claim.metadata)
+        if identity in self._assumed:
             self.assume(claim)
-            self._written[_identity(claim)] = version(claim.metadata)
+            self._written[identity] = written
 
     def release(self, claim: ResourceClaim) -> None:
         """Take this very assumption back; nothing if it has ended or has been confirmed."""
-        if self._assumed.get(_identity(claim)) is claim:
-            self._drop(_identity(claim))
-
-    def _drop(self, identity: str) -> None:
-        self._written.pop(identity, None)
-        assumed = self._assumed.pop(identity, None)
-        if assumed is not None:
-            self._charge(taken_by(assumed), -1)
+        identity = _identity(claim)
+        if self._assumed.get(identity) is claim:
+            self._charge(taken_by(claim), -1)
+            del self._assumed[identity]
+            self._written.pop(identity, None)
 
     # ---- claims ------------------------------------------------------------------------------------------------------------
 
     def _put_claim(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         changes = [(claim, sign, taken_by(claim)) for claim, sign in ((old, -1), (new, 1)) if claim is not None]  # all, or it raises
-        for claim, sign, taken in changes:
-            self._charge(taken, sign)
-            if is_extended_claim(claim):
-                if sign > 0:
-                    self._for_pods[owner_of(claim)] = claim
-                else:
-                    self._for_pods.pop(owner_of(claim), None)
+        over = self._ended_by(old, new)
+        owners = [(owner_of(claim), claim, sign) for claim, sign, _ in changes if is_extended_claim(claim)]
+        ended = ((self._charge, taken_by(self._assumed[identity]), -1) for identity in over if identity in self._assumed)
+        all_or_none(1, *((self._charge, taken, sign) for _, sign, taken in changes), *ended)
+        for owner, claim, sign in owners:
+            self._for_pods[owner] = claim
+            if sign < 0:
+                del self._for_pods[owner]
+        for identity in over:
+            self._assumed.pop(identity, None)
+            self._written.pop(identity, None)
+
+    def _ended_by(self, old: ResourceClaim | None, new: ResourceClaim | None) -> list[str]:
+        """Whose assumption ends by this change."""
+        over = []
         if old is not None and (new is None or _identity(new) != _identity(old)):
-            self._drop(_identity(old))
+            over.append(_identity(old))
         if new is not None:
             written = self._written.get(_identity(new))
             if new.status.allocation is not None or (written is not None and version(new.metadata) >= written):
-                self._drop(_identity(new))
+                over.append(_identity(new))
+        return over
 
-    def _charge(self, taken: Iterable[Taken], sign: int) -> None:
+    def _charge(self, taken: Iterable[Taken], number: int, sign: int = 1) -> None:
         """Count a claim's devices, or no longer."""
-        for one in taken:
-            self._uses.count(one, sign)
-            self._forget_shapes(PoolId(one.device.driver, one.device.pool))
         self.clock.tick()
+        all_or_none(number * sign, *((self._count, one) for one in taken))
+
+    def _count(self, taken: Taken, sign: int) -> None:
+        self._forget_shapes(PoolId(taken.device.driver, taken.device.pool))
+        self._uses.count(taken, sign)
 
     # ---- slices ------------------------------------------------------------------------------------------------------------
 
     def _put_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
-        for piece, sign in ((old, -1), (new, 1)):
-            if piece is None:
-                continue
-            pool, node = pool_of(piece), piece.spec.node_name
-            pieces = self._pools.setdefault(pool, {})
-            if sign > 0:
-                pieces[piece.metadata.name] = piece
-            else:
-                del pieces[piece.metadata.name]
-            alone = node is not None and node != "" and not piece.spec.shared_counters
-            pools = self._of_node.setdefault(node or "", {}) if alone else self._for_many
-            pools[pool] = pools.get(pool, 0) + sign
-            if not pools[pool]:
-                del pools[pool]
-            if not pieces:
-                del self._pools[pool]
-            self._forget(pool, node if alone else None)
         self.clock.tick()
+        all_or_none(1, *((self._enter, piece, sign) for piece, sign in ((old, -1), (new, 1)) if piece is not None))
+
+    def _enter(self, piece: ResourceSlice, came: int, sign: int) -> None:
+        """A slice came (1) or went (-1)."""
+        pool, node = pool_of(piece), piece.spec.node_name
+        alone = bool(node) and not piece.spec.shared_counters
+        self._forget(pool, node if alone else None)
+        pieces = self._pools.setdefault(pool, {})
+        if came * sign > 0:
+            pieces[piece.metadata.name] = piece
+        else:
+            del pieces[piece.metadata.name]
+        if not pieces:
+            del self._pools[pool]
+        pools = self._of_node.setdefault(node or "", {}) if alone else self._for_many
+        pools[pool] = pools.get(pool, 0) + came * sign
+        if not pools[pool]:
+            del pools[pool]
+        if alone and not pools:
+            del self._of_node[node or ""]
 
     def _forget(self, pool: PoolId, node: str | None) -> None:
         """What was seen of a pool is out of date, and nodes that did not see it may do now: this one, or (None) any."""

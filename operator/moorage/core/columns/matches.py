@@ -120,16 +120,17 @@ class Index(Generic[T]):
         """How many label values, and selectors without one, are known."""
         return len(self._by_value) + len(self._others)
 
-    def add(self, item: T, selector: Selector) -> None:
-        """Enter an item under its selector."""
+    def add(self, item: T, selector: Selector) -> bool:
+        """Enter an item under its selector; whether anything is in."""
         pairs, stands_apart = insisted(selector), _stands_apart(selector)
         for pair in pairs:
             self._by_value.setdefault(pair, {})[item] = None
         if stands_apart:
             self._others[item] = None
+        return bool(self._by_value or self._others)
 
-    def remove(self, item: T, selector: Selector) -> None:
-        """Take an item out again."""
+    def remove(self, item: T, selector: Selector) -> bool:
+        """Take an item out again; whether anything is left."""
         pairs, stands_apart = insisted(selector), _stands_apart(selector)
         for pair in pairs:
             place = self._by_value[pair]
@@ -138,6 +139,7 @@ class Index(Generic[T]):
                 del self._by_value[pair]
         if stands_apart:
             del self._others[item]
+        return bool(self._by_value or self._others)
 
     def candidates(self, labels: Labels | None) -> Iterator[T]:
         """The items whose selectors may match, each once, in the order of the labels' names."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
+from moorage.core.columns.all_or_none import all_or_none
 from moorage.core.columns.changes import Aspect
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.records import Record, State
@@ -71,32 +72,29 @@ class Nominations:
 
     def decide(self, pod: Pod, node: str) -> None:
         """From now on the pod is promised this node, or none (""); ``pod`` is its newest state."""
-        self._lapsed.pop(pod.metadata.uid, None)
-        if pod.status.nominated_node_name == node:
-            self._unwritten.pop(pod.metadata.uid, None)
-        else:
-            self._unwritten[pod.metadata.uid] = node
+        uid = pod.metadata.uid
         self._set(pod, node, pod_requests(pod))
+        self._lapsed.pop(uid, None)
+        self._unwritten[uid] = node
+        if pod.status.nominated_node_name == node:
+            del self._unwritten[uid]
 
     def read(self, pod: Pod, requests: Requests) -> bool:
         """The pod waits in this new state; whether that changes its node. It may ask for something else than before, too."""
         uid, shown = pod.metadata.uid, pod.status.nominated_node_name
+        before, node = self.node(uid), self._unwritten.get(uid, shown)
+        lapsed = self._lapsed.get(uid) == node
+        self._set(pod, "" if lapsed else node, requests)
         if self._unwritten.get(uid) == shown:
             del self._unwritten[uid]
-        before, node = self.node(uid), self._unwritten.get(uid, shown)
-        if self._lapsed.get(uid) == node:
-            node = ""
-        else:
+        if not lapsed:
             self._lapsed.pop(uid, None)
-        self._set(pod, node, requests)
-        return node != before
+        return self.node(uid) != before
 
     def lapse(self, uid: str) -> None:
         """Its node is not kept for this pod any more, whatever its status goes on to say; another node will be."""
-        old = self._take_out(uid)
-        if old is not None:
+        if (old := self._replace(uid, None)) is not None:
             self._lapsed[uid] = old.node
-            self._tell(old)
 
     def put(self, pod: Pod, node: str, requests: Requests) -> None:
         """The pod is nominated to this node and to no other; ``requests`` is what it will take there."""
@@ -104,47 +102,47 @@ class Nominations:
         if old is not None and old.node == node and _asks_alike(old, pod, requests):
             old.pod = pod
             return
-        self._take_out(pod.metadata.uid)
-        record = self._records[pod.metadata.uid] = Record(pod, node, requests, State.ASSUMED)
-        self._on.setdefault(node, {})[pod.metadata.uid] = record
-        self._changed(node)
-        if old is not None and old.node != node:
-            self._tell(old)
+        self._replace(pod.metadata.uid, Record(pod, node, requests, State.ASSUMED))
 
     def remove(self, uid: str, placed: str = "") -> None:
         """The pod waits no more: it is gone, or has its place on this node."""
+        self._replace(uid, None, placed)
         self._unwritten.pop(uid, None)
         self._lapsed.pop(uid, None)
-        old = self._take_out(uid)
-        if old is not None and old.node != placed:
-            self._tell(old)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
     def _set(self, pod: Pod, node: str, requests: Requests) -> None:
         if node:
             self.put(pod, node, requests)
-        elif (old := self._take_out(pod.metadata.uid)) is not None:
-            self._tell(old)
+        else:
+            self._replace(pod.metadata.uid, None)
 
-    def _take_out(self, uid: str) -> Record | None:
-        record = self._records.pop(uid, None)
-        if record is not None:
-            there = self._on[record.node]
-            del there[uid]
-            if not there:
-                del self._on[record.node]
-            self._changed(record.node)
-        return record
+    def _replace(self, uid: str, new: Record | None, placed: str = "") -> Record | None:
+        """The pod is nominated so now, or (None) not any more; what was before. All or nothing, whoever is told included."""
+        old = self._records.get(uid)
+        for record in (old, new):
+            row = self._nodes.row_of.get(record.node) if record is not None else None
+            if row is not None:
+                self._nodes.logs[Aspect.NOMINATIONS].add(row)
+        left = old is not None and old.node not in (placed, new.node if new is not None else "")
+        tell = ((self._tell, old.pod, old.node),) if old is not None and left and isinstance(old.pod, Pod) else ()
+        all_or_none(1, (self._swap, uid, old, new), *tell)
+        return old
 
-    def _changed(self, node: str) -> None:
-        row = self._nodes.row_of.get(node)
-        if row is not None:
-            self._nodes.logs[Aspect.NOMINATIONS].add(row)
+    def _swap(self, uid: str, old: Record | None, new: Record | None, sign: int) -> None:
+        gone, come = (old, new) if sign > 0 else (new, old)
+        if gone is not None:
+            del self._records[uid]
+            del self._on[gone.node][uid]
+            if not self._on[gone.node]:
+                del self._on[gone.node]
+        if come is not None:
+            self._records[uid] = come
+            self._on.setdefault(come.node, {})[uid] = come
 
-    def _tell(self, old: Record) -> None:
-        if isinstance(old.pod, Pod):
-            self.freed(old.pod, old.node)
+    def _tell(self, pod: Pod, node: str, _sign: int) -> None:
+        self.freed(pod, node)
 
 
 def _asks_alike(old: Record, pod: Pod, requests: Requests) -> bool:

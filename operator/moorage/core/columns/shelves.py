@@ -13,8 +13,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.all_or_none import all_or_none
+from moorage.core.columns.growing import grown
 from moorage.core.columns.labels import ABSENT, LabelColumn
 from moorage.core.columns.node_table import NodeTable, Rows
+from moorage.core.columns.numbering import Numbering
 from moorage.core.columns.selecting import rows_matching
 from moorage.core.objects import Labels
 from moorage.core.predicates import NodeTerms
@@ -31,50 +34,53 @@ class _Label:
 
     def __init__(self) -> None:
         self.values: dict[str, list[Item]] = {}
-        self._numbers: dict[str, int] = {}
+        self._numbering: Numbering[str | None] = Numbering(None)
         self._names: list[tuple[str, str]] = []
         self._place: dict[tuple[str, str], int] = {}
         self._sizes = np.zeros(64, np.int64)
         self._which = np.zeros(64, np.int64)
-        self._codes: tuple[LabelColumn, int, npt.NDArray[np.int64]] | None = None
+        self._codes: tuple[LabelColumn, int, int, npt.NDArray[np.int64]] | None = None
 
-    def put(self, item: Item, value: str) -> None:
-        """Something is reached where the label has this value."""
-        bisect.insort(self.values.setdefault(value, []), item)
-        place = self._place[item[1], value] = len(self._names)
-        self._names.append((item[1], value))
-        if place == self._sizes.size:
-            self._sizes, self._which = (np.concatenate([array, np.zeros_like(array)]) for array in (self._sizes, self._which))
-        self._sizes[place] = item[0]
-        self._which[place] = self._numbers.setdefault(value, len(self._numbers))
-
-    def take(self, item: Item, value: str) -> None:
-        """It is there no more; the last one takes its place."""
-        _drop(self.values, value, item)
-        place, last = self._place.pop((item[1], value)), len(self._names) - 1
-        moved = self._names.pop()
-        if place != last:
-            self._names[place], self._place[moved] = moved, place
-            self._sizes[place], self._which[place] = self._sizes[last], self._which[last]
+    def change(self, item: Item, value: str, sign: int) -> None:
+        """Something is reached where the label has this value (1), or not any more (-1): the last one takes its place then."""
+        if sign > 0:
+            place = len(self._names)
+            self._sizes, self._which = grown(self._sizes, place + 1), grown(self._which, place + 1)
+            self._which[place] = self._numbering.swap(0, value)
+            self._sizes[place] = item[0]
+            self._place[item[1], value] = place
+            self._names.append((item[1], value))
+            bisect.insort(self.values.setdefault(value, []), item)
+            return
+        place, last = self._place[item[1], value], len(self._names) - 1
+        self._numbering.swap(int(self._which[place]), None)
+        self._sizes[place], self._which[place] = self._sizes[last], self._which[last]
+        self._names[place] = self._names[last]
+        self._place[self._names[last]] = place
+        del self._place[item[1], value], self._names[last]
+        items = self.values[value]
+        items.pop(bisect.bisect_left(items, item))
+        if not items:
+            del self.values[value]
 
     def counts(self, least: int, likes: Likes | None, column: LabelColumn) -> npt.NDArray[np.int64]:
         """How many of at least this size are reached by each code of the label. -> int64[codes]."""
         fits = np.flatnonzero(self._sizes[: len(self._names)] >= least)
         if likes is not None:
             fits = fits[[likes(self._names[place][0]) for place in fits.tolist()]]
-        per_value = np.bincount(self._which[fits], minlength=len(self._numbers))
+        per_value = np.bincount(self._which[fits], minlength=len(self._numbering.values))
         per_code = np.zeros(len(column.values), np.int64)
         per_code[self._codes_of(column)] = per_value
         per_code[ABSENT] = 0
         return per_code
 
     def _codes_of(self, column: LabelColumn) -> npt.NDArray[np.int64]:
-        """The code of each value; looked up again when there are more of either. -> int64[values]."""
+        """The code of each number's value; looked up again when values come or go on either side. -> int64[numbers]."""
         known = self._codes
-        if known is None or known[0] is not column or known[1] != len(column.values) or known[2].size != len(self._numbers):
-            codes = np.array([column.code(value) for value in self._numbers], np.int64)
-            known = self._codes = column, len(column.values), codes
-        return known[2]
+        if known is None or known[0] is not column or known[1:3] != (column.version, self._numbering.version):
+            codes = np.array([ABSENT if value is None else column.code(value) for value in self._numbering.values], np.int64)
+            known = self._codes = column, column.version, self._numbering.version, codes
+        return known[3]
 
 
 class Shelf:
@@ -84,29 +90,20 @@ class Shelf:
         self._by_label: dict[str, _Label] = {}
         self._by_terms: dict[NodeTerms | None, list[Item]] = {}
 
-    def __bool__(self) -> bool:
-        """Whether anything is there."""
+    def change(self, item: Item, terms: NodeTerms | None, sign: int) -> bool:
+        """Something came (1), or goes (-1) that came with the same size and terms; whether anything is left."""
+        if (label := _single_label(terms)) is None:
+            if sign > 0:
+                bisect.insort(self._by_terms.setdefault(terms, []), item)
+            else:
+                _drop(self._by_terms, terms, item)
+        else:
+            there = self._by_label[label[0]] if label[0] in self._by_label else _Label()
+            all_or_none(sign, *((there.change, item, value) for value in label[1]))
+            self._by_label[label[0]] = there
+            if not there.values:
+                del self._by_label[label[0]]
         return bool(self._by_label or self._by_terms)
-
-    def put(self, item: Item, terms: NodeTerms | None) -> None:
-        """Something is there now."""
-        if (label := _single_label(terms)) is None:
-            bisect.insort(self._by_terms.setdefault(terms, []), item)
-            return
-        there = self._by_label.setdefault(label[0], _Label())
-        for value in label[1]:
-            there.put(item, value)
-
-    def take(self, item: Item, terms: NodeTerms | None) -> None:
-        """It is there no more; put and taken with the same size and terms."""
-        if (label := _single_label(terms)) is None:
-            _drop(self._by_terms, terms, item)
-            return
-        there = self._by_label[label[0]]
-        for value in label[1]:
-            there.take(item, value)
-        if not there.values:
-            del self._by_label[label[0]]
 
     def counts(self, least: int, likes: Likes | None, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
         """How many things of at least this size each row can reach. -> int64[len(rows)]."""

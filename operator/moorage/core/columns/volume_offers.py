@@ -6,12 +6,13 @@ server shows them changed. Each of these is one per store, made when first asked
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.all_or_none import Step, all_or_none
 from moorage.core.columns.changes import Clock
 from moorage.core.columns.node_table import NodeTable, Rows
 from moorage.core.columns.shelves import Item, Likes, Shelf
@@ -92,65 +93,72 @@ class VolumeOffers:
 
     def assume(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         """Take these to be so from now on."""
-        for pv in volumes:
-            self._assumed_volumes[pv.metadata.name] = pv
-            self._show(pv.metadata.name, pv)
-        for claim in claims:
-            self._assumed_claims[key(claim)] = claim
         self.clock.tick()
+        volumes_by_name = {pv.metadata.name: pv for pv in volumes}
+        claims_by_key = {key(claim): claim for claim in claims}
+        self._show(volumes_by_name)
+        self._assumed_volumes.update(volumes_by_name)
+        self._assumed_claims.update(claims_by_key)
 
     def release(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         """Take that back, where it still stands."""
-        for pv in volumes:
-            name = pv.metadata.name
-            if self._assumed_volumes.get(name) is pv:
-                del self._assumed_volumes[name]
-                self._show(name, self._volumes.get(name))
-        for claim in claims:
-            if self._assumed_claims.get(key(claim)) is claim:
-                del self._assumed_claims[key(claim)]
         self.clock.tick()
+        names = [pv.metadata.name for pv in volumes if self._assumed_volumes.get(pv.metadata.name) is pv]
+        keys = [key(claim) for claim in claims if self._assumed_claims.get(key(claim)) is claim]
+        self._show({name: self._volumes.get(name) for name in names})
+        for name in names:
+            del self._assumed_volumes[name]
+        for one in keys:
+            del self._assumed_claims[one]
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
     def _put_claim(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
-        for claim in (old, new):
-            if claim is not None:
-                self._assumed_claims.pop(key(claim), None)
         self.clock.tick()
+        for one in [key(claim) for claim in (old, new) if claim is not None]:
+            self._assumed_claims.pop(one, None)
 
     def _put_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
-        for pv in (old, new):
-            if pv is not None:
-                self._assumed_volumes.pop(pv.metadata.name, None)
-                self._show(pv.metadata.name, new)
         self.clock.tick()
+        names = {pv.metadata.name: None for pv in (old, new) if pv is not None}
+        self._show(dict.fromkeys(names, new))
+        for name in names:
+            self._assumed_volumes.pop(name, None)
 
-    def _show(self, name: str, new: PersistentVolume | None) -> None:
-        """Put a volume where claims look for it, and take its former state from there."""
-        old = self._shown.pop(name, None)
-        if old is not None:
-            self._enter(old, out=True)
-        if new is not None:
-            self._shown[name] = new
-            self._enter(new, out=False)
+    def _show(self, volumes: Mapping[str, PersistentVolume | None]) -> None:
+        """Put volumes where claims look for them, and take their former states from there; None: there is none any more."""
+        steps: list[Step] = []
+        for name, new in volumes.items():
+            old = self._shown.get(name)
+            steps += [(self._enter, pv, come) for pv, come in ((old, -1), (new, 1)) if pv is not None]
+        all_or_none(1, *steps)
+        for name, new in volumes.items():
+            self._shown.pop(name, None)
+            if new is not None:
+                self._shown[name] = new
 
-    def _enter(self, pv: PersistentVolume, out: bool) -> None:
-        ref, name = pv.spec.claim_ref, pv.metadata.name
+    def _enter(self, pv: PersistentVolume, come: int, sign: int) -> None:
+        """A state of a volume came (``come`` 1) or went (-1)."""
+        ref, name, come = pv.spec.claim_ref, pv.metadata.name, come * sign
         if ref is not None:
-            named = self._set_aside.setdefault(f"{ref.namespace}/{ref.name}", {})
-            if out:
+            claim = f"{ref.namespace}/{ref.name}"
+            named = self._set_aside.setdefault(claim, {})
+            named[name] = pv
+            if come < 0:
                 del named[name]
-            else:
-                named[name] = pv
-            if not named:
-                del self._set_aside[f"{ref.namespace}/{ref.name}"]
+                if not named:
+                    del self._set_aside[claim]
         elif pv.status.phase == "Available" and pv.metadata.deletion_timestamp is None:
-            sorts = self._free.setdefault(class_of(pv), {})
-            shelf = sorts.setdefault(_sort_of(pv), Shelf())
-            (shelf.take if out else shelf.put)((size(pv), name), affinity_of(pv))
-            if not shelf:
-                del sorts[_sort_of(pv)]
+            storage_class, sort = class_of(pv), _sort_of(pv)
+            sorts = self._free.get(storage_class, {})
+            shelf = sorts[sort] if sort in sorts else Shelf()
+            left = shelf.change((size(pv), name), affinity_of(pv), come)
+            sorts[sort] = shelf
+            if not left:
+                del sorts[sort]
+            self._free[storage_class] = sorts
+            if not sorts:
+                del self._free[storage_class]
 
     def _shelves(self, want: Want) -> list[Shelf]:
         spec, modes = want.claim.spec, set(want.claim.spec.access_modes or ())
@@ -198,11 +206,16 @@ class StorageRooms:
         return shelf.counts(amount, None, nodes, rows) > 0 if shelf is not None else np.zeros(nodes.live[rows].size, bool)
 
     def _put(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
-        for capacity, out in ((old, True), (new, False)):
-            terms = _reach(capacity) if capacity is not None else None
-            if capacity is not None and terms is not None:
-                shelf = self._shelves.setdefault(capacity.storage_class_name, Shelf())
-                (shelf.take if out else shelf.put)((room(capacity), key(capacity)), terms)
+        all_or_none(1, *((self._enter, capacity, come) for capacity, come in ((old, -1), (new, 1)) if capacity is not None))
+
+    def _enter(self, capacity: CSIStorageCapacity, come: int, sign: int) -> None:
+        terms, name = _reach(capacity), capacity.storage_class_name
+        if terms is not None:
+            shelf = self._shelves[name] if name in self._shelves else Shelf()
+            left = shelf.change((room(capacity), key(capacity)), terms, come * sign)
+            self._shelves[name] = shelf
+            if not left:
+                del self._shelves[name]
 
 
 def _reach(capacity: CSIStorageCapacity) -> NodeTerms | None:
