@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from moorage.core.backlog.entries import Entry, Place
+from moorage.core.columns.all_or_none import all_or_none
 from moorage.core.columns.matches import AnyPod
 from moorage.core.columns.store import Objects
 from moorage.core.objects import Pod
@@ -109,8 +110,7 @@ class Groups:
         name = group_of(pod)
         if name and isinstance(pod, Pod):  # the schedulerName of one that cannot be read is not known
             group = self._group(name, pod.spec.scheduler_name)
-            _bump(group.away, pod.metadata.uid, sign)
-            _bump(group.asks, asked_min_member(pod), sign)
+            all_or_none(sign, (_bump, group.away, pod.metadata.uid), (_bump, group.asks, asked_min_member(pod)))
 
     def bound(self, pod: Pod) -> None:
         """The API server shows a pod on a node."""

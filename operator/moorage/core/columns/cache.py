@@ -160,8 +160,8 @@ class Cache:
     def give_up(self, uid: str) -> None:
         """A pod was told to go long ago and does not go: preemption leaves it out of account from now on."""
         record = self._records[uid]
-        record.stuck = True
         self._touch(record.node)
+        record.stuck = True
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
@@ -218,14 +218,16 @@ class Cache:
     def _enter(self, record: Record, sign: int) -> None:
         """Write down a pod (``sign`` 1), or cross it out (-1)."""
         meta = record.pod.metadata
-        if sign > 0:
-            self._records[meta.uid] = record
-            self._on_node.setdefault(record.node, {})[meta.uid] = record
-            self._in_namespace.setdefault(meta.namespace, {})[meta.uid] = record
-        else:
+        self._records[meta.uid] = record
+        if sign < 0:
             del self._records[meta.uid]
-            _take_out(self._on_node, record.node, meta.uid)
-            _take_out(self._in_namespace, meta.namespace, meta.uid)
+        for groups, group in ((self._on_node, record.node), (self._in_namespace, meta.namespace)):
+            members = groups.setdefault(group, {})
+            members[meta.uid] = record
+            if sign < 0:
+                del members[meta.uid]
+                if not members:
+                    del groups[group]
         self._assumed += sign * (record.state is State.ASSUMED)
 
     def _counts_on(self, row: int, node: str) -> tuple[Step, ...]:
@@ -270,11 +272,3 @@ def _counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
 def _asks_alike(one: Pod, other: Pod) -> bool:
     mine, its = one.spec, other.spec
     return (mine.affinity, mine.priority, mine.volumes) == (its.affinity, its.priority, its.volumes)
-
-
-def _take_out(groups: dict[str, dict[str, Record]], group: str, uid: str) -> None:
-    """Take a pod out of its group, and an emptied group out of the groups."""
-    members = groups[group]
-    del members[uid]
-    if not members:
-        del groups[group]

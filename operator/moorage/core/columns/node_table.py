@@ -130,15 +130,21 @@ class NodeTable:
         return row
 
     def remove(self, name: str) -> None:
-        """Free the row of a node that has no pods. Raises KeyError for an unknown name."""
+        """Free the row of a node that has no pods. Raises KeyError for an unknown name; if anything raises, nothing is changed."""
         row = self.row_of[name]
+        node = self.nodes[row]
         for log in self.logs:
             log.add(row)
-        self.order.remove(name)
-        self.labels.put(row, {})
-        self.images.put(row, ())
-        self._put_amounts(row, {})
-        self._put_taints(row, (), unschedulable=False)
+        try:
+            self.order.remove(name)
+            self.labels.put(row, {})
+            self.images.put(row, ())
+            self._put_amounts(row, {})
+            self._put_taints(row, (), unschedulable=False)
+        except BaseException:
+            if node is not None:
+                self._write(row, node, node, allocatable_amounts(node))
+            raise
         del self.row_of[name]
         self.names[row] = ""
         self.nodes[row] = None
