@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from moorage.core.backlog.entries import Place
-from moorage.core.columns.budget import SLICE
+from moorage.core.columns.budget import SLICE, Budget
 from moorage.core.objects import Pod, PodAnnotations
 from moorage.core.pod_groups import LABEL
-from moorage.engine.loop import MOST
+from moorage.engine.slices import MOST, TOO_LONG, TookTooLong, in_slices
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, versioned
 from tests.fakes.clocks import ManualClock
@@ -209,3 +209,26 @@ def test_a_replica_that_stops_takes_back_what_is_half_placed() -> None:
     begun(bench, 2)
     asyncio.run(bench.loop.settle(0.0))
     assert not bench.cache.assumed
+
+
+@pytest.mark.parametrize(("slices", "spent"), [(3, "done"), (1000, TOO_LONG)])
+def test_work_beside_the_loop_is_cut_too(slices: int, spent: str) -> None:
+    """It is begun again until it is through within a slice, or took too long in all."""
+    clock, ticks, left = PassingClock(), Ticking(2), [slices]
+    budget = Budget(ticks)
+
+    def step() -> str:
+        left[0] -= 1
+        if left[0]:
+            clock.pass_on(1)
+            ticks(), ticks(), ticks()
+        budget.check()
+        return "done"
+
+    async def scenario() -> str:
+        try:
+            return await in_slices(step, budget, clock.boottime)
+        except TookTooLong as error:
+            return str(error)
+
+    assert asyncio.run(scenario()) == spent

@@ -13,14 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from moorage.core.claim_objects import Allocation, DeviceClass, ResourceClaim
+from moorage.core.columns.budget import Budget, OutOfTime
 from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.node_table import NodeTable, Rows
 from moorage.core.columns.requests import SPECIFIED, is_delegable, pod_amounts
 from moorage.core.columns.selecting import rows_matching
 from moorage.core.columns.sparse import HAS
 from moorage.core.columns.store import Objects
-from moorage.core.devices.allocating import Answer, search
+from moorage.core.devices.allocating import Answer, Search
 from moorage.core.devices.extended_resources import Requested, claim_to_create, classes_by_resource, requests_for
+from moorage.core.devices.requests import judge_all
 from moorage.core.devices.results import allocation_of
 from moorage.core.objects import Node, Pod, key
 from moorage.core.pod_claims import ClaimError, binding_failed, check_classes, claims_of
@@ -79,13 +81,21 @@ class Wanted:
             elif terms is not None:
                 yield claim, rows_matching(terms, nodes, rows) == 0
 
-    def find(self, node: Node, way: int, tries: int) -> Found | None:
-        """Devices on a node for everything that has none yet. Raises AllocationError, TriedTooLong."""
+    def find(self, node: Node, way: int, tries: int, budget: Budget) -> Found | None:
+        """Devices on a node for everything that has none yet. Raises AllocationError, TriedTooLong, OutOfTime."""
         resources = [resource for k, resource in enumerate(self.resources) if way >> k & 1]
         requested = requests_for(self.pod, resources, self.classes)
         claims = self.open + ((claim_to_create(self.pod, requested.requests),) if resources else ())
-        answers = search(claims, self.ledger.offer(node), tries)
-        return None if answers is None else Found(claims, answers, requested)
+        what = self.pod.metadata.uid, way, tries, tuple((claim.metadata.uid, claim.metadata.resource_version) for claim in claims)
+        search = self.ledger.searches.take(what, node)
+        if search is None:
+            offer = self.ledger.offer(node)
+            judge_all(claims, offer, budget.check)
+            search = Search(claims, offer, tries)
+        if not search.run(lambda: budget.over):
+            self.ledger.searches.set_down(what, node, search)
+            raise OutOfTime
+        return Found(claims, search.answers(), requested) if search.found else None
 
     def allocations(self, found: Found, node: Node) -> tuple[Allocation, ...]:
         """What was found, as it is written into the claims. Raises AllocationError."""

@@ -73,6 +73,10 @@ class DeviceFacts:
         }
         self._answers: dict[str, bool | str] = {}
 
+    def knows(self, text: str) -> bool:
+        """Whether the expression was asked already, so that it costs nothing now."""
+        return text in self._answers
+
     def ask(self, text: str) -> bool | str:
         """What the expression says; a text is an error."""
         answer = self._answers.get(text)

@@ -26,6 +26,7 @@ from moorage.core.verdicts import SUCCESS, Code, Status, failed
 from moorage.engine.actors.contract import Actor, Hold, TakeBack
 from moorage.engine.background import Background, uninterrupted
 from moorage.engine.sending import GONE, Outcome, Sender, acting, rejected
+from moorage.engine.slices import TookTooLong, in_slices
 from moorage.engine.slots import Slots
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.waiting import Waiting
@@ -247,6 +248,15 @@ class Binder:
             except Exception:
                 log.exception("what was prepared could not be taken back", extra={"pod": key(binding.placement.pod)})
 
+    async def _objection(self, placement: Placement) -> str:
+        """Why the node would not take the pod any more, "" when it would just now."""
+        try:
+            return await in_slices(
+                lambda: cycle.objection(placement, self._scheduler), self._scheduler.snapshot.budget, self._clock.boottime
+            )
+        except TookTooLong as error:
+            return str(error)
+
     async def _timed(self, point: Point, placement: Placement, step: Awaitable[AnOutcome]) -> AnOutcome:
         """Go through the plugins of an extension point, and tell how long that took."""
         began = self._clock.boottime()
@@ -264,7 +274,7 @@ class Binder:
         """Have it bound, as soon as its profile has room for another request, if the node still takes it."""
         placement = binding.placement
         async with self._slots.asking(placement.revision.scheduler_name):
-            if self._scheduler.cache.news(placement.node) != binding.news and (why := cycle.objection(placement, self._scheduler)):
+            if self._scheduler.cache.news(placement.node) != binding.news and (why := await self._objection(placement)):
                 return Outcome(False, failed(why), overtaken=True)
             with _AtStage(binding, Stage.SENDING):
                 begin = functools.partial(self._begin, binding)

@@ -14,11 +14,12 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
-from moorage.core import extending
+from moorage.core import cycle, extending
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.heaps import LazyHeap
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.extenders import Answer, AskFilter, AskPriorities, AskVictims, Extender, Fault, Question, Spared
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key
@@ -27,6 +28,7 @@ from moorage.core.verdicts import Code
 from moorage.engine.actors.contract import pod_ref
 from moorage.engine.background import Background
 from moorage.engine.failures import broken
+from moorage.engine.slices import TookTooLong, in_slices
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import EdgeError
 from moorage.ports.extenders import Candidates, Proposal
@@ -170,19 +172,34 @@ class Extending:
         entry = asking.entry
         try:
             steps = extending.deciding(entry.pod, asking.revision, self._scheduler)
+            await self._look(asking)
             question = next(steps)
             while True:
                 answer = await self._answer(asking, question)
                 if answer is None or entry.place is not Place.IN_FLIGHT:
                     return None
+                await self._look(asking)
                 question = steps.send(answer)
         except StopIteration as end:
             decided: Placement | Diagnosis = end.value
             return decided
         except EdgeError as error:
             return _failed(asking, f"extenders could not be asked: {error}")
+        except TookTooLong as error:
+            return _failed(asking, str(error))
         except Exception as error:  # noqa: BLE001  # a plugin's bug fails this pod's attempt, never the process
             return broken(entry.pod, asking.revision, error)
+
+    async def _look(self, asking: _Asking) -> None:
+        """Have plugins look at all nodes in slices, so that the next step has it by it."""
+        pod, revision, scheduler = asking.entry.pod, asking.revision, self._scheduler
+
+        def look() -> None:
+            blueprint = cycle.look(pod, revision, scheduler)
+            if isinstance(blueprint, Blueprint) and blueprint.fits:
+                blueprint.refresh_scores(scheduler.snapshot)
+
+        await in_slices(look, scheduler.snapshot.budget, self._clock.boottime)
 
     # ---- questions ---------------------------------------------------------------------------------------------------------
 

@@ -28,15 +28,13 @@ from moorage.engine.extending import Extending
 from moorage.engine.failures import broken, pod_object
 from moorage.engine.gangs import Member
 from moorage.engine.handover import Handover
+from moorage.engine.slices import MOST, TOO_LONG
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.surroundings import Event
 
 ALONE = "extenders can only be asked about pods that are placed one by one, not about a pod group"
 SLICE = 0.004
 """Seconds of deciding before others get their turn."""
-MOST = 10.0
-"""Seconds of its own time that an attempt may take; of a group's, for one member."""
-TOO_LONG = f"deciding took longer than {MOST:g} s of the scheduler's own time, so it was given up: the pod's spec asks for too much work"
 
 
 @dataclasses.dataclass(slots=True, eq=False)

@@ -33,13 +33,14 @@ from moorage.core.claim_objects import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from moorage.core.devices.allocating import TriedTooLong, search
+from moorage.core.devices.allocating import TriedTooLong
 from moorage.core.devices.capacity import consumed, total
 from moorage.core.devices.pools import AllocationError, AlternativesFailed, DeviceId, Pool, PoolId, State, gather, pool_of
 from moorage.core.devices.uses import Offer, Taken, Uses
 from moorage.core.objects import ObjectMeta, Taint
 from moorage.core.quantities import nanos
 from tests.builders import make_node
+from tests.core.devices.searching import search
 from tests.oracle.devices import There, allocate
 
 DRIVERS = ("a.test", "b.test")

@@ -35,10 +35,10 @@ from moorage.core.claim_objects import (
 )
 from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.store import Store
-from moorage.core.devices.allocating import search
 from moorage.core.devices.results import allocation_of
 from moorage.core.objects import ObjectMeta
 from tests.builders import make_node
+from tests.core.devices.searching import search
 
 NODE = make_node("n")
 UNITS = 4

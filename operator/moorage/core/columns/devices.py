@@ -10,13 +10,15 @@ Nodes that offer the same, in whatever state, have the same *shape*: whether cla
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
 
 from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.columns.all_or_none import all_or_none
 from moorage.core.columns.changes import Clock
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.store import Store
+from moorage.core.devices.allocating import Search
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
 from moorage.core.devices.pools import AllocationError, DeviceId, Pool, PoolId, State, devices_near, gather, pool_of
 from moorage.core.devices.uses import Offer, Taken, Use, Uses, taken_by
@@ -26,6 +28,8 @@ from moorage.core.objects import Labels, Node, Pod, version
 _MOST_SHAPES = 8192
 """Shapes that are remembered: each allocation may make a new one."""
 
+_MOST_SEARCHES = 64
+"""Searches that are kept while others have their turn."""
 _FEW = 64
 """So many nodes that are gone are worth no look."""
 
@@ -62,6 +66,7 @@ class DeviceLedger:
         self._reached_by: dict[PoolId, set[str]] = {}
         self._shapes: dict[tuple[object, ...], int] = {}
         self._next_shape = 0
+        self.searches = Searches(self)
         store.follow(ResourceSlice, self._put_slice)
         store.follow(ResourceClaim, self._put_claim)
 
@@ -250,6 +255,26 @@ class DeviceLedger:
 def _content(use: Use) -> tuple[object, ...]:
     """A use without what order its capacities came in."""
     return use.whole > 0, use.shares > 0, tuple(sorted(use.consumed.items()))
+
+
+class Searches:
+    """Searches that were set down, by what they are for and where; one is gone on with only if all that it looks at is as it was."""
+
+    def __init__(self, ledger: DeviceLedger) -> None:
+        self._ledger = ledger
+        self._kept: OrderedDict[tuple[Hashable, str], tuple[int, Search]] = OrderedDict()
+
+    def set_down(self, what: Hashable, node: Node, search: Search) -> None:
+        """Keep a search; of many those that were set down last."""
+        self._kept[what, node.metadata.name] = self._ledger.shape(node), search
+        if len(self._kept) > _MOST_SEARCHES:
+            self._kept.popitem(last=False)
+
+    def take(self, what: Hashable, node: Node) -> Search | None:
+        """The search, if it can be gone on with."""
+        shape, search = self._kept.pop((what, node.metadata.name), (None, None))
+        same = search is not None and shape == self._ledger.shape(node) and search.offer.pools is self._ledger.offer(node).pools
+        return search if same else None
 
 
 def _identity(claim: ResourceClaim) -> str:

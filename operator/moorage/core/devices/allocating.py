@@ -8,7 +8,7 @@ Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from moorage.core.claim_objects import DeviceAttribute, DeviceConstraint, ResourceClaim
 from moorage.core.devices.capacity import added, consumed, fits, total
@@ -40,6 +40,13 @@ class TriedTooLong(Exception):
     """The search was given up."""
 
 
+_NO_MORE: Any = object()
+
+
+def _never() -> bool:
+    return False
+
+
 class Place(NamedTuple):
     """A request in the order of the search: its claim, and its alternatives."""
 
@@ -47,34 +54,54 @@ class Place(NamedTuple):
     alternatives: tuple[Wish, ...]
 
 
-def search(claims: Sequence[ResourceClaim], offer: Offer, tries: int = 0) -> tuple[Answer, ...] | None:
-    """What each claim gets, None when there is no way to fulfil them all.
+Pause: TypeAlias = Callable[[], bool]
+"""Whether the search is to be set down now."""
+
+
+class Search:
+    """A search that can be set down and gone on with, as long as the offer is the same.
 
     ``tries``: how many devices are looked at before TriedTooLong is raised, 0 for as many as it takes. Raises AllocationError for a fault.
     One in an alternative excludes that alternative only, and is told (AlternativesFailed) where no other way is found.
     """
-    wanted = [wishes_of(claim, offer) for claim in claims]
-    places = [Place(i, alternatives) for i, wishes in enumerate(wanted) for alternatives in wishes.requests]
-    attempt = _Attempt(claims, [wishes.constraints for wishes in wanted], offer, tries)
-    stack: list[Iterator[Wish]] = []
-    chosen: list[Wish] = []
-    while len(chosen) < len(places):
-        if len(stack) == len(chosen):
-            stack.append(attempt.ways(places[len(stack)]))
-        wish = next(stack[-1], None)
-        if wish is not None:
-            chosen.append(wish)
-            continue
-        stack.pop()
-        if not stack:
-            if faults := [*(fault for wishes in wanted for fault in wishes.faults), *attempt.faults]:
-                raise AlternativesFailed(str(faults[0]))
-            return None
-        chosen.pop()
-    by_claim: list[list[Wish]] = [[] for _ in claims]
-    for place, wish in zip(places, chosen, strict=True):
-        by_claim[place.claim].append(wish)
-    return tuple(Answer(tuple(given), tuple(mine)) for given, mine in zip(attempt.given, by_claim, strict=True))
+
+    def __init__(self, claims: Sequence[ResourceClaim], offer: Offer, tries: int = 0) -> None:
+        self.offer = offer
+        self._wanted = [wishes_of(claim, offer) for claim in claims]
+        self._places = [Place(i, alternatives) for i, wishes in enumerate(self._wanted) for alternatives in wishes.requests]
+        self._attempt = _Attempt(claims, [wishes.constraints for wishes in self._wanted], offer, tries)
+        self._stack: list[Iterator[Wish | None]] = []
+        self._chosen: list[Wish] = []
+        self.found = False
+        """Whether there is a way; known once ``run`` has given True."""
+
+    def run(self, pause: Pause) -> bool:
+        """Go on; whether it has come to its end, else it is set down."""
+        self._attempt.pause = pause
+        while len(self._chosen) < len(self._places):
+            if len(self._stack) == len(self._chosen):
+                self._stack.append(self._attempt.ways(self._places[len(self._stack)]))
+            wish = next(self._stack[-1], _NO_MORE)
+            if wish is None:
+                return False
+            if wish is not _NO_MORE:
+                self._chosen.append(wish)
+                continue
+            self._stack.pop()
+            if not self._stack:
+                if faults := [*(fault for wishes in self._wanted for fault in wishes.faults), *self._attempt.faults]:
+                    raise AlternativesFailed(str(faults[0]))
+                return True
+            self._chosen.pop()
+        self.found = True
+        return True
+
+    def answers(self) -> tuple[Answer, ...]:
+        """What each claim gets, once a way was found."""
+        by_claim: list[list[Wish]] = [[] for _ in self._wanted]
+        for place, wish in zip(self._places, self._chosen, strict=True):
+            by_claim[place.claim].append(wish)
+        return tuple(Answer(tuple(given), tuple(mine)) for given, mine in zip(self._attempt.given, by_claim, strict=True))
 
 
 class _Attempt:
@@ -92,47 +119,50 @@ class _Attempt:
         self._constraints = constraints
         self._offer = offer
         self._tries = tries
+        self.pause: Pause = _never
         self._pools = {pool.id: pool for pool in offer.pools}
         self._candidates = [one for pool in offer.pools if pool.state is State.USABLE for one in pool.devices]
         self._holders: dict[DeviceId, list[int]] = {}
         self._consumed: dict[DeviceId, dict[str, int]] = {}
         self._counters: dict[PoolId, dict[Counted, int] | None] = {}
 
-    def ways(self, place: Place) -> Iterator[Wish]:
-        """Each way to fulfil a request; when the next one is asked for, the one before is taken back."""
+    def ways(self, place: Place) -> Iterator[Wish | None]:
+        """Each way to fulfil a request; when the next one is asked for, the one before is taken back. None: to be set down."""
         before = len(self._undos)
         for wish in place.alternatives:
             if len(self.given[place.claim]) + wish.count > MOST_DEVICES:
                 continue
             one_by_one = self._combinations if wish.all_of is None else self._everything
             try:
-                for _ in one_by_one(place.claim, wish):
-                    yield wish
+                for fulfilled in one_by_one(place.claim, wish):
+                    yield wish if fulfilled else None
             except AllocationError as fault:
                 if wish.alternative is None:
                     raise
                 self.faults.append(fault)
                 self._take_back(before)
 
-    def _everything(self, claim: int, wish: Wish) -> Iterator[None]:
+    def _everything(self, claim: int, wish: Wish) -> Iterator[bool]:
         """All of the devices, if there is one and nobody has any of them."""
         before = len(self._undos)
         if wish.all_of and all(self._give(claim, wish, candidate) for candidate in wish.all_of):
-            yield
+            yield True
         self._take_back(before)
 
-    def _combinations(self, claim: int, wish: Wish) -> Iterator[None]:
-        """Every set of as many devices, in order; the same devices in another order are no other way."""
+    def _combinations(self, claim: int, wish: Wish) -> Iterator[bool]:
+        """Every set of as many devices, in order; the same devices in another order are no other way. False: to be set down."""
         taken: list[int] = []
         at = 0
         while True:
             if len(taken) == wish.count:
-                yield
+                yield True
             else:
                 for i in range(at, len(self._candidates)):
                     if self._give(claim, wish, self._candidates[i]):
                         taken.append(i)
                         break
+                    if self.pause():
+                        yield False
                 else:
                     i = -1
                 if i >= 0:

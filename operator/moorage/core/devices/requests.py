@@ -6,7 +6,7 @@ Source: Kubernetes dynamic-resource-allocation/structured, ``validateDeviceReque
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from moorage.core.claim_objects import (
@@ -106,6 +106,30 @@ def wishes_of(claim: ResourceClaim, offer: Offer) -> Wishes:
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
             raise AllocationError(f"claim {key(claim)}, constraint #{i}: empty constraint (unsupported constraint type?)")
     return Wishes(requests, devices.constraints or (), tuple(faults))
+
+
+def judge_all(claims: Iterable[ResourceClaim], offer: Offer, check: Callable[[], None]) -> None:
+    """Have expressions judge all devices where all that match are wanted; ``check`` is called after each answer that is new."""
+    for claim in claims:
+        for request in claim.spec.devices.requests or ():
+            for option in request.first_available or (request.exactly or ExactDeviceRequest(),):
+                if option.allocation_mode == "All":
+                    _judge_all(claim, option, offer, check)
+
+
+def _judge_all(claim: ResourceClaim, option: DeviceSubRequest, offer: Offer, check: Callable[[], None]) -> None:
+    try:
+        selecting = _selecting(option, _class_of(option, "", offer), claim, "")
+    except AllocationError:
+        return  # told when it is read
+    for facts in (one.facts for pool in offer.pools for one in pool.devices):
+        for expression, _ in selecting:
+            new = not facts.knows(expression)
+            answer = facts.ask(expression)
+            if new:
+                check()
+            if answer is not True:
+                break
 
 
 def _alternatives(claim: ResourceClaim, request: DeviceRequest, offer: Offer, faults: list[AllocationError]) -> tuple[Wish, ...]:

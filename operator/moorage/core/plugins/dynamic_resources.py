@@ -20,6 +20,7 @@ import numpy as np
 
 from moorage.core.claim_objects import Allocation, DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.budget import Budget
 from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
@@ -51,8 +52,10 @@ _CODE = {reason: code for code, reason in enumerate(_REASONS, start=1)}
 _MOST = len(_REASONS) + 1
 _ALTERNATIVES = 8
 """The most that a request may have; the first scores as much, the next one less."""
+_MOST_KNOWN = 8192
+"""Shapes of which it is remembered what came of a search: each allocation may make a new one."""
 _TRIES_A_SECOND = 100_000
-"""A search is part of a decision, and nothing else is decided meanwhile: ten such seconds are about six of the clock's."""
+"""Ten such seconds are about six of the clock's own time; a search goes on in slices, between which others are decided."""
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------------------
@@ -162,7 +165,7 @@ class GiveUp(NamedTuple):
 # ---- the plugin ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(slots=True, eq=False)
 class Sought:
     """A pod's wants, and texts about faults: code -1 - i stands for ``faults[i]``, by which nothing could be judged.
 
@@ -172,6 +175,10 @@ class Sought:
     wanted: Wanted
     faults: list[str] = dataclasses.field(default_factory=list)
     excluded: list[str] = dataclasses.field(default_factory=list)
+    known: dict[tuple[int | str, ...], int] = dataclasses.field(default_factory=dict)
+    """What came of a search, by way and shape; of one that failed, by the node too."""
+    late: int | None = None
+    """While nodes are gone through: that a search took too long, so that no other one is begun."""
 
     def fault(self, text: str) -> int:
         """The code of a fault."""
@@ -288,7 +295,7 @@ class DynamicResources:
         wanted: Wanted = prepared.state.wanted
         way = int(wanted.ways(snapshot.nodes, np.array([row]))[0])
         try:
-            found = wanted.find(target, way, self.args.tries)
+            found = wanted.find(target, way, self.args.tries, snapshot.budget)
             allocations = wanted.allocations(found, target) if found is not None else ()
         except (AllocationError, QuantityError, TriedTooLong) as error:
             return Reserved(failed(str(error)))
@@ -315,8 +322,8 @@ class DynamicResources:
     def _search(self, state: Sought, ways: Ways, snapshot: Snapshot, rows: Rows, judge: Judge) -> Iterator[tuple[int, int]]:
         """(place among the rows, what ``judge`` says) for each node on which something has to be found; faults for those that fail."""
         wanted, nodes = state.wanted, snapshot.nodes
-        known: dict[tuple[int, int], int] = {}
-        late: int | None = None
+        if len(state.known) > _MOST_KNOWN:
+            state.known.clear()
         numbers = np.arange(nodes.rows)[rows]
         needed = np.flatnonzero((ways >= 0) if wanted.open else (ways > 0))
         for place, row, way in zip(needed.tolist(), numbers[needed].tolist(), ways[needed].tolist(), strict=True):
@@ -325,19 +332,32 @@ class DynamicResources:
                 continue
             try:
                 shape = way, wanted.ledger.shape(node)
-                if shape not in known:  # once a search took too long, no other one is begun
-                    known[shape] = late if late is not None else self._ask(state, node, way, judge)
-                yield place, known[shape]
-            except TriedTooLong:
-                late = state.fault(f"node {node.metadata.name}: timed out trying to allocate devices")
-                yield place, late
-            except (AllocationError, QuantityError) as error:  # it may name the node's pools
+            except AllocationError as error:
                 yield place, state.fault(str(error))
+                continue
+            code = state.known.get(shape, state.known.get((*shape, node.metadata.name)))
+            if code is None:
+                code = self._learn(state, node, shape, judge, snapshot.budget)
+                snapshot.budget.check()
+            yield place, code
+        state.late = None
 
-    def _ask(self, state: Sought, node: Node, way: int, judge: Judge) -> int:
+    def _learn(self, state: Sought, node: Node, shape: tuple[int, int], judge: Judge, budget: Budget) -> int:
+        """Search on a node, and remember what came of it. Once a search took too long, no other one is begun. Raises OutOfTime."""
+        of: tuple[int | str, ...] = shape
+        try:
+            code = state.late if state.late is not None else self._ask(state, node, shape[0], judge, budget)
+        except TriedTooLong:
+            code = state.late = state.fault(f"node {node.metadata.name}: timed out trying to allocate devices")
+        except (AllocationError, QuantityError) as error:  # it may name the node's pools
+            of, code = (*shape, node.metadata.name), state.fault(str(error))
+        state.known[of] = code
+        return code
+
+    def _ask(self, state: Sought, node: Node, way: int, judge: Judge, budget: Budget) -> int:
         """One node stands for all of its shape, also as to how long the search takes. Raises TriedTooLong."""
         try:
-            found = state.wanted.find(node, way, self.args.tries)
+            found = state.wanted.find(node, way, self.args.tries, budget)
         except AlternativesFailed as fault:
             return state.exclusion(str(fault))
         if found is not None:
