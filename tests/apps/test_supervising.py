@@ -68,6 +68,7 @@ class FakeParts:
             background=self.background,
             prepare=self.prepare,
             warm=self.warm,
+            sever=lambda: self.told.append("severed"),
             led=lambda: self.told.append("led"),
             close=self.close,
         )
@@ -247,7 +248,7 @@ def test_a_signal_ends_in_order(number: signal.Signals) -> None:
 
     status, parts = run(scenario)
     assert status == 0
-    assert parts.told == ["settles", "settled", "events flushed", "released", *CLOSED]
+    assert parts.told == ["settles", "settled", "events flushed", "severed", "released", *CLOSED]
     assert parts.aborted == []
 
 
@@ -337,7 +338,7 @@ def test_a_task_that_ends_ends_the_process(die: str, caplog: pytest.LogCaptureFi
 
     status, parts = run(scenario)
     assert status == 1
-    assert parts.told == ["settles", "settled", "events flushed", "released", *CLOSED]
+    assert parts.told == ["settles", "settled", "events flushed", "severed", "released", *CLOSED]
     assert {"background": "background failed", "Kopf": "Kopf's watcher ended", "engine": "engine ended"}[die] in caplog.text
 
 

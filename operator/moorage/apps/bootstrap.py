@@ -55,7 +55,7 @@ from moorage.engine.rejections import FailedPod
 from moorage.engine.surroundings import Surroundings
 from moorage.handlers.registration import Connection, EmbeddedKopf
 from moorage.ports.errors import Conflict, EdgeError, Retryable
-from moorage.ports.fencing import Fence
+from moorage.ports.fencing import Fence, late_seconds
 from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import FAILED_PODS, LIVE_PODS, Elector, Feed, Reads, Writes
 from moorage.ports.surroundings import Clock
@@ -225,6 +225,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
             background={"watchdog": watchdog.run, "pulse": lambda: side.run(pulse.run()), "serving": lambda: side.run(server.run())},
             prepare=lambda: _home(session, clock, home[0]),
             warm=lambda: _warm(session),
+            sever=session.sever,
             led=lambda: telemetry.leading(home[1], leader=True),
             close=lambda: _close(sessions, extenders, side),
         ),
@@ -242,7 +243,8 @@ async def _session(config: OperatorConfiguration, given: Overrides) -> KubeSessi
     source = KubeSource(connection.kubeconfig, connection.master)
     # The identity tells replicas apart in the API server's audit log.
     user_agent = f"moorage/{moorage.__version__} {given.identity}"
-    return await KubeSession.open(source, user_agent, given.clock, given.telemetry.request)
+    late = late_seconds(config.leader_election.lease_duration)
+    return await KubeSession.open(source, user_agent, given.clock, given.telemetry.request, late)
 
 
 def _elector(config: OperatorConfiguration, session: KubeSession, fence: Fence, given: Overrides) -> Elector:

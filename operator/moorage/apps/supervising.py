@@ -126,7 +126,8 @@ class Parts:
 
     ``elector`` and ``server`` live on the ``side``, all else on the main loop. ``background`` are further tasks that should run for
     ever, here or there; ``prepare`` is done before the lease is asked for; ``warm`` opens
-    connections ahead of the first bindings; ``led`` is told when this replica leads; ``close`` ends the connections.
+    connections ahead of the first bindings; ``sever`` drops what they still hold; ``led`` is told when this replica leads; ``close``
+    ends the connections.
     """
 
     clock: Clock
@@ -140,6 +141,7 @@ class Parts:
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
     prepare: Callable[[], Awaitable[None]]
     warm: Callable[[], Awaitable[None]]
+    sever: Callable[[], None]
     led: Callable[[], None]
     close: Callable[[], Awaitable[None]]
 
@@ -322,8 +324,9 @@ class Supervisor:
         self.phase = Phase.STOPPING
         await self._parts.engine.settle(SETTLE_SECONDS)
         await self._parts.events.flush(FLUSH_SECONDS)
-        # Nobody may renew what is given back.
+        # Nobody may renew what is given back, and whoever has it next waits for nothing that we have under way.
         await _cancelled([self._tasks["leadership"]], CLOSE_SECONDS)
+        self._parts.sever()
         await self._parts.side.run(self._parts.elector.release())
 
     async def _close(self) -> None:

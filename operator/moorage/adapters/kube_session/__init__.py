@@ -17,7 +17,15 @@ from typing import Any
 import aiohttp
 from kubernetes.aio import client
 
-from moorage.adapters.kube_session.connections import CONNECT_TIMEOUT, IDLE_SECONDS, ConnectionFailed, Connections, Options
+from moorage.adapters.kube_session.connections import (
+    CONNECT_TIMEOUT,
+    IDLE_SECONDS,
+    UNACKNOWLEDGED,
+    ConnectionFailed,
+    Connections,
+    Options,
+    give_up_soon,
+)
 from moorage.adapters.kube_session.source import KubeconfigError, KubeSource, Reload, redacted
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.surroundings import Clock
@@ -42,10 +50,12 @@ class KubeSession:
     """``ports.wire.Session``. Open it with ``KubeSession.open`` inside the event loop, close it at the end.
 
     The pool of connections has no limit: callers bound their own concurrency, so that a write that has passed the fence never waits
-    for a connection.
+    for a connection. What a call has handed to the kernel is given up after so many seconds ``unacknowledged``.
     """
 
-    def __init__(self, api: client.ApiClient, reload: Reload, clock: Clock, observe: Observe) -> None:
+    def __init__(
+        self, api: client.ApiClient, reload: Reload, clock: Clock, observe: Observe, unacknowledged: float = UNACKNOWLEDGED
+    ) -> None:
         self._api = api  # for what it makes of the configuration: the TLS context, with the client's certificate
         self._configuration = api.configuration
         self._reload = reload
@@ -53,16 +63,19 @@ class KubeSession:
         self._observe = observe
         self._credentials_due = clock.boottime() + CREDENTIALS_PERIOD
         self._refreshing: asyncio.Task[None] | None = None
+        self._unacknowledged = unacknowledged
         self._connector = aiohttp.TCPConnector(
-            limit=0, ssl=api.rest_client.ssl_context, keepalive_timeout=IDLE_SECONDS, socket_factory=_socket
+            limit=0, ssl=api.rest_client.ssl_context, keepalive_timeout=IDLE_SECONDS, socket_factory=self._socket
         )
         self._http = self._session(owner=True)
         self._sessions = [self._http]
-        self._connections = Connections(self.server, api.rest_client.ssl_context, self._configuration.tls_server_name)
+        self._connections = Connections(self.server, api.rest_client.ssl_context, self._configuration.tls_server_name, unacknowledged)
         self._connections.headers.update(self._http.headers)
 
     @classmethod
-    async def open(cls, source: KubeSource, user_agent: str, clock: Clock, observe: Observe = lambda *_: None) -> KubeSession:
+    async def open(
+        cls, source: KubeSource, user_agent: str, clock: Clock, observe: Observe = lambda *_: None, unacknowledged: float = UNACKNOWLEDGED
+    ) -> KubeSession:
         """Connect nothing yet, but read all that is needed to. Raises KubeconfigError."""
         configuration, reload = await source.load()
         try:
@@ -70,7 +83,7 @@ class KubeSession:
         except (OSError, ValueError) as error:
             raise KubeconfigError(f"{source}: a certificate or key cannot be used: {error}") from error
         api.user_agent = user_agent
-        session = cls(api, reload, clock, observe)
+        session = cls(api, reload, clock, observe, unacknowledged)
         await session._authorize()
         return session
 
@@ -96,6 +109,10 @@ class KubeSession:
             await session.close()
         await self._connector.close()
         await self._api.close()  # type: ignore[no-untyped-call]
+
+    def sever(self) -> None:
+        """End all connections that carry calls at once, so that nothing which they hold is delivered any more."""
+        self._connections.sever()
 
     async def warm(self, connections: int) -> None:
         """Open so many connections before they are needed."""
@@ -205,6 +222,16 @@ class KubeSession:
             read_bufsize=2**20,
         )
 
+    def _socket(self, address: Any) -> socket.socket:
+        """A socket that notices within half a minute that the other side has vanished."""
+        family, kind, protocol = address[:3]
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
+        give_up_soon(made, self._unacknowledged if self._configuration.proxy else UNACKNOWLEDGED)  # calls go this way through a proxy only
+        return made
+
     def _options(self) -> dict[str, Any]:
         """What every request needs beside the obvious."""
         name = self._configuration.tls_server_name
@@ -228,14 +255,3 @@ def _abandon(response: aiohttp.ClientResponse) -> None:
     # An answer that came to its end has given its connection back.
     if response.connection is not None and response.connection.transport is not None:
         response.connection.transport.abort()
-
-
-def _socket(address: Any) -> socket.socket:
-    """A socket that notices within half a minute that the other side has vanished."""
-    family, kind, protocol = address[:3]
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
-        made.setsockopt(socket.IPPROTO_TCP, option, value)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
-    return made

@@ -2,8 +2,9 @@
 
 A general client spends about 165 µs of CPU on each of them, this one about 70 (docs/adr/0002-own-connections.md), and it can do what
 no general client offers: the guard is asked and the request is written in one synchronous step, so a replica that was stopped and
-goes on when another one leads has nothing half-way out. It knows what the API server needs and no more: one request at a time per
-connection, keep-alive, answers with a length, in chunks, or up to the connection's end; no redirects, no compression.
+goes on when another one leads has nothing half-way out; and what the kernel has not delivered is dropped when the other side is
+silent, and whenever this side ends the connection, be that by dying. It knows what the API server needs and no more: one request at
+a time per connection, keep-alive, answers with a length, in chunks, or up to the connection's end; no redirects, no compression.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ from __future__ import annotations
 import asyncio
 import collections
 import dataclasses
+import socket
 import ssl
+import struct
 import time
 import urllib.parse
+import weakref
 from collections.abc import Callable
 from typing import Any, cast
 
 CONNECT_TIMEOUT = 5.0
 IDLE_SECONDS = 75.0
 """How long an idle connection is kept; the API server closes it after 90 s."""
+UNACKNOWLEDGED = 30.0
+"""Seconds without an acknowledgement after which the kernel gives a connection up."""
 
 
 class ConnectionFailed(Exception):
@@ -43,13 +49,45 @@ class Answer:
         return _header(self.head, name).decode("latin-1")
 
 
-class Connection(asyncio.Protocol):
-    """One connection; ``send`` when the last answer is complete."""
+@dataclasses.dataclass(slots=True)
+class Request:
+    """One request: its bytes, the guard that is asked right before they are written, and what came of it."""
 
-    def __init__(self) -> None:
+    data: bytes
+    guard: Callable[[], None] | None
+    answer: asyncio.Future[Answer] | None = None
+    """Once it was written."""
+    refused: Exception | None = None
+    """What the guard raised."""
+
+    def send(self, connection: Connection) -> None:
+        """Ask and write in one step."""
+        try:
+            if self.guard is not None:
+                self.guard()
+        except Exception as error:  # noqa: BLE001 - raised to whoever waits for the answer
+            self.refused = error
+        else:
+            self.answer = connection.send(self.data)
+
+    def forget(self) -> None:
+        """Nobody waits for the answer any more."""
+        if self.answer is not None:
+            self.answer.cancel()
+
+
+class Connection(asyncio.Protocol):
+    """One connection; ``send`` when the last answer is complete.
+
+    ``first`` is sent in the moment that the connection is open: so it goes out together with the end of the TLS handshake.
+    """
+
+    def __init__(self, first: Request, unacknowledged: float) -> None:
         self.reusable = False
         """Whether another request may follow."""
         self.idle_since = 0.0
+        self._first: Request | None = first
+        self._unacknowledged = unacknowledged
         self._transport: asyncio.Transport
         self._answer: asyncio.Future[Answer] | None = None
         self._buffer = bytearray()
@@ -58,7 +96,11 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open."""
         self._transport = cast(asyncio.Transport, transport)
+        give_up_soon(transport.get_extra_info("socket"), self._unacknowledged)
         self.reusable = True
+        if self._first is not None:
+            self._first.send(self)
+            self._first = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It has ended, by either side."""
@@ -79,6 +121,8 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """End it now."""
         self.reusable = False
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(ConnectionFailed("the connection was given up", sent=True))
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -118,7 +162,9 @@ class Connection(asyncio.Protocol):
 class Connections:
     """A pool without a limit (callers bound their own concurrency) to one server; all headers but a request's own are ``headers``."""
 
-    def __init__(self, server: str, context: ssl.SSLContext | None, server_name: str | None) -> None:
+    def __init__(
+        self, server: str, context: ssl.SSLContext | None, server_name: str | None, unacknowledged: float = UNACKNOWLEDGED
+    ) -> None:
         url = urllib.parse.urlsplit(server)
         self.headers: dict[str, str] = {}
         self._host = url.hostname or ""
@@ -126,7 +172,9 @@ class Connections:
         self._prefix = url.path.rstrip("/")
         self._netloc = url.netloc
         self._tls: dict[str, Any] = {"ssl": context, "server_hostname": server_name or self._host} if url.scheme == "https" else {}
+        self._unacknowledged = unacknowledged
         self._idle: collections.deque[Connection] = collections.deque()
+        self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
 
     async def request(self, method: str, path: str, body: bytes | None, own: str, options: Options) -> Answer:
         """Send and wait for the answer; ``own`` are header lines of this request, each ended by CRLF.
@@ -134,15 +182,18 @@ class Connections:
         Raises ConnectionFailed, and whatever the guard raises, with nothing written.
         """
         started = time.monotonic()
-        connection = (None if options.fresh else self._take()) or await self._open(min(options.timeout, CONNECT_TIMEOUT))
+        head = f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: {self._netloc}\r\n{self._common()}{own}"
+        request = Request(f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b""), options.guard)
+        connection = None if options.fresh else self._take()
+        if connection is not None:
+            request.send(connection)
+        else:
+            connection = await self._open(request, min(options.timeout, CONNECT_TIMEOUT))
         try:
-            head = f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: {self._netloc}\r\n{self._common()}{own}"
-            request = f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b"")
-            if options.guard is not None:
-                options.guard()
-            answer = connection.send(request)
+            if request.refused is not None:
+                raise request.refused
             async with asyncio.timeout(started + options.timeout - time.monotonic()):
-                return await answer
+                return await cast(asyncio.Future[Answer], request.answer)
         except TimeoutError as error:
             connection.close()
             raise ConnectionFailed(f"no answer within {options.timeout:g} s", sent=True) from error
@@ -151,6 +202,11 @@ class Connections:
             raise
         finally:
             self._give_back(connection)
+
+    def sever(self) -> None:
+        """End all connections at once; what they hold is dropped."""
+        for connection in list(self._all):
+            connection.close()
 
     def close(self) -> None:
         """End all idle connections."""
@@ -176,14 +232,28 @@ class Connections:
             connection.idle_since = time.monotonic()
             self._idle.append(connection)
 
-    async def _open(self, seconds: float) -> Connection:
+    async def _open(self, first: Request, seconds: float) -> Connection:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds):
-                _, connection = await loop.create_connection(Connection, self._host, self._port, **self._tls)
+                _, connection = await loop.create_connection(
+                    lambda: Connection(first, self._unacknowledged), self._host, self._port, **self._tls
+                )
         except (OSError, TimeoutError) as error:
-            raise ConnectionFailed(f"cannot connect to {self._netloc}: {str(error) or type(error).__name__}", sent=False) from error
+            first.forget()
+            text = f"cannot connect to {self._netloc}: {str(error) or type(error).__name__}"
+            raise ConnectionFailed(text, sent=first.answer is not None) from error
+        except asyncio.CancelledError:
+            first.forget()
+            raise
+        self._all.add(connection)
         return connection
+
+
+def give_up_soon(made: socket.socket, unacknowledged: float) -> None:
+    """Have the kernel drop what it holds when the other side is silent for so many seconds, and whenever this side ends."""
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(unacknowledged * 1000))
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
