@@ -69,6 +69,9 @@ class NullTelemetry:
     def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
         """Nothing."""
 
+    def set_aside(self, counts: Mapping[str, int]) -> None:
+        """Nothing."""
+
     def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """Nothing."""
 
@@ -103,6 +106,7 @@ class CountingTelemetry(NullTelemetry):
     def __init__(self) -> None:
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
         self.last_sizes: dict[str, Any] = {}
+        self.last_aside: dict[str, int] = {}
 
     def attempt(self, result: str, profile: str, seconds: float) -> None:
         """Count the result."""
@@ -139,6 +143,10 @@ class CountingTelemetry(NullTelemetry):
     def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
         """Keep the newest."""
         self.last_sizes = {**pending, **cache}
+
+    def set_aside(self, counts: Mapping[str, int]) -> None:
+        """Keep the newest."""
+        self.last_aside = {resource: count for resource, count in counts.items() if count}
 
     def event(self, result: str) -> None:
         """Count the result."""

@@ -27,6 +27,7 @@ import msgspec
 
 from moorage.core.objects import ObjectMeta, PartialObject
 from moorage.ports.errors import EdgeError, Expired, NotFound, Retryable
+from moorage.ports.guards import FAULTS, tell
 from moorage.ports.kube import FeedSink, Unreadable
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, Session, refusal
@@ -208,10 +209,18 @@ class KubeFeed(Generic[T]):
                     continue
                 if isinstance(error, Expired):
                     self._version = ""
-                self._failures += 1
-                delay = _delay(self._failures, error)
-                log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error)
-                await self._clock.sleep(delay)
+                await self._failed(error)
+            except FAULTS as error:
+                tell("watching", error, resource=self.resource)
+                self._version = ""  # what it was about may be lost
+                await self._failed(Retryable(repr(error)))
+
+    async def _failed(self, error: EdgeError) -> None:
+        """Wait a while."""
+        self._failures += 1
+        delay = _delay(self._failures, error)
+        log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error)
+        await self._clock.sleep(delay)
 
     async def _unknown(self, error: NotFound) -> None:
         """The API server does not have the resource, so there are no such objects, until it has."""

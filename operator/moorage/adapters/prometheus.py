@@ -156,6 +156,11 @@ class PrometheusTelemetry:
         self._gated = self._gauge(
             "moorage_gated_pods", "Gated pods, by the first gate that is left, else by plugin; beyond 20: other.", "gate"
         )
+        self._set_aside = self._gauge(
+            "moorage_set_aside_objects",
+            "Objects that are left out of account, as they cannot be read or something failed on them.",
+            "resource",
+        )
         self._plugin_faults = self._counter(
             "moorage_plugin_faults_total",
             "Failures of plugins from outside the tree, by plugin and extension point.",
@@ -249,6 +254,11 @@ class PrometheusTelemetry:
             self._pending(queue).set(count)
         for kind, count in cache.items():
             self._cache_size(kind).set(count)
+
+    def set_aside(self, counts: Mapping[str, int]) -> None:
+        """Objects that are set aside."""
+        for resource, count in counts.items():
+            self._set_aside(resource).set(count)
 
     def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """Waiting pods by the plugin that refused them."""

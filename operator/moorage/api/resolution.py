@@ -62,6 +62,12 @@ class Resolution:
         return self.queue_view.initial_backoff
 
 
+def unresolved(profile: Body, bug: BaseException) -> Resolution:
+    """What becomes of a profile that resolving failed on."""
+    fault = FieldError("spec", "{…}", f"cannot be looked into: {bug!r}; please report this", Reason.INVALID_SPEC)
+    return Resolution(bodies.scheduler_name(profile), "", {}, {}, (fault,))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resolver:
     """Resolves profiles with these plugins, these presets and the operator's values for what profiles leave out."""

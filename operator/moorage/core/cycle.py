@@ -132,13 +132,22 @@ def objection(placement: Placement, scheduler: Scheduler) -> str:
 
 
 def undo(placement: Placement, cache: Cache) -> None:
-    """Take back what ``commit`` did, reservations in reverse order; safe to call again."""
+    """Take back what ``commit`` did, reservations in reverse order; safe to call again.
+
+    One that fails stops no other: the first failure is raised when everything else is taken back.
+    """
+    fault: Exception | None = None
     for reserved in reversed(list(placement.reservations.values())):
         if reserved.undo is not None:
-            reserved.undo()
+            try:
+                reserved.undo()
+            except Exception as error:  # noqa: BLE001 - raised below
+                fault = fault or error
     record = cache.record(placement.pod.metadata.uid)
     if record is not None and record.state is State.ASSUMED and record.node == placement.node:
         cache.forget(placement.pod.metadata.uid)
+    if fault is not None:
+        raise fault
 
 
 def _unreserved(placement: Placement, plugin: str, status: Status) -> Diagnosis:

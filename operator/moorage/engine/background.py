@@ -7,6 +7,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from moorage.ports.guards import guard
+
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -37,10 +39,10 @@ class Background:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin one; a bug that ends it is logged."""
-        task = asyncio.get_running_loop().create_task(work)
+        """Begin one; a bug that ends it is told."""
+        task = asyncio.get_running_loop().create_task(self._guarded(work))
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._tasks.discard)
         return task
 
     async def settle(self, seconds: float | None = None) -> int:
@@ -48,7 +50,6 @@ class Background:
         tasks = set(self._tasks)
         return len((await asyncio.wait(tasks, timeout=seconds))[1]) if tasks else 0
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("%s ended with a bug", self._what, exc_info=error)
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        with guard(self._what):
+            await work

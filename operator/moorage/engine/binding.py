@@ -31,6 +31,7 @@ from moorage.engine.slots import Slots
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Retryable
+from moorage.ports.guards import FAULTS, guard
 
 log = logging.getLogger(__name__)
 
@@ -214,7 +215,7 @@ class Binder:
             self._begin(binding, f'Permit plugin "{name}"')
             try:
                 answer: Status | Hold = await permit.permit(pod, node, reserved)
-            except Exception as error:  # noqa: BLE001 - told with the pod's name; an actor's bug fails this pod and no other
+            except FAULTS as error:  # told with the pod's name; an actor's bug fails this pod and no other
                 return rejected(placement, binding.step, error)
             if isinstance(answer, Hold):
                 holds[name] = answer.seconds
@@ -234,7 +235,7 @@ class Binder:
             self._begin(binding, f'PreBind plugin "{name}"')
             try:
                 take_back = await pre_bind.pre_bind(placement.pod, placement.node, reserved)
-            except Exception as error:  # noqa: BLE001 - as above
+            except FAULTS as error:  # as above
                 return rejected(placement, binding.step, error)
             if take_back is not None:
                 binding.prepared.append(take_back)
@@ -243,10 +244,8 @@ class Binder:
     async def _take_back(self, binding: Binding) -> None:
         """What was prepared for a pod that is not bound, the last first."""
         for take_back in reversed(binding.prepared):
-            try:
+            with guard("taking back what was prepared", pod=key(binding.placement.pod)):
                 await take_back()
-            except Exception:
-                log.exception("what was prepared could not be taken back", extra={"pod": key(binding.placement.pod)})
 
     async def _objection(self, placement: Placement) -> str:
         """Why the node would not take the pod any more, "" when it would just now."""
@@ -290,10 +289,7 @@ class Binder:
         for name, post_bind, reserved in acting(self._actors, placement, Point.POST_BIND):
             self._begin(binding, f'PostBind plugin "{name}"')
             extra = {"pod": key(placement.pod), "plugin": name}
-            try:
-                with _AtStage(binding, Stage.TELLING):
-                    await post_bind.post_bind(placement.pod, placement.node, reserved)
-            except Exception:
-                log.exception("postBind failed; the pod stays bound", extra=extra)
+            with guard("postBind, whose pod stays bound,", **extra), _AtStage(binding, Stage.TELLING):
+                await post_bind.post_bind(placement.pod, placement.node, reserved)
             if binding.interruption is not None:
                 log.error("postBind was not done within %g s, so it was broken off; the pod stays bound", ACT_LIMIT, extra=extra)

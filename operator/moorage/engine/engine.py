@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
@@ -37,6 +38,7 @@ from moorage.engine.quarantine import Quarantine
 from moorage.engine.reconciling import Reconciler
 from moorage.engine.rejections import Rejections
 from moorage.engine.reporting import Reporter
+from moorage.engine.set_aside import SetAside
 from moorage.engine.slots import Slots
 from moorage.engine.strangers import Strangers
 from moorage.engine.surroundings import Surroundings
@@ -45,6 +47,7 @@ from moorage.engine.swapping import Resolver, Swapper, by_profile, profile_objec
 from moorage.engine.unserved import Unserved
 from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Forbidden
+from moorage.ports.guards import going, guard, heard, quiet
 from moorage.ports.kinds import NAMESPACES, POD_GROUPS, StoredKind, kinds_in, kinds_of
 from moorage.ports.kube import Leadership
 from moorage.ports.repeats import bug
@@ -68,6 +71,7 @@ class Engine:
         registry: Registry,
         actors: Mapping[str, ActorFactory],
     ) -> None:
+        around = dataclasses.replace(around, events=quiet(around.events), telemetry=quiet(around.telemetry))
         clock, reads, writes, events, telemetry = around.clock, around.reads, around.writes, around.events, around.telemetry
         self._around = around
         self._config = config
@@ -82,7 +86,7 @@ class Engine:
         self.scheduler = Scheduler(cache, observer=self.reporter)
         self.scheduler.snapshot.now, self.scheduler.snapshot.count_error = clock.boottime, telemetry.expression_failed
         flush_after = config.pod_max_in_unschedulable_pods_duration
-        self.backlog = Backlog(PrioritySort().sort_key, cache.store, self._moved, self._plugin_failed, flush_after)
+        self.backlog = Backlog(PrioritySort().sort_key, cache.store, heard(self._moved), heard(self._plugin_failed), flush_after)
 
         # 2. What decides, and what is done with decisions.
         tools = Tools(writes, reads, clock, Following(cache), Waiting(clock))
@@ -108,17 +112,19 @@ class Engine:
         self.surveyor = Surveyor(around, self.quarantine.look)
         self.rejections = Rejections(clock, events, telemetry, self._profile, cache.nodes.is_resource)
         self.inspector = Inspector(cache, self.backlog, reads, clock, telemetry)
-        self.swapper.changed, self.swapper.orphaned, self.swapper.lacking = self._settled, self.strangers.orphaned, self._lacking
+        self.swapper.changed, self.swapper.orphaned = heard(self._settled), heard(self.strangers.orphaned)
+        self.swapper.lacking = self._lacking
 
         # 4. What the watches feed.
-        self.pods = Pods(cache, self.backlog, clock.boottime, self._queued)
+        self.pods = Pods(cache, self.backlog, clock.boottime, heard(self._queued))
         self.nodes = Nodes(cache, self.backlog, clock.boottime)
         self.others = {kind: Others(kind, cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
-        self.pods.left, self.nodes.left = self.loop.gone, self._node_gone
-        self.pods.came, self.nodes.changed = self.promises.pod_came, self.promises.node_changed
+        self.pods.left, self.nodes.left = heard(self.loop.gone), heard(self._node_gone)
+        self.pods.came, self.nodes.changed = heard(self.promises.pod_came), heard(self.promises.node_changed)
         for kind, others in self.others.items():
-            others.listed = functools.partial(self._kind_listed, kind)
-        handover.unbound = self.pods.look_again
+            others.listed = heard(functools.partial(self._kind_listed, kind))
+        handover.unbound = heard(self.pods.look_again)
+        self.set_aside = SetAside(self.pods, (self.nodes, *self.others.values()), self.failures, events, self.loop.ours)
 
     # ---- what handlers say -------------------------------------------------------------------------------------------------
 
@@ -165,21 +171,20 @@ class Engine:
         self.swapper.review_lacking()
 
     async def run(self) -> None:
-        """Run all parts; ends only by an error of one of them, or cancelled."""
+        """Run all parts until cancelled; one that fails is begun anew."""
+        parts: dict[str, Callable[[], Awaitable[None]]] = {
+            "loop": self.loop.run,
+            "swapping": self._swap,
+            "survey": lambda: self.surveyor.run(self.swapper, self.reconciler),
+            "status": self.reconciler.run,
+            "time": self._time,
+            "lag": self.reporter.watch_lag,
+            "inspection": self.inspector.run,
+            **{f"conditions-{i}": self.failures.run for i in range(CONDITION_WRITERS)},
+        }
         async with asyncio.TaskGroup() as group:
-            parts = {
-                "loop": self.loop.run(),
-                "swapping": self._swap(),
-                "survey": self.surveyor.run(self.swapper, self.reconciler),
-                "status": self.reconciler.run(),
-                "time": self._time(),
-                "lag": self.reporter.watch_lag(),
-                "inspection": self.inspector.run(),
-            }
             for name, part in parts.items():
-                group.create_task(part, name=name)
-            for i in range(CONDITION_WRITERS):
-                group.create_task(self.failures.run(), name=f"conditions-{i}")
+                group.create_task(going(name, part, self._around.clock), name=name)
 
     async def settle(self, seconds: float) -> None:
         """Decide no more; wait, at most so long, for the bindings and evictions in flight."""
@@ -205,20 +210,35 @@ class Engine:
         """What is due by the clock: backoffs, flushes, owed moves, gauges."""
         while True:
             now = self._around.clock.boottime()
+            self._do_what_is_due(now)
+            due = self.backlog.next_deadline(now)
+            await self._around.clock.sleep(TICK if due is None else min(max(due - now, 0.01), TICK))
+
+    def _do_what_is_due(self, now: float) -> None:
+        """A step that fails stops no other."""
+        with guard("moving pods whose time has come"):
             self.backlog.tick(now)
-            self.loop.poke()
+        self.loop.poke()
+        with guard("breaking off what takes too long"):
             self.binder.sweep()
+        with guard("asking extenders again"):
             self.loop.extending.tick(self.loop.live.values())
+        with guard("looking after nominations"):
             if self.loop.deciding and now >= self._promises_due:
                 self._promises_due = now + LOOK_EVERY
                 self.promises.sweep()
+        with guard("telling gangs"):
             if self.loop.deciding:
                 self.gangs.tell(now)
+        with guard("telling what is set aside"):
+            if self.loop.deciding:
+                self.set_aside.tell()
+        with guard("telling pods of unknown schedulers"):
             self.strangers.tick()
+        with guard("looking after profiles"):
             self.swapper.tick(now)
-            self.reporter.gauges(self.backlog, self.scheduler.cache, self.swapper.records.values())
-            due = self.backlog.next_deadline(now)
-            await self._around.clock.sleep(TICK if due is None else min(max(due - now, 0.01), TICK))
+        with guard("measuring"):
+            self.reporter.gauges(self.backlog, self.scheduler.cache, self.swapper.records.values(), self.set_aside.counts)
 
     def _kind_listed(self, kind: StoredKind) -> None:
         """A whole list of this kind is in: profiles may have waited for it, and so may pod groups."""
@@ -236,7 +256,7 @@ class Engine:
 
     def _current(self, uid: str) -> Pod | None:
         """The pod's newest state while it waits."""
-        pod = self.pods.objects.get(uid)
+        pod = self.pods.objects.get(uid) or self.set_aside.waiting(uid)
         return pod if pod is not None and not pod.spec.node_name else None
 
     def _moved(self, queue: str, event: str) -> None:
@@ -254,6 +274,7 @@ class Engine:
         self.reconciler.poke()
         self.surveyor.poke()
         self.unserved.settled()
+        self.set_aside.settled()
 
     def _profile(self, scheduler_name: str) -> ObjectRef | None:
         """The profile that has this schedulerName."""

@@ -7,7 +7,6 @@ back in the queue, and not before.
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -17,8 +16,7 @@ from moorage.core.scheduler import Diagnosis
 from moorage.engine.actors.contract import Actor, ErrandActor
 from moorage.engine.background import Background
 from moorage.ports.errors import EdgeError
-
-log = logging.getLogger(__name__)
+from moorage.ports.guards import FAULTS, tell
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,8 +54,8 @@ class Errands:
             why = ""
         except EdgeError as error:
             why = str(error)
-        except Exception as error:
-            log.exception("an errand failed with a bug", extra={"pod": key(pod)})
+        except FAULTS as error:
+            tell("an errand", error, pod=key(pod))
             why = repr(error)
         finally:
             finish(errand, why)

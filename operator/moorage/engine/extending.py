@@ -32,6 +32,7 @@ from moorage.engine.slices import TookTooLong, in_slices
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import EdgeError
 from moorage.ports.extenders import Candidates, Proposal
+from moorage.ports.guards import FAULTS, guard
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -154,7 +155,8 @@ class Extending:
         finally:
             del self._asking[entry]
             self._busy[name] -= 1
-            self._decider.extended(entry, outcome, asking.started)
+            with guard("ending a cycle with extenders", pod=key(entry.pod)):
+                self._decider.extended(entry, outcome, asking.started)
             self._call_waiting(name)
 
     def _call_waiting(self, name: str) -> None:
@@ -187,7 +189,7 @@ class Extending:
             return _failed(asking, f"extenders could not be asked: {error}")
         except TookTooLong as error:
             return _failed(asking, str(error))
-        except Exception as error:  # noqa: BLE001  # a plugin's bug fails this pod's attempt, never the process
+        except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
             return broken(entry.pod, asking.revision, error)
 
     async def _look(self, asking: _Asking) -> None:

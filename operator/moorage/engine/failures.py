@@ -23,6 +23,7 @@ from moorage.core.scheduler import Diagnosis
 from moorage.core.verdicts import Code
 from moorage.engine.actors.contract import pod_ref
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
+from moorage.ports.guards import guard
 from moorage.ports.kube import Writes
 from moorage.ports.repeats import bug
 from moorage.ports.surroundings import Clock, Event, EventSink, ObjectRef
@@ -136,7 +137,8 @@ class Failures:
     async def _work(self, uid: str) -> None:
         writing = self._writing[uid] = _Writing(self._pending.pop(uid))
         try:
-            await self._write(writing.verdict)
+            with guard("writing a pod's condition", pod=key(writing.verdict.pod)):
+                await self._write(writing.verdict)
         finally:
             del self._writing[uid]
             writing.over.set()
@@ -172,7 +174,7 @@ class Failures:
         log.warning("a pod's condition was given up after %d attempts", _ATTEMPTS, extra={"pod": verdict.pod.metadata.name})
 
 
-def broken(pod: Pod, revision: Revision, error: Exception) -> Diagnosis:
+def broken(pod: Pod, revision: Revision, error: BaseException) -> Diagnosis:
     """The outcome of an attempt that a bug has ended."""
     log.error("an attempt failed with a bug", exc_info=error, extra=bug(error, pod=key(pod), profile=revision.scheduler_name))
     return Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")

@@ -7,13 +7,14 @@ Whatever takes time runs beside the loop and comes back here when it has ended. 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from moorage.core import cycle
 from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Entry
+from moorage.core.backlog.entries import Entry, Place
 from moorage.core.columns.cache import Cache
 from moorage.core.framework.extenders import EXTENDER
 from moorage.core.object_changes import room_freed
@@ -29,6 +30,7 @@ from moorage.engine.promises import Promises, kept_for
 from moorage.engine.sending import Outcome
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import EdgeError, Protected
+from moorage.ports.guards import FAULTS, guard, tell
 from moorage.ports.surroundings import Event
 
 log = logging.getLogger(__name__)
@@ -55,21 +57,37 @@ class Handover:
         """The cycle that began at ``started`` is over: the pod is bound, has room made for it, or goes back to the queue."""
         seconds = self.around.clock.boottime() - started
         self.around.telemetry.algorithm(seconds)
-        if isinstance(outcome, Placement):
-            entry.started = started
-            self.binder.start(entry, outcome, self.finish)
-        elif outcome.errands:
-            self.errands.start(Errand(entry, outcome, seconds), self.errand_done)
-        elif outcome.victims:
-            self._preempt(entry, outcome, seconds)
-        else:
-            self._refuse(entry, outcome, seconds)
+        with self.sure(entry, placement=outcome if isinstance(outcome, Placement) else None):
+            if isinstance(outcome, Placement):
+                entry.started = started
+                self.binder.start(entry, outcome, self.finish)
+            elif outcome.errands:
+                self.errands.start(Errand(entry, outcome, seconds), self.errand_done)
+            elif outcome.victims:
+                self._preempt(entry, outcome, seconds)
+            else:
+                self._refuse(entry, outcome, seconds)
         if decisions.isEnabledFor(logging.INFO):
             pod, revision, node = outcome.pod, outcome.revision, outcome.node if isinstance(outcome, Placement) else ""
             decisions.info(
                 "decided",
                 extra={"pod": key(pod), "uid": pod.metadata.uid, "profile": revision.scheduler_name, "revision": revision.id, "node": node},
             )
+
+    @contextlib.contextmanager
+    def sure(self, *entries: Entry, placement: Placement | None = None) -> Iterator[None]:
+        """A bug that ends what is done inside takes the placement back; of these pods those in flight go to the queue, and say so."""
+        try:
+            yield
+        except FAULTS as error:
+            if placement is not None:
+                self._take_back(placement)
+            for entry in entries:
+                tell("what is done for a pod", error, pod=key(entry.pod))
+                if entry.place is Place.IN_FLIGHT:
+                    with guard("sending a pod back to the queue", pod=key(entry.pod)):
+                        self.backlog.requeue(entry, frozenset(), self.around.clock.boottime())
+                        self.failures.report(Verdict(entry.pod, SCHEDULER_ERROR, f"scheduling failed: {error!r}"))
 
     async def settle(self, seconds: float) -> None:
         """Wait, at most so long, for what is under way to end; bindings that are only being prepared are broken off."""
@@ -83,18 +101,50 @@ class Handover:
 
     def finish(self, entry: Entry, placement: Placement, outcome: Outcome) -> None:
         """A binding: confirm it, or take the assumption back and wake whom that frees."""
+        with self.sure(entry):
+            if outcome.bound:
+                self._bound(entry, placement)
+            else:
+                self._not_bound(entry, placement, outcome)
+
+    def errand_done(self, errand: Errand, error: str) -> None:
+        """What a plugin wanted to be done for a pod is done, or could not be: either way the pod is tried again after its backoff."""
+        entry, diagnosis = errand.entry, dataclasses.replace(errand.diagnosis, errands={})
+        with self.sure(entry):
+            if error:
+                text = f"running PostFilter plugin {', '.join(errand.diagnosis.errands)}: {error}"
+                self._refuse(entry, dataclasses.replace(diagnosis, code=Code.ERROR, message=text, nominated_node=None), errand.seconds)
+            elif diagnosis.victims:
+                self._preempt(entry, diagnosis, errand.seconds)
+            else:
+                self._refuse(entry, dataclasses.replace(diagnosis, rejectors=frozenset()), errand.seconds)
+
+    def evicted(self, eviction: Eviction, error: EdgeError | None) -> None:
+        """The victims of a pod were told to go, so it waits for their room; or could not be, so it is tried again."""
+        entry, diagnosis = eviction.entry, eviction.diagnosis
+        with self.sure(entry):
+            if isinstance(error, Protected):  # there will be no room: whoever may take what there is
+                self.promises.decide(diagnosis.pod, "")
+            self.backlog.requeue(entry, frozenset() if error else diagnosis.rejectors, self.around.clock.boottime())
+            if error is not None:
+                reason = UNSCHEDULABLE if isinstance(error, Protected) else SCHEDULER_ERROR
+                self.failures.report(Verdict(diagnosis.pod, reason, f"preemption: {error}"))
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _bound(self, entry: Entry, placement: Placement) -> None:
+        now, pod, profile = self.around.clock.boottime(), placement.pod, placement.revision.scheduler_name
+        self.backlog.done(entry.uid)
+        self.around.telemetry.attempt("scheduled", profile, now - entry.started)
+        self.around.telemetry.bound(entry.attempts, now - entry.first_queued_at)
+        note = f"Successfully assigned {key(pod)} to {placement.node}"
+        self.around.events.emit(Event(pod_object(pod), "Scheduled", note, "Binding", controller=profile))
+
+    def _not_bound(self, entry: Entry, placement: Placement, outcome: Outcome) -> None:
         now, pod = self.around.clock.boottime(), placement.pod
-        telemetry, profile = self.around.telemetry, placement.revision.scheduler_name
-        if outcome.bound:
-            self.backlog.done(entry.uid)
-            telemetry.attempt("scheduled", profile, now - entry.started)
-            telemetry.bound(entry.attempts, now - entry.first_queued_at)
-            note = f"Successfully assigned {key(pod)} to {placement.node}"
-            self.around.events.emit(Event(pod_object(pod), "Scheduled", note, "Binding", controller=profile))
-            return
-        cycle.undo(placement, self.cache)
+        self._take_back(placement)
         if outcome.overtaken:
-            telemetry.overtaken(profile)
+            self.around.telemetry.overtaken(placement.revision.scheduler_name)
         self.backlog.wake(room_freed(on_node(pod, placement.node)), now)
         if outcome.status is None:
             self.backlog.done(entry.uid)
@@ -108,28 +158,9 @@ class Handover:
             self._refuse(entry, diagnosis, now - entry.started)
         self.unbound(entry.uid)
 
-    def errand_done(self, errand: Errand, error: str) -> None:
-        """What a plugin wanted to be done for a pod is done, or could not be: either way the pod is tried again after its backoff."""
-        diagnosis = dataclasses.replace(errand.diagnosis, errands={})
-        if error:
-            text = f"running PostFilter plugin {', '.join(errand.diagnosis.errands)}: {error}"
-            self._refuse(errand.entry, dataclasses.replace(diagnosis, code=Code.ERROR, message=text, nominated_node=None), errand.seconds)
-        elif diagnosis.victims:
-            self._preempt(errand.entry, diagnosis, errand.seconds)
-        else:
-            self._refuse(errand.entry, dataclasses.replace(diagnosis, rejectors=frozenset()), errand.seconds)
-
-    def evicted(self, eviction: Eviction, error: EdgeError | None) -> None:
-        """The victims of a pod were told to go, so it waits for their room; or could not be, so it is tried again."""
-        entry, diagnosis = eviction.entry, eviction.diagnosis
-        if isinstance(error, Protected):  # there will be no room: whoever may take what there is
-            self.promises.decide(diagnosis.pod, "")
-        self.backlog.requeue(entry, frozenset() if error else diagnosis.rejectors, self.around.clock.boottime())
-        if error is not None:
-            reason = UNSCHEDULABLE if isinstance(error, Protected) else SCHEDULER_ERROR
-            self.failures.report(Verdict(diagnosis.pod, reason, f"preemption: {error}"))
-
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    def _take_back(self, placement: Placement) -> None:
+        with guard("taking back a placement", pod=key(placement.pod), node=placement.node):
+            cycle.undo(placement, self.cache)
 
     def _preempt(self, entry: Entry, diagnosis: Diagnosis, seconds: float) -> None:
         """Have room made for a pod. Pods of lower priority lose that node from now on."""

@@ -21,6 +21,7 @@ from moorage.core.columns.records import Record, State
 from moorage.core.columns.sparse import HAS, TAKEN
 from moorage.core.objects import key
 from moorage.ports.errors import EdgeError
+from moorage.ports.guards import guard
 from moorage.ports.kube import PodPlace, Reads
 from moorage.ports.surroundings import Clock, Telemetry
 
@@ -145,12 +146,11 @@ class Inspector:
         while True:
             await self._requested.wait()
             self._requested.clear()
-            try:
-                await self._log()
-            except EdgeError as error:
-                log.error("the cache cannot be compared with the API server: %s", error)
-            except Exception:
-                log.exception("looking inside failed with a bug")
+            with guard("looking inside"):
+                try:
+                    await self._log()
+                except EdgeError as error:
+                    log.error("the cache cannot be compared with the API server: %s", error)
 
     async def _log(self) -> None:
         await self._log_each("cached node", self.nodes())

@@ -1,7 +1,8 @@
 """Intake: what the watches say, written into the cache and the backlog, and told to whom it may wake.
 
-Sinks are called on the loop's thread for every watch line, so each call is a few dictionary steps. An object that cannot be read
-harms itself only: a pod on a node still takes what it took there, or one pod's place; a node keeps its last readable state.
+Sinks are called on the loop's thread for every watch line, so each call is a few dictionary steps. An object that cannot be read, or
+that anything fails on, harms itself only. It is set aside until it changes: a pod on a node still takes what it took there, or one
+pod's place, one that waits is left out, a node keeps its last readable state.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.requests import pod_requests, unreadable_requests
 from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key, pod_meta
 from moorage.core.quantities import QuantityError
+from moorage.ports.guards import FAULTS, guard, tell
 from moorage.ports.kinds import StoredKind
 from moorage.ports.kube import Unreadable
+from moorage.ports.repeats import told_once
 
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=HasMetadata)
@@ -32,15 +35,22 @@ _ENDED = ("Succeeded", "Failed")
 class Sink(Generic[T]):
     """Keeps the newest readable state of each object, so that a relist can tell what is gone, and calls the hooks below."""
 
+    resource = kind_name = ""
+    api = "v1"
+    """What the API calls its objects, all of them and one, and its version."""
+
     def __init__(self) -> None:
         self.objects: dict[str, T] = {}
+        self.aside: dict[str, Unreadable] = {}
+        """What is set aside, by identity."""
+        self.untold: dict[str, Unreadable] = {}
+        """What of it was not told yet."""
         self.synced = False
-        self._unreadable: dict[str, PartialObject] = {}
         self._unseen: dict[str, T | PartialObject] | None = None
 
     def list_started(self) -> None:
         """Whatever is not put before ``list_ended`` is gone."""
-        self._unseen = {**self._unreadable, **self.objects}
+        self._unseen = {**{name: aside.partial for name, aside in self.aside.items()}, **self.objects}
 
     def put(self, obj: T) -> None:
         """Added or changed."""
@@ -50,35 +60,60 @@ class Sink(Generic[T]):
         old = self.objects.get(name)
         if old is not None and old.metadata.resource_version == obj.metadata.resource_version:
             return
+        self.take(old, obj)
+
+    def take(self, old: T | None, obj: T) -> None:
+        """Put its newest state where it belongs, or set it aside."""
+        name = self.identity(obj.metadata)
         self.objects[name] = obj
         try:
             self.on_put(old, obj)
-        except QuantityError as error:
+        except FAULTS as error:
             del self.objects[name]
             if old is not None:
                 self.objects[name] = old
-            self.unreadable(Unreadable(PartialObject(obj.metadata), node_of(obj), str(error)), deleted=False)
+            self._set_aside(Unreadable(PartialObject(obj.metadata), node_of(obj), _why(error), obj), error)
         else:
-            self._unreadable.pop(name, None)
+            self._in_order(name)
 
     def delete(self, obj: T | PartialObject) -> None:
-        """Gone."""
+        """Gone. Where that cannot be written down now, the next list tells it again."""
         name = self.identity(obj.metadata)
-        old, partial = self.objects.pop(name, None), self._unreadable.pop(name, None)
-        if old is not None or partial is not None:
+        old, aside = self.objects.pop(name, None), self.aside.get(name)
+        if old is None and aside is None:
+            return
+        try:
             self.on_delete(old or obj)
+        except FAULTS as error:
+            node = node_of(obj) if isinstance(obj, Pod) else ""
+            self._set_aside(Unreadable(PartialObject(obj.metadata), node, f"it is gone: {_why(error)}"), error, gone=True)
+        else:
+            self._in_order(name)
 
     def unreadable(self, obj: Unreadable, deleted: bool) -> None:
         """Cannot be decoded."""
         if deleted:
             self.delete(obj.partial)
             return
-        log.error("an object cannot be read: %s", obj.error, extra={"object": key(obj.partial)})
-        name = self.identity(obj.partial.metadata)
         if self._unseen is not None:
-            self._unseen.pop(name, None)
-        self._unreadable[name] = obj.partial
-        self.on_unreadable(obj)
+            self._unseen.pop(self.identity(obj.partial.metadata), None)
+        self._set_aside(obj)
+
+    def _set_aside(self, obj: Unreadable, error: BaseException | None = None, *, gone: bool = False) -> None:
+        """Leave it out of account, but for its place; told once with what failed, and once for each object."""
+        name, named = self.identity(obj.partial.metadata), key(obj.partial)
+        if error is not None and not isinstance(error, QuantityError):
+            tell("taking in an object", error, resource=self.resource, object=named)
+        log.error("an object is set aside: %s", obj.error, extra=told_once(f"{self.resource} {named} {obj.error}", object=named))
+        self.aside[name] = self.untold[name] = obj
+        if not gone:
+            with guard("setting an object aside", resource=self.resource, object=named):
+                self.on_unreadable(obj)
+
+    def _in_order(self, name: str) -> None:
+        if self.aside:
+            self.aside.pop(name, None)
+            self.untold.pop(name, None)
 
     def list_ended(self) -> bool:
         """Delete what the list did not have, or some of it; whether there is more."""
@@ -97,13 +132,18 @@ class Sink(Generic[T]):
         return metadata.uid
 
     def on_put(self, old: T | None, new: T) -> None:
-        """An object is there for the first time (``old`` None) or anew. May raise QuantityError."""
+        """An object is there for the first time (``old`` None) or anew. What it raises sets the object aside."""
 
     def on_delete(self, old: T | PartialObject) -> None:
         """An object is gone."""
 
     def on_unreadable(self, obj: Unreadable) -> None:
         """An object is there that only its metadata is known of."""
+
+
+def _why(error: BaseException) -> str:
+    """What a person needs to know of it: a bug's text alone may say nothing."""
+    return str(error) if isinstance(error, QuantityError) else repr(error)
 
 
 def node_of(obj: HasMetadata) -> str:
@@ -113,6 +153,8 @@ def node_of(obj: HasMetadata) -> str:
 
 class Pods(Sink[Pod]):
     """Pods: on a node (cache) or waiting for one (backlog)."""
+
+    resource, kind_name = "pods", "Pod"
 
     def __init__(self, cache: Cache, backlog: Backlog, now: Callable[[], float], queued: Callable[[Pod], None]) -> None:
         super().__init__()
@@ -198,11 +240,13 @@ class Pods(Sink[Pod]):
         """A binding came to nothing: a pod that left the queue meanwhile, and is there and waits after all, is queued anew."""
         pod = self.objects.get(uid)
         if pod is not None and not pod.spec.node_name and self._backlog.get(uid) is None:
-            self.on_put(pod, pod)
+            self.take(pod, pod)
 
 
 class Nodes(Sink[Node]):
     """Nodes."""
+
+    resource, kind_name = "nodes", "Node"
 
     def __init__(self, cache: Cache, backlog: Backlog, now: Callable[[], float]) -> None:
         super().__init__()
@@ -242,6 +286,7 @@ class Others(Sink[HasMetadata]):
     def __init__(self, kind: StoredKind, cache: Cache, backlog: Backlog, now: Callable[[], float]) -> None:
         super().__init__()
         self.kind = kind
+        self.resource, self.kind_name, self.api = kind.name, kind.struct.__name__, kind.api
         self.listed: Callable[[], None] = lambda: None
         """Called when a whole list is in."""
         self._store = cache.store

@@ -30,6 +30,7 @@ from moorage.engine.gangs import Member
 from moorage.engine.handover import Handover
 from moorage.engine.slices import MOST, TOO_LONG
 from moorage.engine.surroundings import Surroundings
+from moorage.ports.guards import FAULTS
 from moorage.ports.surroundings import Event
 
 ALONE = "extenders can only be asked about pods that are placed one by one, not about a pod group"
@@ -107,7 +108,10 @@ class Loop:
             await asyncio.sleep(0)
 
     def attempt(self, entry: Entry) -> None:
-        """One scheduling attempt: a pod that is going is let go, a group is placed together, extenders are asked, or it is decided."""
+        """One scheduling attempt: a pod that is going is let go, a group is placed together, extenders are asked, or it is decided.
+
+        A bug in it fails this pod, and its group, and nobody else.
+        """
         self._take_up(Attempt(entry, self._clock.boottime()))
 
     def attempt_again(self, entry: Entry) -> None:
@@ -119,13 +123,14 @@ class Loop:
 
     def extended(self, entry: Entry, outcome: Placement | Diagnosis | None, started: float) -> None:
         """Extenders have had their say; None: the pod is gone, is going, or has a node."""
-        if outcome is None:
-            self.backlog.done(entry.uid)
-        elif not self._may_decide:
-            self.backlog.requeue(entry, frozenset(), self._clock.boottime())
-        else:
-            committed = _tried(outcome.pod, outcome.revision, lambda: self._committed(outcome))
-            self._conclude(entry, committed, started)
+        with self.handover.sure(entry):
+            if outcome is None:
+                self.backlog.done(entry.uid)
+            elif not self._may_decide:
+                self.backlog.requeue(entry, frozenset(), self._clock.boottime())
+            else:
+                committed = _tried(outcome.pod, outcome.revision, lambda: self._committed(outcome))
+                self._conclude(entry, committed, started)
 
     def recall(self, scheduler_name: str, why: str) -> None:
         """What is under way for this profile's pods is broken off, as far as it can be."""
@@ -185,7 +190,7 @@ class Loop:
         """Work on it for a slice; what is not finished by then is set down."""
         began = self._clock.boottime()
         try:
-            with self._budget:
+            with self._budget, self.handover.sure(attempt.entry, *attempt.entry.companions):
                 self._work_on(attempt)
         except OutOfTime:
             attempt.spent += self._clock.boottime() - began
@@ -265,6 +270,9 @@ class Loop:
                 further = placing.send(False)
         except StopIteration as end:
             members: list[Member] = end.value
+        except FAULTS:
+            self._group = None
+            raise
         else:
             raise OutOfTime
         self._group = None
@@ -301,5 +309,5 @@ def _tried(pod: Pod, revision: Revision, step: Callable[[], Placement | Diagnosi
     """What the step gives. A plugin's bug fails this pod's attempt, never the process."""
     try:
         return step()
-    except Exception as error:  # noqa: BLE001  # it is logged, and is the pod's outcome
+    except FAULTS as error:
         return broken(pod, revision, error)

@@ -11,6 +11,7 @@ import asyncio
 import dataclasses
 import datetime
 import enum
+import functools
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -26,6 +27,7 @@ from moorage.core.framework.registry import Access
 from moorage.engine.profiles import ProfileRecord
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError, Fenced, NotFound
+from moorage.ports.guards import guard
 from moorage.ports.kinds import StoredKind, kinds_of
 from moorage.ports.kube import Leadership, Replica, Writes
 from moorage.ports.surroundings import Clock
@@ -124,28 +126,37 @@ class Reconciler:
     async def round(self) -> None:
         """One look at every object. Of what is not urgent a few are written, those that have waited longest."""
         later: list[Told] = []
-        for told in self._statuses():
-            urgency = self._urgency(told.key, told.status)
-            if urgency is Urgency.NOW:
-                await self._write(told)
-            elif urgency is Urgency.SOON:
-                later.append(told)
+        for key, make in self._objects():
+            with guard("telling an object's status", object=f"{key.kind}/{key.name}"):
+                told = make()
+                urgency = self._urgency(key, told.status)
+                if urgency is Urgency.NOW:
+                    await self._write(told)
+                elif urgency is Urgency.SOON:
+                    later.append(told)
             await asyncio.sleep(0)  # many objects must not hold up the loop
         later.sort(key=lambda told: self._written[told.key].at)
         for told in later[: self._quota()]:
-            await self._write(told)
+            with guard("telling an object's status", object=f"{told.key.kind}/{told.key.name}"):
+                await self._write(told)
         known = {_key("SchedulerProfile", record.body) for record in self._swapper.records.values()}
         known |= {_key("PluginConfig", body) for body in self._swapper.configs.values()}
         self._written = {key: written for key, written in self._written.items() if key in known}
         self._not_before = {key: moment for key, moment in self._not_before.items() if key in known}
 
-    def _statuses(self) -> Iterator[Told]:
-        """What is to be told of each object; made one by one, as things change between two writes."""
+    def _objects(self) -> Iterator[tuple[Key, Callable[[], Told]]]:
+        """Each object, and what makes what is to be told of it: one by one, as things change between two writes."""
         for record in list(self._swapper.records.values()):
             if record.resolution is not None:
-                yield Told(_key("SchedulerProfile", record.body), self.profile_status(record), self._writes.profile_status)
+                yield _key("SchedulerProfile", record.body), functools.partial(self._of_profile, record)
         for name, body in list(self._swapper.configs.items()):
-            yield Told(_key("PluginConfig", body), self.config_status(name, body), self._writes.plugin_config_status)
+            yield _key("PluginConfig", body), functools.partial(self._of_config, name, body)
+
+    def _of_profile(self, record: ProfileRecord) -> Told:
+        return Told(_key("SchedulerProfile", record.body), self.profile_status(record), self._writes.profile_status)
+
+    def _of_config(self, name: str, body: Body) -> Told:
+        return Told(_key("PluginConfig", body), self.config_status(name, body), self._writes.plugin_config_status)
 
     # ---- what the status is ------------------------------------------------------------------------------------------------
 

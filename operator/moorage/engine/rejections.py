@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 
 from moorage.core.objects import ObjectMeta, PartialObject, Struct, key
+from moorage.ports.guards import guard
 from moorage.ports.kube import Unreadable
 from moorage.ports.surroundings import Clock, Event, EventSink, ObjectRef, Telemetry
 
@@ -111,7 +112,8 @@ class Rejections:
         if uid not in self._known:
             self._known.add(uid)
             if self._synced and self.leading:
-                self._count(pod)
+                with guard("counting a refused pod", pod=key(pod)):
+                    self._count(pod)
 
     def delete(self, pod: FailedPod | PartialObject) -> None:
         """It is gone."""

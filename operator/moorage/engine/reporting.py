@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
@@ -44,7 +44,7 @@ class Reporter:
         if plugin == default_preemption.NAME:
             self._telemetry.preemption_attempt()
 
-    def gauges(self, backlog: Backlog, cache: Cache, records: Iterable[ProfileRecord]) -> None:
+    def gauges(self, backlog: Backlog, cache: Cache, records: Iterable[ProfileRecord], set_aside: Mapping[str, int]) -> None:
         """Sizes, once a second."""
         now = self._clock.boottime()
         if now < self._gauged_at + GAUGES_EVERY:
@@ -58,6 +58,7 @@ class Reporter:
         self._telemetry.revisions(
             (record.name, record.active.revision.id if record.active is not None else "", len(record.superseded)) for record in records
         )
+        self._telemetry.set_aside(set_aside)
         self._telemetry.sizes(pending, {"nodes": len(cache.nodes), "pods": len(cache), "assumed_pods": cache.assumed})
 
     async def watch_lag(self) -> None:

@@ -19,6 +19,7 @@ from moorage.core.verdicts import Code, Status, failed
 from moorage.engine.actors.contract import Actor, BindActor, pod_ref
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
+from moorage.ports.guards import FAULTS
 from moorage.ports.repeats import bug
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class Sender:
             begin(running)
             try:
                 status = await self._ask(bind, placement, reserved)
-            except Exception as error:  # noqa: BLE001 - told with the pod's name; an actor's bug fails this pod and no other
+            except FAULTS as error:  # told with the pod's name; an actor's bug fails this pod and no other
                 return await self.settle(placement, running, error)
             if status.code is Code.SUCCESS:
                 return BOUND
@@ -77,7 +78,7 @@ class Sender:
                 return Outcome(False, status)
         return Outcome(False, failed("no bind plugin took the pod"))
 
-    async def settle(self, placement: Placement, running: str, error: Exception) -> Outcome:
+    async def settle(self, placement: Placement, running: str, error: BaseException) -> Outcome:
         """What became of a pod whose binding was not answered with a plain yes."""
         failure = rejected(placement, running, error)
         unknown = isinstance(error, Conflict | NotFound) or (isinstance(error, Retryable) and error.outcome_unknown)
@@ -111,7 +112,7 @@ class Sender:
                     raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
                 await self._around.extenders.bind(extender, pod_ref(placement.pod), placement.node)
                 return await self._confirmed(placement, extender)
-            except Exception as error:  # noqa: BLE001 - as above
+            except FAULTS as error:  # as above
                 outcome = await self.settle(placement, "", error)
             if outcome.status is None or outcome.fenced or not extender.ignorable:
                 return outcome
@@ -146,7 +147,7 @@ def acting(actors: Mapping[str, Actor], placement: Placement, point: Point) -> I
         yield name, actors[name], reserved.value if reserved is not None else None
 
 
-def rejected(placement: Placement, running: str, error: Exception) -> Outcome:
+def rejected(placement: Placement, running: str, error: BaseException) -> Outcome:
     """The outcome when a plugin raised this; a bug of it is logged with where it is."""
     known = isinstance(error, EdgeError)
     if not known:

@@ -12,6 +12,7 @@ from moorage.engine.reconciling import Need, Reconciler, Situation, needs_of
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError
+from moorage.ports.guards import guard
 from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import REPLICA_PERIOD
 
@@ -114,10 +115,11 @@ class Surveyor:
 
     async def _try(self, look: Awaitable[None]) -> None:
         """One failing look, as for want of a right, must not hide what the others see."""
-        try:
-            await look
-        except EdgeError as error:
-            log.warning("looking around failed, next time more: %s", error)
+        with guard("looking around"):
+            try:
+                await look
+            except EdgeError as error:
+                log.warning("looking around failed, next time more: %s", error)
 
     async def _look_at_replicas(self, situation: Situation) -> None:
         situation.replicas = tuple(await self._reads.replicas())

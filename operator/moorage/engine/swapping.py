@@ -16,7 +16,7 @@ from typing import Protocol
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.resolution import Resolution
+from moorage.api.resolution import Resolution, unresolved
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.framework.profiles import FieldError, Revision
 from moorage.engine.claims import Claims
@@ -24,6 +24,7 @@ from moorage.engine.loop import Loop
 from moorage.engine.profiles import Active, ProfileRecord, name_conflicts
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import Conflict, EdgeError
+from moorage.ports.guards import FAULTS, guard, tell
 from moorage.ports.kube import StoredRevision
 from moorage.ports.names import NAME_LIMIT, shortened
 from moorage.ports.surroundings import Event, ObjectRef
@@ -150,7 +151,8 @@ class Swapper:
     def tick(self, now: float) -> None:
         """Move whom swaps still owe it, and look from time to time whose the profiles are."""
         for record in self.records.values():
-            self.move_owed(record)
+            with guard("moving pods whose profile was swapped", profile=record.name):
+                self.move_owed(record)
         if now >= self._claims_due:
             self._claims_due = now + CLAIMS_EVERY
             self.review_claims()
@@ -170,7 +172,7 @@ class Swapper:
         for record in list(self.records.values()):
             if record.stale:
                 record.stale, record.settled = False, record.body
-                record.resolution = self._resolver(record.settled, self.configs)
+                record.resolution = self._resolved(record)
                 await asyncio.sleep(0)  # many profiles at once must not hold up the loop
         settled = [record for record in self.records.values() if record.resolution is not None]
         conflicts = await self._conflicts(settled)
@@ -181,10 +183,19 @@ class Swapper:
         done = True
         for record in settled:
             if self.records.get(record.name) is record:  # it may be gone since we began
-                done &= await self._settle(record)
+                with guard("settling a profile", profile=record.name):
+                    done &= await self._settle(record)
         self._tell_orphans()
         self.changed()
         return done
+
+    def _resolved(self, record: ProfileRecord) -> Resolution:
+        """What becomes of its spec; a bug is a fault of this profile, and its last good revision goes on."""
+        try:
+            return self._resolver(record.settled, self.configs)
+        except FAULTS as error:
+            tell("resolving a profile", error, profile=record.name)
+            return unresolved(record.settled, error)
 
     async def _conflicts(self, records: Sequence[ProfileRecord]) -> dict[str, tuple[FieldError, ...]]:
         """By profile: why its pods are another profile's or another scheduler's to place."""

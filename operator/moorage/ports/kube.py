@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from moorage.core.claim_objects import Allocation, ResourceClaim
-from moorage.core.objects import ContainerExtendedResourceRequest, PartialObject
+from moorage.core.objects import ContainerExtendedResourceRequest, HasMetadata, PartialObject
 from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -29,11 +29,15 @@ REVISIONS_ANNOTATION = "moorage.dev/revisions"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An object that could not be decoded: what could be read of it, and why the rest could not."""
+    """An object that could not be decoded, or not be taken in: what could be read of it, and why not the rest.
+
+    ``whole`` is the object itself where it could be decoded.
+    """
 
     partial: PartialObject
     node_name: str
     error: str
+    whole: HasMetadata | None = None
 
 
 class FeedSink(Protocol[T_contra]):

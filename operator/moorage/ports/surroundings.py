@@ -98,6 +98,9 @@ class Telemetry(Protocol):
     def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
         """Pods by queue (active, backoff, unschedulable, gated); nodes, pods and assumed_pods in the cache."""
 
+    def set_aside(self, counts: Mapping[str, int]) -> None:
+        """Objects that are left out of account, as they cannot be read or something failed on them, by resource."""
+
     def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """(plugin, profile, pods that it refused and that wait)."""
 

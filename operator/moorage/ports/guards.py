@@ -1,0 +1,93 @@
+"""Guards: what one object, one listener or one step raises is told with its name and ends there; everything else goes on.
+
+There are three, by what is to go on. ``guard`` stands around a block: what follows it runs. ``heard`` stands around a listener:
+whoever tells it goes on. ``going`` stands around a part that should run for ever: the part is begun anew. Where something must be put
+in order afterwards (a pod goes back to the queue, an object is set aside), the code there catches ``FAULTS`` itself.
+
+Guarded code has no answer that anybody waits for, and may be left at any point: what it changes together it changes in one call of
+core that is all or nothing, or puts in order itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, ParamSpec, TypeVar, cast
+
+from moorage.ports.repeats import bug
+from moorage.ports.surroundings import Clock
+
+log = logging.getLogger(__name__)
+P = ParamSpec("P")
+Port = TypeVar("Port")
+
+FAULTS = (Exception, SystemExit)
+"""What an object, a plugin or a bug of ours may raise, RecursionError and MemoryError included. A cancellation is none of them."""
+PAUSE = 1.0
+"""Seconds until a part that failed is begun anew."""
+HOPELESS = 60
+"""Failures, each as soon as the part was begun, after which it cannot go on."""
+
+
+def tell(what: str, error: BaseException, **named: object) -> None:
+    """Log what was raised, with the names of what it is about; once for each place in the code, then counted."""
+    log.error("%s failed with a bug", what, exc_info=error, extra=bug(error, **named))
+
+
+@contextlib.contextmanager
+def guard(what: str, **named: object) -> Iterator[None]:
+    """What is raised inside is told and ends here."""
+    try:
+        yield
+    except FAULTS as error:
+        tell(what, error, **named)
+
+
+def heard(listener: Callable[P, object]) -> Callable[P, None]:
+    """The listener, behind a guard of its own."""
+    what = f"telling {getattr(listener, '__qualname__', repr(listener))}"
+
+    def told(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            listener(*args, **kwargs)
+        except FAULTS as error:
+            tell(what, error, about=", ".join(map(str, args)))
+
+    return told
+
+
+async def going(what: str, part: Callable[[], Awaitable[None]], clock: Clock) -> None:
+    """Run the part; when something ends it, begin it anew after a pause. What it raises when it cannot go on is raised here.
+
+    A cancellation that nobody asked for is a fault too.
+    """
+    failures = 0
+    while True:
+        began = clock.boottime()
+        try:
+            await part()
+        except (*FAULTS, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            failures = failures + 1 if clock.boottime() - began < PAUSE else 1
+            if failures == HOPELESS:
+                raise
+            tell(what, error)
+        await clock.sleep(PAUSE)
+
+
+def quiet(port: Port) -> Port:
+    """A port whose methods give nothing and are only told things (events, telemetry): each behind a guard of its own."""
+    return cast(Port, _Quiet(port))
+
+
+class _Quiet:
+    def __init__(self, port: object) -> None:
+        self._port = port
+
+    def __getattr__(self, name: str) -> Any:
+        method = heard(getattr(self._port, name))
+        setattr(self, name, method)  # found without this method the next time
+        return method
