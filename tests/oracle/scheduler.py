@@ -102,9 +102,9 @@ def _preempt(decision: Decision, pod: Pod, cluster: Cluster, profile: Profile) -
 
 
 def first_refusal(pod: Pod, node: Node, cluster: Cluster, profile: Profile) -> tuple[str, Refusal] | None:
-    """Who refuses the node first: as it will be with the pods nominated to it that go first, and as it is."""
-    name, uid = node.metadata.name, pod.metadata.uid
-    guests = [(one, to) for one, to in cluster.nominated if to == name and priority(one) >= priority(pod) and one.metadata.uid != uid]
+    """Who refuses the node first: as it will be with the nominated pods that go first, here and elsewhere, and as it is."""
+    uid, known = pod.metadata.uid, {one.metadata.name for one in cluster.nodes}
+    guests = [(one, to) for one, to in cluster.nominated if to in known and priority(one) >= priority(pod) and one.metadata.uid != uid]
     for there in ([*cluster.pods, *guests], cluster.pods) if guests else (cluster.pods,):
         said = refusals_of(pod, node, dataclasses.replace(cluster, pods=there), profile)
         if said:

@@ -65,11 +65,12 @@ def make_room(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blu
 def attempt_of(scheduler: Scheduler, blueprint: Blueprint, refused: npt.NDArray[np.int64]) -> Attempt:
     """What postFilter plugins are shown; ``refused`` as in ``Attempt.refusals``."""
     snapshot, memories = scheduler.snapshot, scheduler.memories
+    beyond = (snapshot.nominations,) if blueprint.heeds_far else ()
     return Attempt(
         snapshot,
         refused,
         lambda: blueprint.what_if(snapshot),
-        lambda plugin, depends: memories.of(blueprint, plugin).catch_up(snapshot, depends),
+        lambda plugin, depends: memories.of(blueprint, plugin).catch_up(snapshot, (*depends, *beyond)),
         scheduler.seed,
     )
 

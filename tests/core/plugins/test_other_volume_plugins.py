@@ -13,6 +13,7 @@ from moorage.core.plugins.node_volume_limits import NodeVolumeLimits
 from moorage.core.plugins.volume_restrictions import VolumeRestrictions, Wanted
 from moorage.core.plugins.volume_zone import VolumeZone
 from moorage.core.storage_objects import CSINode, PersistentVolume, StorageClass
+from moorage.core.volumes import ClaimUse
 from tests.builders import make_node
 from tests.core.plugins.test_volume_binding import FOREIGN, OWN, USES, is_woken
 from tests.core.storage_builders import (
@@ -32,13 +33,14 @@ LIMIT = ("node(s) exceed max volume count",)
 # ---- VolumeRestrictions ------------------------------------------------------------------------------------------------------
 
 
-def test_users_of_a_claim_for_one_pod_alone_are_counted_by_name() -> None:
-    """As kube-scheduler supposes pods: whatever their namespace, and once for each volume."""
+def test_users_of_a_claim_for_one_pod_alone_are_counted() -> None:
+    """Once for each volume, and not those of another namespace's claim of the same name, which kube-scheduler counts too."""
     snapshot = Storage().scheduler.snapshot
-    plugin, wanted = VolumeRestrictions(), Wanted((), frozenset({"c"}), 1)
-    user = pod("q", "b", [{"persistentVolumeClaim": {"claimName": "c"}}, {"persistentVolumeClaim": {"claimName": "c"}}])
+    plugin, wanted = VolumeRestrictions(), Wanted((), frozenset({ClaimUse("a", "c")}), 1)
+    twice = [{"persistentVolumeClaim": {"claimName": "c"}}, {"persistentVolumeClaim": {"claimName": "c"}}]
     assert plugin.adjust(wanted, with_claims("q", "c"), 0, -1, snapshot).users == 0
-    assert plugin.adjust(wanted, user, 0, 1, snapshot).users == 3
+    assert plugin.adjust(wanted, pod("q", "a", twice), 0, 1, snapshot).users == 3
+    assert plugin.adjust(wanted, pod("q", "b", twice), 0, 1, snapshot) is wanted
     assert plugin.adjust(wanted, with_claims("q", "d"), 0, 1, snapshot) is wanted
 
 

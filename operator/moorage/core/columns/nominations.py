@@ -26,6 +26,8 @@ class Nominations:
         self._nodes = nodes
         self.freed: Callable[[Pod, str], None] = lambda _pod, _node: None
         """Told of a pod, and of the node where it was promised room that it neither has nor is promised any more."""
+        self.version = 0
+        """Moves with every change of what is promised."""
         self._on: dict[str, dict[str, Record]] = {}
         self._records: dict[str, Record] = {}
         self._unwritten: dict[str, str] = {}
@@ -131,6 +133,7 @@ class Nominations:
         return old
 
     def _swap(self, uid: str, old: Record | None, new: Record | None, sign: int) -> None:
+        self.version += 1
         gone, come = (old, new) if sign > 0 else (new, old)
         if gone is not None:
             del self._records[uid]

@@ -62,7 +62,7 @@ class ScoreColumn:
 
 
 _HEEDED = frozenset({Aspect.MEMBERSHIP, Aspect.NOMINATIONS})
-NOBODY = ("", -1)
+NOBODY, STALE = ("", -1), ("", -2)
 
 
 class Follower:
@@ -112,6 +112,10 @@ class Blueprint:
         self._names: frozenset[str] | None = None
         self._own = self._scored_for = NOBODY
         """The pod (UID) and the row where it is nominated that ``blame`` was last corrected for, and ``totals``."""
+        self._far = False
+        """Whether ``blame`` heeds pods that are nominated elsewhere."""
+        self._far_asked: tuple[int, object] = (-1, NOBODY)
+        """The version of the nominations, and the pod, that this was last looked at for."""
         self._failing = [(i, column) for i, column in enumerate(filters.values()) if is_a(column.plugin, FailingPlugin)]
         self._filter_follower = Follower({**preparing, **filters}.values(), _HEEDED)
         score_columns = [part.column for part in scores.values()]
@@ -133,7 +137,7 @@ class Blueprint:
         active = [(i, column) for i, column in enumerate(self.filters.values()) if column.takes_part]
         for _, column in active:
             column.refresh(snapshot)
-        changed = self._with_own(self._filter_follower.catch_up(snapshot), snapshot)
+        changed = self._with_far(self._with_own(self._filter_follower.catch_up(snapshot), snapshot), snapshot)
         if changed is None or self.blame.size < nodes.live.size:
             self.blame = np.full(nodes.live.size, OUT_OF_SCOPE, np.int16)
             self.passing = 0
@@ -172,6 +176,11 @@ class Blueprint:
         return self._add_up(np.full(nodes.live.size, INFEASIBLE, np.int64), self.feasible(), renormalize=True)
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def heeds_far(self) -> bool:
+        """Whether pods that are nominated elsewhere matter."""
+        return self._far
 
     @property
     def fits(self) -> bool:
@@ -227,7 +236,11 @@ class Blueprint:
         columns = [column for column in self.filters.values() if column.takes_part]
         what_if = self.what_if(snapshot)
         full = [row for row in sorted(self.crowded) if not any(column.values[row] for column in columns)]
-        return [record for row in full for record in what_if.guests(row)]
+        near = {record.pod.metadata.uid: record for row in full for record in what_if.guests(row)}
+        if any(not what_if.guests(row) for row in full):
+            far = (pod.metadata.uid for guests in what_if.far.values() for pod, _ in guests)
+            near |= {uid: record for uid in far if (record := snapshot.nominations.get(uid)) is not None}
+        return list(near.values())
 
     def refusal(self, row: int) -> tuple[str, Status] | None:
         """Who refused this row and why; None when nobody did. A node out of scope has no plugin's name."""
@@ -266,6 +279,19 @@ class Blueprint:
         own = [row for _, row in (before, self._own) if 0 <= row < snapshot.nodes.rows]
         return np.union1d(changed, np.array(own, np.intp))
 
+    def _with_far(self, changed: Changed, snapshot: Snapshot) -> Changed:
+        """These rows; or all of them, where pods nominated elsewhere matter and they, this pod or a row are not as before."""
+        nominations = snapshot.nominations
+        asked = nominations.version, self._own
+        if asked == self._far_asked and changed is not None and not changed.size:
+            return changed
+        self._far_asked = asked
+        before, self._far = self._far, bool(len(nominations) and self.what_if(snapshot).far)
+        if not before and not self._far:
+            return changed
+        self._scored_for = STALE
+        return None
+
     def _heed_nominations(self, snapshot: Snapshot, rows: Rows) -> None:
         """Correct ``blame`` of those of these rows that pods are nominated to."""
         nodes, nominations = snapshot.nodes, snapshot.nominations
@@ -277,10 +303,13 @@ class Blueprint:
                 self.crowded.pop(row, None)
             near = [row for row in rows.tolist() if nominations.on(nodes.names[row])]
         near = [row for row in near if self.blame[row] != OUT_OF_SCOPE]
-        if not near:
+        if not near and not self._far:
             return
         with self.what_if(snapshot) as what_if:
-            for row, refusal in what_if.ask(np.array([row for row in near if what_if.guests(row)], np.intp)).items():
+            asked = np.array([row for row in near if what_if.guests(row)], np.intp)
+            if self._far:
+                asked = np.union1d(asked, np.flatnonzero(self.blame == PASSES))
+            for row, refusal in what_if.ask(asked).items():
                 self.crowded[row] = refusal
                 self.blame[row] = refusal.place
 

@@ -8,7 +8,8 @@ by side, each as if it alone had changed. Everything is as it was when the ``wit
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,8 @@ from moorage.core.objects import PartialObject, Pod, priority
 IntRows = npt.NDArray[np.intp]
 States = dict[int, Any]
 """The state of an adjusting plugin, for each row where it differs from the template's."""
+FAR = 100
+"""Far guests that are heeded at most, the most important ones."""
 
 
 _MOVING = frozenset({Aspect.RESOURCES, Aspect.PORTS, Aspect.VOLUMES, Aspect.PODS})
@@ -34,7 +37,9 @@ _MOVING = frozenset({Aspect.RESOURCES, Aspect.PORTS, Aspect.VOLUMES, Aspect.PODS
 class WhatIf:
     """See the module's docstring. ``filters`` are a blueprint's filter columns, prepared; ``pod`` is the one to be placed.
 
-    The pods nominated to a row that this pod must leave room for (other ones, of its priority or a higher one) are its guests.
+    The pods nominated to a row that this pod must leave room for (other ones, of its priority or a higher one) are its guests. Those
+    that a plugin whose state spans nodes is concerned with are guests of all rows, ``far`` ones: what they need of a claim or of a
+    domain nobody may take elsewhere either.
     """
 
     def __init__(self, pod: Pod, filters: Mapping[str, Column], snapshot: Snapshot) -> None:
@@ -42,7 +47,7 @@ class WhatIf:
         self._filters: list[tuple[int, FilterPlugin, Any]] = [
             (i, column.plugin, column.prepared.state)  # type: ignore[misc]  # filter columns have filter plugins
             for i, column in enumerate(filters.values())
-            if column.takes_part
+            if column.takes_part or (len(snapshot.nominations) and _might(column))
         ]
         self._settled = {
             i: column.values
@@ -57,6 +62,8 @@ class WhatIf:
         self._trial: Trial
         self._pod = pod
         self._guests: dict[int, list[Record]] = {}
+        self._everywhere: States = {}
+        """By plugin: its state with the far guests there, where no row has a state of its own."""
 
     def __enter__(self) -> Self:
         self._trial = self._stack.enter_context(self._snapshot.trial())
@@ -80,17 +87,32 @@ class WhatIf:
     def ask(self, rows: IntRows) -> dict[int, Refusal]:
         """Who refuses these rows first; a row that is missing in the answer passes.
 
-        Rows with guests must pass with them and without them.
+        Rows must pass with their guests, the far ones too, and without them.
         """
-        crowded = [row for row in rows.tolist() if self.guests(row)] if len(self._snapshot.nominations) else []
-        if not crowded:
+        if not len(self._snapshot.nominations):
+            return self._ask(rows)
+        crowded = [row for row in rows.tolist() if self.guests(row)]
+        if not crowded and not self.far:
             return self._ask(rows)
         guests = Herd([record for row in crowded for record in self.guests(row)], self._snapshot.nodes)
         everyone = np.arange(len(guests.records))
         self.put_back(guests, everyone)
-        refused = self._ask(np.array(crowded, np.intp))
+        with self._far_guests_there():
+            refused = self._ask(rows if self.far else np.array(crowded, np.intp))
         self.remove(guests, everyone)
         return self._ask(rows) | refused  # what was said first counts
+
+    @functools.cached_property
+    def far(self) -> Mapping[int, list[tuple[Pod, int]]]:
+        """The far guests that each such plugin (by place) is concerned with, and their rows."""
+        row_of, nominations = self._snapshot.nodes.row_of, self._snapshot.nominations
+        there = [(record.pod, row_of[record.node]) for record in nominations if record.node in row_of and self._yields_to(record.pod)]
+        pods = sorted(((pod, row) for pod, row in there if isinstance(pod, Pod)), key=lambda one: -priority(one[0]))[:FAR]
+        found = {}
+        for i, plugin, state in self._filters if pods else ():
+            if is_a(plugin, AdjustingPlugin):
+                found[i] = [(pod, row) for pod, row in pods if plugin.adjust(state, pod, row, 1, self._snapshot) is not state]
+        return {i: guests for i, guests in found.items() if guests}
 
     def guests(self, row: int) -> list[Record]:
         """The pods nominated to this row that are to be left room."""
@@ -106,11 +128,29 @@ class WhatIf:
         mine = self._pod
         return isinstance(other, Pod) and priority(other) >= priority(mine) and other.metadata.uid != mine.metadata.uid
 
+    @contextlib.contextmanager
+    def _far_guests_there(self) -> Iterator[None]:
+        """With each far guest on its row; rows where it is near have it already."""
+        before = {i: dict(self._adjusted[i]) for i in self.far}
+        for i, plugin, state in self._filters:
+            if i in self.far and is_a(plugin, AdjustingPlugin):
+                everywhere = functools.partial(functools.reduce, functools.partial(self._joined, plugin))
+                self._everywhere[i] = everywhere(self.far[i], state)
+                for row, own in before[i].items():
+                    self._adjusted[i][row] = everywhere([(pod, at) for pod, at in self.far[i] if at != row], own)
+        yield
+        self._everywhere.clear()
+        self._adjusted.update(before)
+
+    def _joined(self, plugin: AdjustingPlugin, state: Any, guest: tuple[Pod, int]) -> Any:
+        return plugin.adjust(state, *guest, 1, self._snapshot)
+
     def _ask(self, rows: IntRows) -> dict[int, Refusal]:
         refused: dict[int, Refusal] = {}
-        for i, plugin, state in self._filters:
+        for i, plugin, alone in self._filters:
             if not rows.size:
                 break
+            state = self._everywhere.get(i, alone)
             codes, states = self._codes(i, plugin, state, rows)
             for j in np.flatnonzero(codes).tolist():
                 row = int(rows[j])
@@ -145,3 +185,8 @@ class WhatIf:
                     states[row] = plugin.adjust(before, pod, row, sign, self._snapshot)
                     if states[row] is before:
                         strangers.add(pod.metadata.uid)
+
+
+def _might(column: Column) -> bool:
+    """Whether a plugin that has no say about the pod might have one beside the pods that are nominated."""
+    return column.prepared.state is not None and is_a(column.plugin, AdjustingPlugin)

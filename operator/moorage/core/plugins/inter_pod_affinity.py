@@ -138,7 +138,7 @@ class InterPodAffinity:
         shunning = {key: counts for key, counts in shunning.items() if counts.any()}
         demanded = self._demanded(pod)
         if not shunning and not demanded and not terms.anti_affinity:
-            return Prepared(SKIP, depends=tuple(tally.depends))
+            return Prepared(SKIP, Wanted(pod, (), (), {}, {}), depends=tuple(tally.depends))
         demands = []
         for together in demanded:
             selects = meeting_all(together, store)

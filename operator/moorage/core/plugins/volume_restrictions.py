@@ -55,10 +55,10 @@ def _shared_claims(pod: Pod) -> frozenset[ClaimUse]:
 
 
 class Wanted(NamedTuple):
-    """The pod's disks; the names of its claims for one pod alone, and how often pods on nodes use these."""
+    """The pod's disks; its claims for one pod alone, and how often pods on nodes use these."""
 
     disks: tuple[Disk, ...]
-    alone: frozenset[str]
+    alone: frozenset[ClaimUse]
     users: int
 
 
@@ -92,7 +92,7 @@ class VolumeRestrictions:
             if "ReadWriteOncePod" in (claim.spec.access_modes or ()):
                 alone.append(use)
         taken = frozenset(use for use in alone if snapshot.volumes.in_use(use))
-        wanted = Wanted(disks(pod), frozenset(use.name for use in alone), len(taken))
+        wanted = Wanted(disks(pod), frozenset(alone), len(taken))
         return Prepared(SUCCESS if wanted.disks or taken else SKIP, wanted, depends=depends)
 
     def filter(self, state: Wanted, snapshot: Snapshot, rows: Rows) -> Codes:
@@ -107,6 +107,6 @@ class VolumeRestrictions:
         return ((DISK_TAKEN if code == _DISK else CLAIM_TAKEN, ""),)
 
     def adjust(self, state: Wanted, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Wanted:
-        """One user of the claims more or less. Claims of other namespaces count if they have the same name, as in kube-scheduler."""
-        used = sum(use.name in state.alone for use in claim_uses(other) if not use.owner)
+        """One user of the claims more or less."""
+        used = sum(use in state.alone for use in claim_uses(other)) if state.alone else 0
         return state._replace(users=state.users + sign * used) if used else state
