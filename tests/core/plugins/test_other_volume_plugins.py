@@ -65,12 +65,12 @@ DISK = [{"gcePersistentDisk": {"pdName": "d"}}]
         (pod("q", "a", [{"persistentVolumeClaim": {"claimName": "c"}}], "n"), True),
         (pod("q", "b", [{"persistentVolumeClaim": {"claimName": "c"}}], "n"), False),
         (pod("q", "a", DISK, "n"), True),
-        (pod("q", "b", DISK, "n"), False),
+        (pod("q", "b", DISK, "n"), True),
         (pod("q", "a", [{"persistentVolumeClaim": {"claimName": "d"}}], "n"), False),
     ],
 )
 def test_whose_end_frees_a_disk_or_claim(gone: HasMetadata, woken: bool) -> None:
-    """A pod of the same namespace with the same claim or disk."""
+    """A pod of the same namespace with the same claim, or of any with the same disk."""
     waiting = pod("p", "a", [*DISK, {"persistentVolumeClaim": {"claimName": "c"}}])
     event = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, gone)
     assert is_woken(VolumeRestrictions(), waiting, event) == woken

@@ -119,13 +119,35 @@ def _missing(pod: Pod, store: Objects) -> str:
 def _claim_helps(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
     """Whether the pod's claims are there, and devices were given back, or one of these claims came or got another status."""
     old, new = event.old, event.new
-    if not isinstance(new, ResourceClaim) or _missing(pod, store):
+    if _missing(pod, store):
         return False
-    if isinstance(old, ResourceClaim) and old.status.allocation is not None and new.status.allocation is None:
+    if isinstance(old, ResourceClaim) and _gave_back(old, new):
         return True
-    if new.metadata.namespace != pod.metadata.namespace or new.metadata.name not in (name for name, _ in claim_names(pod)):
+    if (
+        not isinstance(new, ResourceClaim)
+        or new.metadata.namespace != pod.metadata.namespace
+        or new.metadata.name not in (name for name, _ in claim_names(pod))
+    ):
         return False
     return not isinstance(old, ResourceClaim) or old.status != new.status
+
+
+def _gave_back(old: ResourceClaim, new: HasMetadata | None) -> bool:
+    """Whether a claim, gone or not, has not all any more that it had."""
+    had, has = old.status.allocation, new.status.allocation if isinstance(new, ResourceClaim) else None
+    if had is None or has is None:
+        return had is not None
+    return any(one not in (has.devices.results or ()) for one in had.devices.results or ())
+
+
+def _was_to_have_devices(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    """Whether a pod that goes nowhere after all may have had devices set aside, which no claim's change tells."""
+    old = event.old
+    if not isinstance(old, Pod) or _missing(pod, store):
+        return False
+    claims = store.objects(ResourceClaim)
+    names = [f"{old.metadata.namespace}/{name}" for name, _ in claim_names(old)]
+    return any(name in claims and claims[name].status.allocation is None for name in names) or any(delegable(old))
 
 
 def _claims_are_there(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
@@ -206,10 +228,11 @@ class DynamicResources:
     fails: ClassVar[bool] = True
     wakes: ClassVar[tuple[Wake, ...]] = (
         Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
-        Wake(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE, _claim_helps, shared=True),
+        Wake(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE | Action.DELETE, _claim_helps, shared=True),
+        Wake(Resource.ASSIGNED_POD, Action.DELETE, _was_to_have_devices, shared=True),
         Wake(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _claims_are_there, shared=True),
-        Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE),
-        Wake(Resource.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
+        Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE | Action.DELETE),
+        Wake(Resource.RESOURCE_SLICE, Action.ADD | Action.UPDATE | Action.DELETE),
     )
 
     args: DynamicResourcesArgs = DynamicResourcesArgs()

@@ -103,14 +103,20 @@ class InterPodAffinity:
         return (
             Wake(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._pod_frees, True, _listens, _repelled),
             Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _node_frees, shared=True),
+            Wake(Resource.NODE, Action.DELETE),
             Wake(Resource.NAMESPACE, Action.ADD | Action.UPDATE | Action.DELETE, _namespace_frees, shared=True),
         )
 
     def heeds(self, pod: Pod) -> Hashable:
-        """Its terms. Its labels matter where a pod went that had terms about it: such an event selects it."""
+        """Its terms, and whether its labels are what they ask for.
+
+        Else its labels matter where a pod went that had terms about it: such an event selects it.
+        """
         affinity = pod.spec.affinity
-        terms = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else None
-        return _encode((pod.metadata.namespace, terms))
+        if affinity is None:
+            return _encode((pod.metadata.namespace, None))
+        own = [_would_do_itself(together, pod) for together in self._demanded(pod)]
+        return _encode((pod.metadata.namespace, affinity.pod_affinity, affinity.pod_anti_affinity, own))
 
     def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """Which of the terms that pods on nodes carry speak of this pod, and which of its own affinity terms.
@@ -235,7 +241,8 @@ class InterPodAffinity:
     def _pod_frees(self, pod: Pod, event: ClusterEvent, store: Objects) -> bool:
         """Whether it is this pod, or one on a node that meets its affinity now, or stands against its anti-affinity no more.
 
-        Also a pod that went and whose own anti-affinity it stood against. Namespaces have their labels here, and one anti-affinity
+        Also a pod that went and whose own anti-affinity it stood against, or that was perhaps the last one to meet the affinity of a pod
+        that may be the first. Namespaces have their labels here, and one anti-affinity
         term that is no more matched is enough: where kube-scheduler's hint leaves a pod waiting, this one wakes it.
         """
         old = event.old if isinstance(event.old, Pod) else None
@@ -249,8 +256,16 @@ class InterPodAffinity:
             return True
         if old is None:
             return False
+        demanded = self._demanded(pod)
+        if any(_would_do_itself(all_, pod) and _meets(all_, old, store) and not _meets(all_, new, store) for all_ in demanded):
+            return True
         freed = any(_meets((term,), old, store) and not _meets((term,), new, store) for term in terms.anti_affinity)
         return freed or (new is None and any(_meets((term,), pod, store) for term in pod_terms(old).anti_affinity))
+
+
+def _would_do_itself(terms: Terms, pod: Pod) -> bool:
+    """Whether a pod's labels are what its own affinity asks for, so that it may be the first; namespaces are not looked at."""
+    return all(term.selector.matches(pod.metadata.labels or {}) for term in terms)
 
 
 def _listens(pod: Pod) -> Iterable[Selector]:

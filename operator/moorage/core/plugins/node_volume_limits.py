@@ -63,9 +63,17 @@ def _frees(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
 
 
 def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
-    """Whether the new claim is one that this pod uses."""
-    claim = event.new
+    """Whether the new claim is one that this pod uses; or, of any pod, one that counts otherwise since it has its volume."""
+    old, claim = event.old, event.new
+    if isinstance(old, PersistentVolumeClaim) and isinstance(claim, PersistentVolumeClaim):
+        return old.spec.volume_name != claim.spec.volume_name
     return claim is not None and any(use.key == key(claim) for use in claim_uses(pod))
+
+
+def _brings_a_volume(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """Whether a pod that came to a node has a volume there that this pod needs too, so that it counts no more."""
+    came = event.new
+    return isinstance(came, Pod) and not {use.key for use in claim_uses(pod)}.isdisjoint(use.key for use in claim_uses(came))
 
 
 def _is_detached(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
@@ -91,10 +99,15 @@ class NodeVolumeLimits:
         {CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment}
     )
     wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.CSI_NODE, Action.ADD),
+        Wake(Resource.CSI_NODE, Action.ADD | Action.DELETE),
         Wake(Resource.CSI_NODE, Action.UPDATE, _has_more, shared=True),
         Wake(Resource.POD, Action.DELETE, _frees, shared=True),
-        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used, shared=True),
+        Wake(Resource.ASSIGNED_POD, Action.ADD, _brings_a_volume, shared=True),
+        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _is_used, shared=True),
+        # Of what is gone nobody knows any more which driver it counts for.
+        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.DELETE),
+        Wake(Resource.PERSISTENT_VOLUME, Action.DELETE),
+        Wake(Resource.STORAGE_CLASS, Action.DELETE),
         Wake(Resource.VOLUME_ATTACHMENT, Action.DELETE, _is_detached, shared=True),
     )
 

@@ -127,6 +127,20 @@ def _defaults(args: PodTopologySpreadArgs, when: str) -> tuple[TopologySpreadCon
     return tuple(one for one in constraints if one.when_unsatisfiable == when)
 
 
+_OWNERS = (Resource.SERVICE, Resource.REPLICATION_CONTROLLER, Resource.REPLICA_SET, Resource.STATEFUL_SET)
+
+
+def _selects_otherwise(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """Whether an owner of pods came, went, or selects others, and this pod spreads by default."""
+    old, new = (
+        one if isinstance(one, Service | ReplicationController | ReplicaSet | StatefulSet) else None for one in (event.old, event.new)
+    )
+    owner = new or old
+    if owner is None or owner.metadata.namespace != pod.metadata.namespace or pod.spec.topology_spread_constraints:
+        return False
+    return old is None or new is None or old.spec.selector != new.spec.selector
+
+
 # ---- the plugin ----------------------------------------------------------------------------------------------------------
 
 
@@ -143,12 +157,13 @@ class PodTopologySpread:
 
     @property
     def wakes(self) -> tuple[Wake, ...]:
-        """Pods that come, go or change, and nodes that come, go or change; hints need the arguments."""
+        """Pods and nodes that come, go or change; and whose pods they are, where that decides how they spread by default."""
         pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
         nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
         return (
             Wake(Resource.POD, pods, self._pod_frees, shared=True, listens=self._listens),
             Wake(Resource.NODE, nodes, self._node_frees, shared=True),
+            *(Wake(owner, Action.ALL, _selects_otherwise, shared=True) for owner in (_OWNERS if _defaults(self.args, HARD) else ())),
         )
 
     def heeds(self, pod: Pod) -> Hashable:

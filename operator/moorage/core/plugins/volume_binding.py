@@ -174,6 +174,13 @@ def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return claim is not None and any(use.key == key(claim) for use in claim_uses(pod))
 
 
+def _was_to_have_volumes(_pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    """Whether a pod that goes nowhere after all may have had volumes set aside, which no volume's change tells."""
+    claims = store.objects(PersistentVolumeClaim)
+    uses = claim_uses(event.old) if isinstance(event.old, Pod) else ()
+    return any(use.key in claims and not claims[use.key].spec.volume_name for use in uses)
+
+
 def _is_migrated(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     """Whether the node is new, or other drivers were taken over there."""
     old, new = event.old, event.new
@@ -209,9 +216,10 @@ class VolumeBinding:
         Wake(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE, _allows_more, shared=True),
         Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _is_used, shared=True),
         Wake(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE),
+        Wake(Resource.ASSIGNED_POD, Action.DELETE, _was_to_have_volumes, shared=True),
         Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
         Wake(Resource.CSI_NODE, Action.ADD | Action.UPDATE, _is_migrated, shared=True),
-        Wake(Resource.CSI_DRIVER, Action.UPDATE, _asks_no_more, shared=True),
+        Wake(Resource.CSI_DRIVER, Action.UPDATE | Action.DELETE, _asks_no_more, shared=True),
         Wake(Resource.CSI_STORAGE_CAPACITY, Action.ADD | Action.UPDATE, _has_grown, shared=True),
     )
 

@@ -35,9 +35,9 @@ _DISK, _CLAIM = 1, 2
 
 
 def _frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
-    """Whether the deleted pod of the same namespace used a disk or a claim that this pod wants."""
+    """Whether the deleted pod used a disk or a claim that this pod wants; a disk may be used from any namespace."""
     gone = event.old
-    if not isinstance(gone, Pod) or gone.metadata.namespace != pod.metadata.namespace:
+    if not isinstance(gone, Pod):
         return False
     wanted = disks(pod)
     return any(mine.clashes(its) for its in disks(gone) for mine in wanted) or bool(_shared_claims(pod) & _shared_claims(gone))
@@ -72,7 +72,7 @@ class VolumeRestrictions:
     kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolumeClaim})
     wakes: ClassVar[tuple[Wake, ...]] = (
         Wake(Resource.POD, Action.DELETE, _frees, shared=True),
-        Wake(Resource.NODE, Action.ADD),
+        Wake(Resource.NODE, Action.ADD | Action.DELETE),
         Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used, shared=True),
     )
 
