@@ -6,7 +6,7 @@ Reading is stricter than PyYAML: a key that comes twice is an error, not the las
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -20,6 +20,10 @@ MOST_VALUES = 100_000
 
 
 class _Loader(yaml.SafeLoader):
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self.repeated: list[yaml.YAMLError] = []
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         self.flatten_mapping(node)
         seen: set[object] = set()
@@ -28,7 +32,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, str):
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not a string: quote it", key_node.start_mark)
             if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} comes twice", key_node.start_mark)
+                self.repeated.append(yaml.constructor.ConstructorError(None, None, f"the key {key!r} comes twice", key_node.start_mark))
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -49,12 +53,33 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+class Loaded(NamedTuple):
+    """A document; ``repeated``: where keys come twice in it, of which the last ones count."""
+
+    document: Any
+    repeated: tuple[str, ...]
+
+
 def load_all(text: str) -> list[Any]:
     """Every document of a file, empty ones left out. Raises DocumentError with line and column."""
+    loaded = load_leniently(text)
+    for one in loaded:
+        if one.repeated:
+            raise DocumentError(f"not readable as YAML: {one.repeated[0]}")
+    return [one.document for one in loaded]
+
+
+def load_leniently(text: str) -> list[Loaded]:
+    """The same, with keys that come twice as older programs read them. Raises DocumentError."""
+    documents: list[Loaded] = []
     try:
-        documents = [document for document in yaml.load_all(text, _Loader) if document is not None]
-        for document in documents:
+        loader = _Loader(text)
+        while loader.check_data():  # type: ignore[no-untyped-call]
+            document = loader.get_data()
             _check_size(document)
+            repeated, loader.repeated = tuple(map(_where, loader.repeated)), []
+            if document is not None:
+                documents.append(Loaded(document, repeated))
     except yaml.YAMLError as error:
         raise DocumentError(f"not readable as YAML: {_where(error)}") from error
     except RecursionError as error:

@@ -1,7 +1,7 @@
 """Converting: what kube-scheduler was configured with, found in files, turned into SchedulerProfiles and PluginConfigs.
 
-A file may hold several documents: KubeSchedulerConfigurations, Policies, and ConfigMaps with them in their data. Other documents are
-passed over. Nothing is printed for use when anything can't be converted.
+A file may hold several documents: KubeSchedulerConfigurations, Policies, and objects that have them inside, as ConfigMaps do, in a field
+or as a text. Other documents are passed over. Nothing is printed for use when anything can't be converted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from moorage.api import bodies, documents
 from moorage.api.decoding import DecodeError
 from moorage.api.documents import DocumentError
 from moorage.api.resolution import Resolver
-from moorage.api.upstream import older, policies
+from moorage.api.upstream import alpha, older, policies
 from moorage.api.upstream.configuration import API_GROUP, API_VERSION, KIND
 from moorage.api.upstream.policy_tables import PROVIDERS
 from moorage.api.upstream.reading import Refused, read
@@ -33,6 +33,12 @@ class Found:
 
     source: str
     body: Mapping[str, Any]
+    repeated: tuple[str, ...] = ()
+    """Keys that come twice in the file's document."""
+
+    def with_repeated(self, repeated: tuple[str, ...]) -> Found:
+        """The same; a text within a text has its own."""
+        return dataclasses.replace(self, repeated=self.repeated or repeated)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ def convert(sources: Sequence[tuple[str, str]], *, key: str | None = None, provi
     converting = _Converting(share_all)
     for source, text in sources:
         try:
-            for found in _found(source, text, key):
+            for found in _found(source, text) if key is None else _of_key(source, text, key):
                 converting.take(found)
         except DocumentError as error:
             converting.errors.append(f"{source}: error: {error}")
@@ -57,6 +63,7 @@ def convert(sources: Sequence[tuple[str, str]], *, key: str | None = None, provi
         if provider not in PROVIDERS:
             return Report("", (f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}",), 2)
         converting.translate(f"--algorithm-provider {provider}", *policies.provider(provider))
+    converting.end()
     if converting.errors:
         return Report("", (*converting.warnings, *converting.errors), 1)
     if not converting.objects:
@@ -74,22 +81,54 @@ class _Converting:
         self.warnings: list[str] = []
         self.errors: list[str] = []
         self._share_all = share_all
+        self._policies = 0
+        self._pointing: list[str] = []
         self._resolver = Resolver(build_registry(INTREE), PRESETS)
 
     def take(self, found: Found) -> None:
         """Convert a document, whatever it is."""
+        version = str(found.body.get("apiVersion", ""))
         if policies.is_policy(found.body):
-            try:
-                self.translate(found.source, *policies.as_v1(found.body))
-            except DecodeError as error:
-                self._refuse(found.source, error.violations)
-        elif found.body.get("apiVersion") in older.OLDER:
+            self._take_policy(found)
+        elif found.repeated:
+            self.errors.append(f"{found.source}: error: not readable as YAML: {found.repeated[0]}")
+        elif alpha.only_points(found.body):
+            self._take_alpha(found)
+        elif version in older.OLDER:
             self.translate(found.source, *older.as_v1(found.body))
-        elif str(found.body.get("apiVersion", "")).startswith(f"{API_GROUP}/") and found.body["apiVersion"] != API_VERSION:
+        elif version.startswith(f"{API_GROUP}/") and version != API_VERSION:
             text = f"only these versions can be converted: {', '.join(_VERSIONS)}"
             self._refuse(found.source, [Violation("apiVersion", found.body["apiVersion"], text)])
         else:
-            self.translate(found.source, found.body, ())
+            self.translate(found.source, *older.without_the_past(found.body))
+
+    def _take_policy(self, found: Found) -> None:
+        """kube-scheduler let a key come twice in it."""
+        self._policies += 1
+        self.warnings += [f"{found.source}: warning: {one}: the last one counts" for one in found.repeated]
+        try:
+            self.translate(found.source, *policies.as_v1(found.body))
+        except DecodeError as error:
+            self._refuse(found.source, error.violations)
+
+    def _take_alpha(self, found: Found) -> None:
+        """A configuration that says little more than which Policy or provider there is."""
+        name = alpha.provider_of(found.body)
+        remarks = alpha.remarks(found.body)
+        if name is None:
+            self._pointing.append(found.source)
+            self.warnings += [f"{found.source}: warning: {remark}" for remark in remarks]
+        elif name in PROVIDERS:
+            body, more = policies.provider(name)
+            self.translate(found.source, body, [*more, *remarks])
+        else:
+            self._refuse(found.source, [Violation("algorithmSource.provider", name, f"there were {' and '.join(PROVIDERS)}")])
+
+    def end(self) -> None:
+        """After the last document."""
+        if not self._policies:
+            text = "error: algorithmSource.policy: the Policy that it points to is not among the files: name it too"
+            self.errors += [f"{source}: {text}" for source in self._pointing]
 
     def translate(self, source: str, body: Mapping[str, Any], remarks: Iterable[Remark]) -> None:
         """Convert a KubeSchedulerConfiguration v1; ``remarks`` were made on the way to it."""
@@ -107,34 +146,56 @@ class _Converting:
             self.errors.append(f"{source}: error: {one.path}: {one.value!r}: {one.message}")
 
 
-def _found(source: str, text: str, key: str | None) -> Iterator[Found]:
-    """The documents in a text that are for us; those of Lists and ConfigMaps too. Raises DocumentError."""
+def _found(source: str, text: str) -> Iterator[Found]:
+    """The documents in a text that are for us, wherever in it they are. Raises DocumentError."""
+    for number, (document, repeated) in enumerate(documents.load_leniently(text), start=1):
+        yield from (found.with_repeated(repeated) for found in _within(f"{source}: document {number}", document))
+
+
+def _within(source: str, value: Any) -> Iterator[Found]:
+    """A document of ours, or those that others hold: Lists, ConfigMaps, what providers of clusters wrap a configuration into."""
+    if isinstance(value, dict):
+        if _is_ours(value):
+            yield Found(source, value)
+            return
+        for name, one in value.items():
+            place = f"data[{name}]" if source.endswith(", data") else name
+            yield from _within(f"{source.removesuffix(', data')}, {place}", one)
+    elif isinstance(value, list):
+        for i, one in enumerate(value, start=1):
+            yield from _within(f"{source.removesuffix(', items')}, item {i}", one)
+    elif isinstance(value, str) and any(kind in value for kind in (KIND, "Policy")):
+        try:
+            yield from _found(source, value)
+        except DocumentError:
+            return  # a text that only speaks of it
+
+
+def _of_key(source: str, text: str, key: str) -> Iterator[Found]:
+    """What this key of a ConfigMap holds, which must be readable. Raises DocumentError."""
     for number, document in enumerate(documents.load_all(text), start=1):
-        if isinstance(document, dict):
-            yield from _in_document(f"{source}: document {number}", document, key)
+        for place, one in _config_maps(f"{source}: document {number}", document):
+            data = one.get("data")
+            if isinstance(data, dict) and isinstance(data.get(key), str):
+                where = f"{place}, data[{key}]"
+                try:
+                    yield from _found(where, data[key])
+                except DocumentError as error:
+                    raise DocumentError(f"{where}: {error}") from error
 
 
-def _in_document(source: str, document: dict[str, Any], key: str | None) -> Iterator[Found]:
-    kind, data, items = document.get("kind"), document.get("data"), document.get("items")
-    if kind in ("List", "ConfigMapList") and isinstance(items, list):
-        for i, item in enumerate(items):
-            if isinstance(item, dict):
-                yield from _in_document(f"{source}, item {i + 1}", item, key)
-    elif kind == "ConfigMap" and isinstance(data, dict):
-        for name, text in data.items():
-            if isinstance(text, str) and key in (None, name):
-                yield from _in_data(f"{source}, data[{name}]", text, required=key is not None)
-    elif kind == KIND or str(document.get("apiVersion", "")).startswith(f"{API_GROUP}/") or policies.is_policy(document):
-        yield Found(source, document)
+def _config_maps(place: str, document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not isinstance(document, dict):
+        return
+    if document.get("kind") == "ConfigMap":
+        yield place, document
+    elif document.get("kind") in ("List", "ConfigMapList"):
+        for i, item in enumerate(document.get("items") or (), start=1):
+            yield from _config_maps(f"{place}, item {i}", item)
 
 
-def _in_data(source: str, text: str, *, required: bool) -> Iterator[Found]:
-    """What a ConfigMap's value holds; without being asked for, it may hold anything."""
-    try:
-        yield from _found(source, text, None)
-    except DocumentError as error:
-        if required:
-            raise DocumentError(f"{source}: {error}") from error
+def _is_ours(document: Mapping[str, Any]) -> bool:
+    return document.get("kind") == KIND or str(document.get("apiVersion", "")).startswith(f"{API_GROUP}/") or policies.is_policy(document)
 
 
 def _equal_names(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:

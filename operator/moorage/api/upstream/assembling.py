@@ -11,7 +11,7 @@ from moorage.api.upstream.kube_plugins import DEFAULTS, KUBE_PLUGINS, PLACEMENT_
 from moorage.core.framework import profiles
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE
-from moorage.core.framework.profiles import PluginRef, suggest
+from moorage.core.framework.profiles import PluginRef, instead, suggest
 
 FIT = "NodeResourcesFit"
 _INT64 = 2**63
@@ -92,11 +92,8 @@ def _weights(point: str, refs: Sequence[PluginRef]) -> dict[str, int]:
 def _unknown(path: str, refs: Sequence[PluginRef]) -> Iterator[Violation]:
     for ref in refs:
         if ref.name not in KUBE_PLUGINS:
-            yield Violation(
-                f"{path}.enabled",
-                ref.name,
-                f"kube-scheduler has no such plugin{suggest(ref.name, KUBE_PLUGINS)}; take out what is not in its tree",
-            )
+            advice = instead(ref.name) or suggest(ref.name, KUBE_PLUGINS)
+            yield Violation(f"{path}.enabled", ref.name, f"kube-scheduler has no such plugin{advice}; take out what is not in its tree")
 
 
 def _misplaced(path: str, point: str, here: profiles.PluginSet) -> Iterator[Violation]:

@@ -22,16 +22,14 @@ WEIGHTS_BEFORE_V1BETA3 = {"TaintToleration": 1, "NodeAffinity": 1, "InterPodAffi
 
 def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Remark]]:
     """The configuration in v1, as far as it has the right shape: the rest is for who reads it."""
-    plain: dict[str, Any] = without_nulls(document)
+    plain, past = without_the_past(document)
     remarks = [Remark(field, "is gone: serving.bindAddress of the OperatorConfiguration") for field in _ADDRESSES if plain.pop(field, "")]
+    remarks += past
     before_v1beta3 = plain["apiVersion"] == OLDER[0]
-    for i, profile in enumerate(_objects(plain, "profiles")):
+    for profile in _objects(plain, "profiles"):
         plugins = profile.get("plugins", {})
-        if isinstance(plugins, dict):
-            for point, plugin_set in plugins.items():
-                remarks += _without_the_past(f"profiles[{i}].plugins.{point}", plugin_set)
-            if before_v1beta3:
-                profile["plugins"] = _weighed_as_before(plugins)
+        if isinstance(plugins, dict) and before_v1beta3:
+            profile["plugins"] = _weighed_as_before(plugins)
         for entry in _objects(profile, "pluginConfig"):
             if (args := entry.get("args")) and isinstance(args, dict) and args.get("apiVersion") in OLDER:
                 args["apiVersion"] = API_VERSION
@@ -41,18 +39,36 @@ def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Remark]]:
     return {**plain, "apiVersion": API_VERSION}, remarks
 
 
-def _without_the_past(path: str, plugin_set: Any) -> list[Remark]:
+def without_the_past(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Remark]]:
+    """The configuration without plugins that are no more. kube-scheduler wrote them into files of v1 itself, up to 1.31."""
+    plain: dict[str, Any] = without_nulls(document)
+    remarks: list[Remark] = []
+    beta = plain.get("apiVersion") in OLDER
+    for i, profile in enumerate(_objects(plain, "profiles")):
+        plugins = profile.get("plugins", {})
+        for point, plugin_set in plugins.items() if isinstance(plugins, dict) else ():
+            remarks += _without_the_past(f"profiles[{i}].plugins.{point}", plugin_set, _GONE if beta else {})
+        for j, entry in enumerate(_objects(profile, "pluginConfig")):
+            if entry.get("name") in REMOVED:
+                remarks.append(Remark(f"profiles[{i}].pluginConfig[{j}]", f"{entry['name']} is gone: {LIMITS} takes no arguments"))
+        if isinstance(profile.get("pluginConfig"), list):
+            kept = [one for one in profile["pluginConfig"] if not isinstance(one, dict) or one.get("name") not in REMOVED]
+            profile["pluginConfig"] = kept
+    return plain, remarks
+
+
+def _without_the_past(path: str, plugin_set: Any, gone: Mapping[str, str]) -> list[Remark]:
     """Take plugins that are no more out of a plugin set. Those for limits of volumes are all one now."""
     remarks: list[Remark] = []
     for entry in _objects(plugin_set, "enabled"):
-        name = entry.get("name")
+        name = str(entry.get("name"))
         if name in REMOVED:
             remarks.append(Remark(path, f"{name} is gone: {LIMITS} does that now"))
             if not any(other.get("name") == LIMITS for other in _objects(plugin_set, "enabled")):
                 entry["name"] = LIMITS
                 continue
-        elif name in _GONE:
-            remarks.append(Remark(path, f"{name} is gone: {_GONE[name]}"))
+        elif name in gone:
+            remarks.append(Remark(path, f"{name} is gone: {gone[name]}"))
         else:
             continue
         plugin_set["enabled"].remove(entry)

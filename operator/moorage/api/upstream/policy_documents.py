@@ -104,8 +104,9 @@ class Priority(_Part):
 
 
 class Extender(_Part):
-    """An HTTP service to ask. httpTimeout is in nanoseconds."""
+    """An HTTP service to ask. httpTimeout is in nanoseconds. Some files give its version, which nobody ever looked at."""
 
+    api_version: str = ""
     url_prefix: str = ""
     filter_verb: str = ""
     preempt_verb: str = ""
@@ -121,7 +122,7 @@ class Extender(_Part):
 
     def as_v1(self) -> dict[str, Any]:
         """The same in a KubeSchedulerConfiguration."""
-        document = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        document = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"api_version"})
         if document.pop("enableHttps", False):
             document["enableHTTPS"] = True
         if timeout := document.pop("httpTimeout", 0):

@@ -13,6 +13,7 @@ import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from moorage.core.framework.elsewhere import INSTEAD
 from moorage.core.framework.extenders import EXTENDER, Extender
 from moorage.core.framework.guarding import PluginFault
 from moorage.core.framework.interfaces import DistinguishingPlugin, Plugin, Point, ReadingPlugin
@@ -175,9 +176,18 @@ def in_order(here: Sequence[str], everywhere: Iterable[str], disabled: Collectio
     return (*overrides, *(name for name in expanded if name not in here), *(name for name in here if name not in expanded))
 
 
+LIKENESS = 0.7
+"""Of names that are likely to be meant for each other: GangScheduling is no misspelt Coscheduling (0.69)."""
+
+
+def instead(name: str) -> str:
+    """``; X does that`` for a plugin that people have elsewhere, else nothing."""
+    return f"; {INSTEAD[name]}" if name in INSTEAD else ""
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean "X"?`` for a name close to a known one, else nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    """``; did you mean "X"?`` for a name that is nearly a known one, else nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=LIKENESS)
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
@@ -204,7 +214,11 @@ def _bad_names(spec: ProfileSpec, registry: Registry) -> Iterator[FieldError]:
 
 def unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
     """What to say of a name that nothing is registered under."""
-    advice = suggest(name, registry) or "; if a package has it, name the package under the OperatorConfiguration's plugins.packages"
+    advice = (
+        instead(name)
+        or suggest(name, registry)
+        or "; if a package has it, name the package under the OperatorConfiguration's plugins.packages"
+    )
     return FieldError(path, name, f"no plugin has this name{advice}", "UnknownPlugin")
 
 
