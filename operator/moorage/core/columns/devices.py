@@ -25,8 +25,8 @@ from moorage.core.devices.uses import Offer, Taken, Use, Uses, taken_by
 from moorage.core.expressions import DeviceFacts, ExpressionError, holds
 from moorage.core.objects import Labels, Node, Pod, version
 
-_MOST_SHAPES = 8192
-"""Shapes that are remembered: each allocation may make a new one."""
+_SPARE_SHAPES = 16
+"""So many shapes that no node has now are worth no look: each allocation may make a new one."""
 
 _MOST_SEARCHES = 64
 """Searches that are kept while others have their turn."""
@@ -82,8 +82,7 @@ class DeviceLedger:
         if seen.shape is None:
             shape = tuple(self._shape_of(pool) for pool in seen.pools if pool.devices or pool.state is not State.USABLE)
             if shape not in self._shapes:
-                if len(self._shapes) >= _MOST_SHAPES:
-                    self._shapes.clear()  # a shape may get another number now: it is asked about once more, that is all
+                self._forget_spare_shapes()
                 self._shapes[shape] = self._next_shape
                 self._next_shape += 1
             seen.shape = self._shapes[shape]
@@ -234,6 +233,12 @@ class DeviceLedger:
             for pool in near:
                 self._reached_by.setdefault(pool, set()).add(name)
         return seen
+
+    def _forget_spare_shapes(self) -> None:
+        """A shape that comes back gets another number: it is asked about once more, that is all."""
+        if len(self._shapes) > 2 * len(self._seen) + _SPARE_SHAPES:
+            used = {seen.shape for seen in self._seen.values()}
+            self._shapes = {shape: number for shape, number in self._shapes.items() if number in used}
 
     def _forget_dead_nodes(self) -> None:
         """What was seen of nodes that are gone goes, once that is about half of all."""
