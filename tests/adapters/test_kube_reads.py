@@ -46,7 +46,7 @@ def test_pod_node(answer: Any, want: str | None) -> None:
 
 
 LISTED: dict[str, tuple[Any, ...]] = {"pod_node": (POD,), "pod_json": (POD,), "resource_claim": ("ns", "name")}
-NAMED: dict[str, tuple[Any, ...]] = {"secret": ("s",), "lease_renewed": ("ns", "name"), "quarantined": ()}
+NAMED: dict[str, tuple[Any, ...]] = {"secret": ("s",), "lease_renewed": ("ns", "name"), "serves": ("ns", "name", "p"), "quarantined": ()}
 ODD = [(read, answer) for read in LISTED for answer in (PAGE_OF_A_PROXY, GONE, b"{}", b'{"metadata": {}, "items": []}')]
 
 

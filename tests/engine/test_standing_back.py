@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.core.objects import SchedulingGate
+from moorage.core.objects import Namespace, ObjectMeta, SchedulingGate
 from moorage.engine.claims import Claims
 from moorage.engine.reconciling import APART, Reconciler
 from moorage.engine.swapping import Swapper, by_profile
-from moorage.ports.kube import Leadership, StoredRevision
+from moorage.ports.kinds import NAMESPACES
+from moorage.ports.kube import HOME_LABEL, Leadership, StoredRevision
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import RESOLVER, Bench, a_body, make_engine, versioned
 from tests.fakes.kube import InMemoryKube
@@ -30,7 +31,7 @@ class World(Bench):
         super().__post_init__()
         self.loop.live.clear()
         self.backlog.set_profile("test", None, self.clock.boottime())
-        self.swapper = Swapper(self.loop, RESOLVER, self.around, Claims(self.kube, OURS))
+        self.swapper = Swapper(self.loop, RESOLVER, self.around, Claims(self.kube, OURS, {"elsewhere"}.__contains__))
         self.swapper.leading = True
         self.orphans: list[tuple[str, str]] = []
         self.swapper.orphaned = lambda scheduler_name, profile: self.orphans.append((scheduler_name, profile))
@@ -119,6 +120,8 @@ def test_leases_of_others_are_read_side_by_side() -> None:
 
     kube = Slow()
     engine = make_engine(kube, RecordingEvents())
+    home = Namespace(ObjectMeta("elsewhere", uid="u", labels={HOME_LABEL: "true"}))
+    engine.scheduler.cache.store.put(home)
     for i in range(10):
         engine.profile_seen(f"p{i}", claimed(a_body(f"p{i}"), f"elsewhere/{i}"))
     asyncio.run(engine.swapper.settle())
@@ -233,6 +236,33 @@ def test_claims_are_looked_at_again_while_they_may_change(body: dict[str, Any], 
         return bool(settled)
 
     assert asyncio.run(reviewed()) is again
+
+
+@pytest.mark.parametrize(
+    ("lease", "labels", "serving", "believed"),
+    [
+        pytest.param(THEIRS, {HOME_LABEL: "true"}, True, True, id="an installation that says so itself"),
+        pytest.param(THEIRS, {HOME_LABEL: "true"}, False, False, id="an installation that serves another profile"),
+        pytest.param(THEIRS, {}, True, False, id="in a tenant's namespace"),
+        pytest.param("nowhere/moorage", {}, True, False, id="in a namespace that nobody has seen"),
+        pytest.param("kube-system/moorage", {}, True, True, id="in kube-system"),
+        pytest.param("moorage-system/other", {}, True, True, id="in our own namespace"),
+    ],
+)
+def test_only_leases_of_installations_are_believed(lease: str, labels: dict[str, str], serving: bool, believed: bool) -> None:
+    """Whoever may write a status names any Lease there; a tenant's is none of an installation, however it is renewed."""
+
+    class Named(InMemoryKube):
+        async def serves(self, namespace: str, lease: str, profile: str) -> bool:
+            return serving and profile == "mine"
+
+    kube = Named()
+    kube.renewed.add(lease)
+    engine = make_engine(kube, RecordingEvents())
+    engine.others[NAMESPACES].put(Namespace(ObjectMeta("elsewhere", uid="u", resource_version="1", labels=labels)))
+    engine.profile_seen("mine", claimed(a_body("mine"), lease))
+    asyncio.run(engine.swapper.settle())
+    assert ("mine" not in engine.loop.live) == believed
 
 
 def test_a_claim_that_comes_is_noticed_at_once() -> None:

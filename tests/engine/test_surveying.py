@@ -11,7 +11,8 @@ import yaml
 
 from moorage.core.framework.extenders import SECRETS
 from moorage.core.plugins.intree import INTREE
-from moorage.engine.reconciling import Need, Reconciler, needs_of
+from moorage.engine.judging import Need, needs_of
+from moorage.engine.reconciling import Reconciler
 from moorage.engine.surveying import APART, RIGHTS, Right, Surveyor, rights_to
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import Forbidden

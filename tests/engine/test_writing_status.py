@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Any
+
+import pytest
 
 from moorage.engine.engine import Engine
 from moorage.engine.reconciling import APART, QUEUE_APART, RENEW_APART, ROUND, WRITES_PER_SECOND
 from moorage.ports.kube import Leadership
 from tests.builders import make_pod
-from tests.engine.worlds import a_body, make_engine, versioned
-from tests.fakes.clocks import ManualClock
+from tests.engine.worlds import a_body, a_config, make_engine, versioned
+from tests.fakes.clocks import EagerClock, ManualClock
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import RecordingEvents
 
@@ -100,3 +103,83 @@ def test_only_the_leaders_renewal_is_written_when_nothing_changes() -> None:
     world = World()
     world.round()
     assert set(world.rounds(4 * RENEW_APART).values()) <= {3, 4}
+
+
+# ---- what somebody else writes there ---------------------------------------------------------------------------------------
+
+
+class Forged:
+    """A profile and a PluginConfig whose statuses are written as the API server would, and come back as watches bring them."""
+
+    def __init__(self) -> None:
+        self.kube, self.clock = InMemoryKube(), EagerClock()
+        self.engine = make_engine(self.kube, RecordingEvents(), self.clock)
+        self.version = 0
+        self.forge({}, {})
+        asyncio.run(self.engine.swapper.settle())
+
+    def forge(self, profile: dict[str, Any], config: dict[str, Any]) -> None:
+        """Somebody merges this into the statuses."""
+        self.version += 1
+        for kind, body, forged, seen in (
+            ("SchedulerProfile", a_body("p"), profile, self.engine.profile_seen),
+            ("PluginConfig", a_config("c"), config, self.engine.plugin_config_seen),
+        ):
+            status = self.kube.statuses.setdefault((kind, body["metadata"]["name"]), {}) | forged
+            self.kube.statuses[kind, body["metadata"]["name"]] = status
+            body["metadata"]["resourceVersion"] = str(self.version)
+            seen(body["metadata"]["name"], {**body, "status": status})
+
+    def echo(self) -> None:
+        """The watch brings what was written."""
+        self.forge({}, {})
+
+    def rounds(self, seconds: float) -> int:
+        """Rounds for so long; how many writes."""
+        before = len(self.kube.written)
+        for _ in range(int(seconds / ROUND)):
+            self.clock.jump(ROUND)
+            asyncio.run(self.engine.swapper.settle())
+            asyncio.run(self.engine.reconciler.round())
+        return len(self.kube.written) - before
+
+
+FORGERIES: dict[str, Any] = {
+    "activeRevision": "forged",
+    "claimedBy": "default/tenant",
+    "conditions": [],
+    "queue": {"active": 7},
+    "leader": {"identity": "tenant"},
+    "trial": {"revision": "x"},
+    "effective": {"score": []},
+    "observedGeneration": 99,
+}
+
+
+@pytest.mark.parametrize("field", FORGERIES)
+def test_what_somebody_else_writes_into_a_status_is_mended(field: str) -> None:
+    """At once, as a whole, and with one write; our own writes that come back are no news."""
+    world = Forged()
+    world.rounds(APART)
+    ours = dict(world.kube.statuses["SchedulerProfile", "p"]), dict(world.kube.statuses["PluginConfig", "c"])
+    world.echo()
+    assert world.rounds(3 * APART) == 0
+    world.forge({field: FORGERIES[field]}, {"conditions": [], "hash": "x"} if field == "conditions" else {})
+    assert world.rounds(APART) == (2 if field == "conditions" else 1)
+    mended = world.kube.statuses["SchedulerProfile", "p"], world.kube.statuses["PluginConfig", "c"]
+    assert tuple({k: v for k, v in status.items() if v is not None} for status in mended) == tuple(
+        {k: v for k, v in status.items() if v is not None} for status in ours
+    )
+    assert world.rounds(3 * APART) == 0
+    assert "p" in world.engine.loop.live
+
+
+def test_somebody_who_goes_on_is_mended_ever_more_seldom() -> None:
+    """Ten minutes of a forgery each second are some thirty writes, not six hundred."""
+    world = Forged()
+    world.rounds(APART)
+    writes = 0
+    for i in range(600):
+        world.forge({"activeRevision": f"forged-{i}"}, {})
+        writes += world.rounds(1.0)
+    assert 10 <= writes <= 40

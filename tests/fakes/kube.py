@@ -61,6 +61,7 @@ READS = (
     "replicas",
     "dead_replicas",
     "lease_renewed",
+    "serves",
     "quarantined",
     "allowed",
 )
@@ -440,6 +441,11 @@ class InMemoryKube:
         """As set by the test."""
         await self._turn("lease_renewed")
         return f"{namespace}/{name}" in self.renewed
+
+    async def serves(self, namespace: str, lease: str, profile: str) -> bool:
+        """Whatever it renews."""
+        await self._turn("serves")
+        return f"{namespace}/{lease}" in self.renewed
 
     async def quarantined(self) -> Mapping[str, str]:
         """``quarantine``."""

@@ -24,7 +24,7 @@ from moorage.ports.kube import (
     Replica,
     StoredRevision,
 )
-from moorage.ports.names import shortened
+from moorage.ports.names import replica_lease, shortened
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, Session
 
@@ -224,9 +224,7 @@ class KubeReads:
 
     async def lease_renewed(self, namespace: str, name: str) -> bool:
         """Held, and changed within its own duration; at the first look a Lease that is held counts as renewed."""
-        # Both come from a status that anyone with the right to may have written.
-        where = f"{urllib.parse.quote(namespace, safe='')}/leases/{urllib.parse.quote(name, safe='')}"
-        lease = await self._found(f"/apis/coordination.k8s.io/v1/namespaces/{where}", _Lease)
+        lease = await self._lease_of(namespace, name)
         if lease is None:
             return False
         now, renewed = self._clock.boottime(), lease.spec.renew_time or ""
@@ -234,6 +232,14 @@ class KubeReads:
         if before is None or before.renewed != renewed:
             before = self._others[namespace, name] = _Sighting(renewed, now)
         return bool(lease.spec.holder_identity) and now - before.at < (lease.spec.lease_duration_seconds or 0)
+
+    async def serves(self, namespace: str, lease: str, profile: str) -> bool:
+        """By the annotation that every replica writes into its own Lease."""
+        leader = await self._lease_of(namespace, lease)
+        if leader is None or not leader.spec.holder_identity:
+            return False
+        announced = await self._lease_of(namespace, replica_lease(lease, leader.spec.holder_identity))
+        return announced is not None and profile in _announced(announced.metadata.annotations)
 
     async def quarantined(self) -> Mapping[str, str]:
         """As the leader's Lease has them; none without it."""
@@ -253,6 +259,11 @@ class KubeReads:
         }
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
         return _decoded(path, await self._session.call(Call("POST", path, msgspec.json.encode(review))), _Review).status.allowed
+
+    async def _lease_of(self, namespace: str, name: str) -> _Lease | None:
+        """Another installation's; the names come from a status that anyone with the right to may have written."""
+        where = f"{urllib.parse.quote(namespace, safe='')}/leases/{urllib.parse.quote(name, safe='')}"
+        return await self._found(f"/apis/coordination.k8s.io/v1/namespaces/{where}", _Lease)
 
     async def _leases(self) -> dict[str, _Lease]:
         """Replicas' Leases of this installation by identity."""

@@ -38,7 +38,10 @@ class Type(_Explained):
     PERMITTED = "Permitted", "The operator's service account holds every right that the enabled plugins need."
     ACTIVE = "Active", "Pods are decided by desiredRevision."
     PROGRESSING = "Progressing", "A trial of a new revision is running."
-    READY = "Ready", "All of Accepted, ResolvedRefs, Permitted and Active are True; else the first of them that is not says why."
+    READY = (
+        "Ready",
+        "Accepted, ResolvedRefs, Permitted and Active are all True; else it says why. Unknown: a former revision decides, or a trial runs.",
+    )
 
 
 class Reason(_Explained):
@@ -70,7 +73,7 @@ class Reason(_Explained):
     # Active, Progressing
     WAITING = "Waiting", "desiredRevision is not swapped in yet."
     SUSPENDED = "Suspended", "spec.suspend is true: pods stay queued."
-    LAST_GOOD = "LastGood", "The spec is bad; the last good revision goes on deciding."
+    LAST_GOOD = "LastGood", "The spec is bad; the last good revision goes on deciding: Ready is Unknown."
     TRIAL = "Trial", "A new revision is on trial."
     TRIAL_PASSED = "TrialPassed", "The trial has ended well."
     DEADLINE = "Deadline", "The trial has taken longer than progressDeadlineSeconds."
@@ -111,14 +114,20 @@ class Verdict(NamedTuple):
     message: str = ""
 
 
-def roll_up(verdicts: Iterable[Verdict]) -> Verdict:
-    """Ready: True, or the first of its parts that is not; during a trial nobody knows yet."""
+def roll_up(verdicts: Iterable[Verdict], *, decided: bool = False) -> Verdict:
+    """Ready: True, or the first of its parts that is not; during a trial nobody knows yet.
+
+    ``decided``: some revision decides. Unknown then, with Active's reason, where that is not the one that the spec asks for.
+    """
     by_type = {verdict.type: verdict for verdict in verdicts}
+    active = by_type.get(Type.ACTIVE)
     for part in _ROLLED_UP:
         verdict = by_type.get(part)
         if verdict is None:
             return Verdict(Type.READY, None, Reason.WAITING, f"{part} is not known yet")
         if verdict.status is not True:
+            if decided and active is not None and active.status is False:
+                return Verdict(Type.READY, None, active.reason, "; ".join(dict.fromkeys((active.message, verdict.message))))
             status = None if verdict.reason == Reason.TRIAL else verdict.status
             return Verdict(Type.READY, status, verdict.reason, verdict.message)
     return Verdict(Type.READY, True, Reason.READY)

@@ -57,7 +57,7 @@ from moorage.handlers.registration import Connection, EmbeddedKopf
 from moorage.ports.errors import Conflict, EdgeError, Retryable
 from moorage.ports.fencing import Fence, late_seconds
 from moorage.ports.kinds import NAMESPACES
-from moorage.ports.kube import FAILED_PODS, LIVE_PODS, Elector, Feed, Reads, Writes
+from moorage.ports.kube import FAILED_PODS, HOME_LABEL, LIVE_PODS, Elector, Feed, Reads, Writes
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call
 
@@ -296,10 +296,11 @@ def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Feed, ...], fence:
 async def _home(session: KubeSession, clock: Clock, namespace: str) -> None:
     """Make the namespace of Lease and revisions where it is missing: the manifests bring it, CRDs alone do not."""
     query = urllib.parse.urlencode({"fieldSelector": f"metadata.name={namespace}"})  # whoever may list may ask this
+    home = {"metadata": {"name": namespace, "labels": {HOME_LABEL: "true"}}}
     while True:
         try:
             if not json.loads(await session.call(Call("GET", f"/api/v1/namespaces?{query}")))["items"]:
-                await session.call(Call("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}).encode()))
+                await session.call(Call("POST", "/api/v1/namespaces", json.dumps(home).encode()))
         except Conflict:
             return  # another replica was faster
         except Retryable as error:

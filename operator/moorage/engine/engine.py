@@ -17,7 +17,7 @@ from moorage.core.framework.guarding import PluginFault
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import Registry
-from moorage.core.objects import Pod, key
+from moorage.core.objects import Namespace, Pod, key
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.scheduler import Scheduler
 from moorage.engine.actors.contract import ActorFactory, Tools
@@ -38,18 +38,19 @@ from moorage.engine.quarantine import Quarantine
 from moorage.engine.reconciling import Reconciler
 from moorage.engine.rejections import Rejections
 from moorage.engine.reporting import Reporter
+from moorage.engine.resolving import Resolver
 from moorage.engine.set_aside import SetAside
 from moorage.engine.slots import Slots
 from moorage.engine.strangers import Strangers
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.surveying import Surveyor
-from moorage.engine.swapping import Resolver, Swapper, by_profile, profile_object
+from moorage.engine.swapping import Swapper, by_profile, profile_object
 from moorage.engine.unserved import Unserved
 from moorage.engine.waiting import Waiting
 from moorage.ports.errors import Forbidden
 from moorage.ports.guards import going, guard, heard, quiet
 from moorage.ports.kinds import NAMESPACES, POD_GROUPS, StoredKind, kinds_in, kinds_of
-from moorage.ports.kube import Leadership
+from moorage.ports.kube import HOME_LABEL, Leadership
 from moorage.ports.repeats import bug
 from moorage.ports.surroundings import ObjectRef
 
@@ -102,7 +103,7 @@ class Engine:
 
         # 3. Profiles: from objects to what is live, and what is said of them.
         lease = config.leader_election
-        claims = Claims(reads, f"{lease.resource_namespace}/{lease.resource_name}")
+        claims = Claims(reads, f"{lease.resource_namespace}/{lease.resource_name}", self._is_home)
         self.swapper = Swapper(self.loop, resolver, around, claims)
         self.unserved = Unserved(self.swapper, self.backlog, self.failures)
         self.strangers = Strangers(self.backlog, clock, events, config.foreign_schedulers, self.unserved.tell)
@@ -119,10 +120,7 @@ class Engine:
         self.pods = Pods(cache, self.backlog, clock.boottime, heard(self._queued))
         self.nodes = Nodes(cache, self.backlog, clock.boottime)
         self.others = {kind: Others(kind, cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
-        self.pods.left, self.nodes.left = heard(self.loop.gone), heard(self._node_gone)
-        self.pods.came, self.nodes.changed = heard(self.promises.pod_came), heard(self.promises.node_changed)
-        for kind, others in self.others.items():
-            others.listed = heard(functools.partial(self._kind_listed, kind))
+        self._listen()
         handover.unbound = heard(self.pods.look_again)
         self.set_aside = SetAside(self.pods, (self.nodes, *self.others.values()), self.failures, events, self.loop.ours)
 
@@ -201,6 +199,13 @@ class Engine:
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
+    def _listen(self) -> None:
+        """What the sinks tell the other parts."""
+        self.pods.left, self.nodes.left = heard(self.loop.gone), heard(self._node_gone)
+        self.pods.came, self.nodes.changed = heard(self.promises.pod_came), heard(self.promises.node_changed)
+        for kind, others in self.others.items():
+            others.listed = heard(functools.partial(self._kind_listed, kind))
+
     async def _swap(self) -> None:
         """Settle profiles, once their PluginConfigs are known too: none of them is missing before."""
         await self._listed.wait()
@@ -249,6 +254,12 @@ class Engine:
     def _lacking(self, revision: Revision) -> tuple[str, ...]:
         """The resources that a revision's plugins read and that are not listed yet, or late."""
         return tuple(kind.name for kind in kinds_of(revision) if kind.name in self._late or not self.others[kind].synced)
+
+    def _is_home(self, namespace: str) -> bool:
+        """Whether Leases in this namespace may be an installation's: tenants cannot make it one."""
+        known = self.scheduler.cache.store.objects(Namespace).get(namespace)
+        labelled = known is not None and HOME_LABEL in (known.metadata.labels or {})
+        return labelled or namespace in (self._config.leader_election.resource_namespace, "kube-system")
 
     def _node_gone(self, node: str) -> None:
         self.binder.node_gone(node)

@@ -48,6 +48,8 @@ class ProfileRecord:
     moved_at: float = float("-inf")
     said: str = ""
     """The refusal that was last told in an event."""
+    lost: str = ""
+    """Why a revision that decided before cannot decide now; "" where there is none."""
     held_up: str = ""
     """Why a good revision is not swapped in yet."""
     lacks: tuple[str, ...] = ()

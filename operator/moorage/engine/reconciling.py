@@ -1,8 +1,9 @@
 """Reconciling: what the records say, written into the status of SchedulerProfiles and PluginConfigs by the leader.
 
-Level-triggered: every round computes the whole status of each object and compares it with what the API server last showed.
-Conditions, revisions and the leader are written at once, those of one object at least a second apart; queue counts when they
-changed, at least 5 s apart per profile, and the leader's renewTime every 30 s, at most 5 writes a second of these in all.
+Level-triggered: every round computes the whole status of each object and compares it with what was last written, and that with what
+the API server shows. Conditions, revisions and the leader are written at once, those of one object at least a second apart; queue
+counts when they changed, at least 5 s apart per profile, and the leader's renewTime every 30 s, at most 5 writes a second of these in
+all. The status is ours: what somebody else writes there is mended at once, ever more seldom while he goes on.
 """
 
 from __future__ import annotations
@@ -14,22 +15,20 @@ import enum
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from moorage.api import bodies, conditions
 from moorage.api.bodies import Body
 from moorage.api.conditions import timestamp
 from moorage.core.backlog.backlog import Backlog
-from moorage.core.framework.extenders import SECRETS
 from moorage.core.framework.interfaces import Point
-from moorage.core.framework.profiles import FieldError, Revision
-from moorage.core.framework.registry import Access
+from moorage.engine.judging import Situation, judged, profile_conditions
 from moorage.engine.profiles import ProfileRecord
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError, Fenced, NotFound
 from moorage.ports.guards import guard
-from moorage.ports.kinds import StoredKind, kinds_of
-from moorage.ports.kube import Leadership, Replica, Writes
+from moorage.ports.kube import Leadership, Writes
+from moorage.ports.repeats import told_once
 from moorage.ports.surroundings import Clock
 
 log = logging.getLogger(__name__)
@@ -41,23 +40,10 @@ QUEUE_APART = 5.0
 RENEW_APART = 30.0
 RETRY_APART = 5.0
 WRITES_PER_SECOND = 5.0
+MENDED_APART = 30.0
+"""Seconds between two writes of a status that somebody else goes on changing, at most."""
 
 Status = dict[str, Any]
-Need: TypeAlias = StoredKind | Access
-"""A kind that plugins read, or what an actor does at the API server: only some profiles need the rights to it."""
-
-
-@dataclasses.dataclass(slots=True)
-class Situation:
-    """What status tells beside the records: who leads, which replicas there are, which rights are missing."""
-
-    leadership: Callable[[], Leadership | None] = lambda: None
-    replicas: tuple[Replica, ...] = ()
-    missing_rights: tuple[str, ...] = ()
-    """Those that every profile needs."""
-    missing_for: Mapping[Need, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    """Those that only profiles need whose plugins read the kind, or whose actors do this."""
-    claimed_by: str = ""
 
 
 class Key(NamedTuple):
@@ -70,17 +56,20 @@ class Key(NamedTuple):
 
 @dataclasses.dataclass(slots=True)
 class _Written:
-    """What was last written of one object, and when."""
+    """What was last written of one object, and when; the object's version as it was seen then, and how often in a row it was mended."""
 
     status: Status
     at: float
+    version: str
+    mends: int = 0
 
 
 class Told(NamedTuple):
-    """The status that an object should have, and what writes it."""
+    """The status that an object should have, the object as it was last seen, and what writes it."""
 
     key: Key
     status: Status
+    body: Body
     write: Callable[[str, Status], Awaitable[None]]
 
 
@@ -129,7 +118,7 @@ class Reconciler:
         for key, make in self._objects():
             with guard("telling an object's status", object=f"{key.kind}/{key.name}"):
                 told = make()
-                urgency = self._urgency(key, told.status)
+                urgency = Urgency.NOW if self._spoilt(told) else self._urgency(key, told.status)
                 if urgency is Urgency.NOW:
                     await self._write(told)
                 elif urgency is Urgency.SOON:
@@ -153,10 +142,10 @@ class Reconciler:
             yield _key("PluginConfig", body), functools.partial(self._of_config, name, body)
 
     def _of_profile(self, record: ProfileRecord) -> Told:
-        return Told(_key("SchedulerProfile", record.body), self.profile_status(record), self._writes.profile_status)
+        return Told(_key("SchedulerProfile", record.body), self.profile_status(record), record.body, self._writes.profile_status)
 
     def _of_config(self, name: str, body: Body) -> Told:
-        return Told(_key("PluginConfig", body), self.config_status(name, body), self._writes.plugin_config_status)
+        return Told(_key("PluginConfig", body), self.config_status(name, body), body, self._writes.plugin_config_status)
 
     # ---- what the status is ------------------------------------------------------------------------------------------------
 
@@ -164,14 +153,14 @@ class Reconciler:
         """The whole status of a profile, conditions included; of one that another installation serves, no more than that."""
         active, resolution = record.active, record.resolution
         old = self._old_conditions(_key("SchedulerProfile", record.body), record.body)
-        judged = {
+        said = {
             "observedGeneration": record.generation,
             "conditions": profile_conditions(record, self.situation, old, self._clock.now()),
         }
         if any(error.reason == conditions.Reason.CLAIMED_BY_ANOTHER for error in record.conflicts):
-            return judged
+            return said
         return {
-            **judged,
+            **said,
             "schedulerName": resolution.scheduler_name if resolution is not None else None,
             "desiredRevision": resolution.id if resolution is not None else None,
             "activeRevision": active.revision.id if active is not None else None,
@@ -189,7 +178,7 @@ class Reconciler:
     def config_status(self, name: str, body: Mapping[str, Any]) -> Status:
         """The whole status of a PluginConfig."""
         users = sorted(r.name for r in self._swapper.records.values() if r.resolution is not None and name in r.resolution.configs)
-        accepted = _judged(conditions.Type.ACCEPTED, self._swapper.config_errors(body), "Valid")
+        accepted = judged(conditions.Type.ACCEPTED, self._swapper.config_errors(body), "Valid")
         generation = bodies.generation(body)
         old = self._old_conditions(_key("PluginConfig", body), body)
         return {
@@ -252,6 +241,14 @@ class Reconciler:
         renewal_due = status.get("leader") != written.status.get("leader") and now >= written.at + RENEW_APART
         return Urgency.SOON if queue_due or renewal_due else Urgency.NONE
 
+    def _spoilt(self, told: Told) -> bool:
+        """Whether somebody else has written into a status of ours since we did. Where another installation serves, it is not ours."""
+        written = self._written.get(told.key)
+        if written is None or _version(told.body) == written.version or self._clock.boottime() < self._not_before.get(told.key, 0.0):
+            return False
+        ours = told.key.kind != "SchedulerProfile" or "claimedBy" in told.status
+        return ours and not _shown(bodies.status(told.body), written.status)
+
     def _quota(self) -> int:
         """How many writes that are not urgent may go out now."""
         now = self._clock.boottime()
@@ -261,8 +258,10 @@ class Reconciler:
 
     async def _write(self, told: Told) -> None:
         key, now = told.key, self._clock.boottime()
+        before, spoilt, version = self._written.get(key), self._spoilt(told), _version(told.body)
+        strange = bodies.status(told.body).keys() - told.status.keys() if spoilt else ()
         try:
-            await told.write(key.name, told.status)
+            await told.write(key.name, {**dict.fromkeys(strange), **told.status})
         except EdgeError as error:
             # The API server may refuse every write of an object, as of one that its present schema would not have let in.
             level = logging.INFO if isinstance(error, NotFound | Fenced) else logging.WARNING
@@ -271,13 +270,35 @@ class Reconciler:
             )
             self._not_before[key] = now + RETRY_APART
         else:
-            self._written[key] = _Written(told.status, now)
-            self._not_before[key] = now + APART
+            mends = before.mends + 1 if spoilt and before is not None and now < before.at + 2 * MENDED_APART else 0
+            if spoilt:
+                extra = told_once(f"mend {key}", object=f"{key.kind}/{key.name}")
+                log.warning("status was changed by somebody else, and is mended", extra=extra)
+            self._written[key] = _Written(told.status, now, version, mends)
+            self._not_before[key] = now + min(APART * 2.0**mends, MENDED_APART)
 
 
 def _key(kind: str, body: Body) -> Key:
     metadata = body["metadata"]
     return Key(kind, str(metadata["name"]), str(metadata.get("uid", "")))
+
+
+def _version(body: Body) -> str:
+    """The object's resourceVersion, "" where it has none, as in a file."""
+    return str(body["metadata"].get("resourceVersion") or "")
+
+
+def _shown(status: object, ours: object) -> bool:
+    """Whether a status holds all of ours, and no more at any place that is ours. None stands for what is not there.
+
+    When a condition last changed, and who uses a PluginConfig, is not compared: of these other installations may write their own.
+    """
+    if isinstance(ours, Mapping) and isinstance(status, Mapping):
+        names = {*status, *ours} - {"lastTransitionTime", "profiles", "profileCount"}
+        return all(_shown(status.get(name), ours.get(name)) for name in names)
+    if isinstance(ours, (list, tuple)) and isinstance(status, (list, tuple)):
+        return len(ours) == len(status) and all(map(_shown, status, ours))
+    return bool(ours == status)
 
 
 def effective(record: ProfileRecord) -> Status | None:
@@ -300,58 +321,6 @@ def leader_status(leadership: Leadership | None) -> Status | None:
         "transitions": leadership.transitions,
         "renewTime": leadership.renewed,
     }
-
-
-def profile_conditions(record: ProfileRecord, situation: Situation, old: Sequence[object], now: datetime.datetime) -> list[Status]:
-    """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
-    references = [error for error in record.errors if error.reason in conditions.REFERENCE_REASONS]
-    own = [error for error in record.errors if error.reason not in conditions.REFERENCE_REASONS]
-    verdicts = [
-        _judged(conditions.Type.ACCEPTED, own, "Valid"),
-        _judged(conditions.Type.RESOLVED_REFS, references, "Resolved"),
-        _permitted(record, situation),
-        _active(record),
-    ]
-    return conditions.merge(old, [*verdicts, conditions.roll_up(verdicts)], record.generation, now)
-
-
-def _judged(kind: conditions.Type, errors: Sequence[FieldError], good: str) -> conditions.Verdict:
-    if not errors:
-        return conditions.Verdict(kind, True, good, "")
-    return conditions.Verdict(kind, False, errors[0].reason, "; ".join(map(str, errors)))
-
-
-def needs_of(revision: Revision) -> list[Need]:
-    """What a revision's plugins and extenders need beside what every profile needs."""
-    secrets = [SECRETS] if any(extender.secret for extender in revision.extenders) else []
-    return [*kinds_of(revision), *revision.writes, *secrets]
-
-
-def _permitted(record: ProfileRecord, situation: Situation) -> conditions.Verdict:
-    """Whether the service account may do all that this profile needs."""
-    made = record.resolution.made if record.resolution is not None else None
-    needs = needs_of(made) if made is not None else []
-    missing = [*situation.missing_rights, *(right for need in needs for right in situation.missing_for.get(need, ()))]
-    return conditions.Verdict(conditions.Type.PERMITTED, not missing, "RBACMissing" if missing else "Permitted", "; ".join(missing))
-
-
-def _active(record: ProfileRecord) -> conditions.Verdict:
-    active, desired = record.active, record.resolution.id if record.resolution is not None else ""
-    if record.conflicts:
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", "its pods are another one's to place")
-    if active is None and record.errors:
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", "no revision has been good yet")
-    if active is None or (active.revision.id != desired and not record.errors):
-        why = f": {record.held_up}" if record.held_up else ""
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", f"revision {desired} is not swapped in yet{why}")
-    if record.waits_for:
-        text = f"revision {active.revision.id} waits: {', '.join(record.waits_for)} are not up to date yet"
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", text)
-    if record.suspended:
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Suspended", "spec.suspend is true: pods stay queued")
-    if record.errors:
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "LastGood", f"revision {active.revision.id} goes on deciding")
-    return conditions.Verdict(conditions.Type.ACTIVE, True, "Deciding", f"revision {active.revision.id} decides")
 
 
 def _without(status: Status) -> Status:

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from moorage.core.framework.registry import Access
-from moorage.engine.reconciling import Need, Reconciler, Situation, needs_of
+from moorage.engine.judging import Need, Situation, needs_of
+from moorage.engine.reconciling import Reconciler
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.swapping import Swapper
 from moorage.ports.errors import EdgeError

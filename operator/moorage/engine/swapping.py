@@ -12,19 +12,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.resolution import Resolution, unresolved
+from moorage.api.resolution import Resolution
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.framework.profiles import FieldError, Revision
 from moorage.engine.claims import Claims
 from moorage.engine.loop import Loop
 from moorage.engine.profiles import Active, ProfileRecord, name_conflicts
+from moorage.engine.resolving import Resolver, resolved
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import Conflict, EdgeError
-from moorage.ports.guards import FAULTS, guard, tell
+from moorage.ports.guards import guard
 from moorage.ports.kube import StoredRevision
 from moorage.ports.names import NAME_LIMIT, shortened
 from moorage.ports.surroundings import Event, ObjectRef
@@ -39,20 +39,6 @@ RETRY = 1.0
 CLAIMS_EVERY = 10.0
 """Seconds between looks at profiles that somebody else may serve."""
 CONTROLLER = "moorage"
-
-
-class Resolver(Protocol):
-    """Turns a profile's object and the PluginConfigs into a revision or a list of errors; pure."""
-
-    def __call__(self, profile: Body, configs: dict[str, Body], *, trusted: bool = False) -> Resolution:
-        """Never raises for what the objects hold. ``trusted``: all of it was good before."""
-
-    def config_errors(self, body: Body) -> tuple[FieldError, ...]:
-        """What is wrong with a PluginConfig by itself."""
-
-    @property
-    def quarantined(self) -> dict[str, str]:
-        """Plugins that must not be called, with the reason why; it heeds what is put there."""
 
 
 class Swapper:
@@ -172,7 +158,7 @@ class Swapper:
         for record in list(self.records.values()):
             if record.stale:
                 record.stale, record.settled = False, record.body
-                record.resolution = self._resolved(record)
+                record.resolution = resolved(record, self._resolver, self.configs)
                 await asyncio.sleep(0)  # many profiles at once must not hold up the loop
         settled = [record for record in self.records.values() if record.resolution is not None]
         conflicts = await self._conflicts(settled)
@@ -188,14 +174,6 @@ class Swapper:
         self._tell_orphans()
         self.changed()
         return done
-
-    def _resolved(self, record: ProfileRecord) -> Resolution:
-        """What becomes of its spec; a bug is a fault of this profile, and its last good revision goes on."""
-        try:
-            return self._resolver(record.settled, self.configs)
-        except FAULTS as error:
-            tell("resolving a profile", error, profile=record.name)
-            return unresolved(record.settled, error)
 
     async def _conflicts(self, records: Sequence[ProfileRecord]) -> dict[str, tuple[FieldError, ...]]:
         """By profile: why its pods are another profile's or another scheduler's to place."""
@@ -338,15 +316,18 @@ class Swapper:
             self._tell(record, "Rejected", text + good, warning=True)
 
     def _take_up_stored(self, record: ProfileRecord) -> None:
+        record.lost = ""
         for stored in reversed(self.stored.get(record.uid, [])):
             profile, configs = stored.data.get("profile"), stored.data.get("pluginConfigs")
             if isinstance(profile, Mapping) and isinstance(configs, Mapping) and all(isinstance(c, Mapping) for c in configs.values()):
                 resolution = self._resolver(profile, dict(configs), trusted=True)
                 if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
+                    record.lost = ""
                     if not self._lacks(record, resolution):
                         self.swap(record, resolution, last_good=True)
                     return
                 faults = "; ".join(map(str, resolution.errors))
+                record.lost = record.lost or f"revision {stored.data.get('revision')} decided before and cannot be used now: {faults}"
                 log.error("stored revision %s cannot be used: %s", stored.name, faults, extra={"profile": record.name})
             else:
                 log.error("stored revision %s is not as it was written, so it cannot be used", stored.name, extra={"profile": record.name})

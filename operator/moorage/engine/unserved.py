@@ -47,5 +47,5 @@ class Unserved:
 
     def _explain(self, pod: Pod, record: ProfileRecord) -> None:
         hung = any(error.reason == Reason.PLUGIN_QUARANTINED for error in record.errors)
-        what = "cannot be served any more" if hung else "has never been valid"
+        what = "cannot be served any more" if hung or record.lost else "has never been valid"
         self.tell(pod, f"SchedulerProfile {record.name!r} {what}: {'; '.join(map(str, record.errors))}")

@@ -23,6 +23,8 @@ PROFILE_LABEL = "moorage.dev/profile"
 """On ControllerRevisions: the profile, shortened to a label's 63 characters; the annotation of the same key has it in full."""
 INSTALLATION_LABEL = "moorage.dev/installation"
 """On the replicas' Leases: the name of the leader's Lease, shortened to a label's 63 characters."""
+HOME_LABEL = "moorage.dev/home"
+"""On a namespace: installations are at home there, so that its Leases count as theirs."""
 REVISIONS_ANNOTATION = "moorage.dev/revisions"
 """On the replicas' Leases: a JSON map of profile name to the revision that the replica has ready."""
 
@@ -245,6 +247,9 @@ class Reads(Protocol):
 
     async def lease_renewed(self, namespace: str, name: str) -> bool:
         """Whether somebody holds this Lease and, as far as was seen at earlier calls, goes on renewing it."""
+
+    async def serves(self, namespace: str, lease: str, profile: str) -> bool:
+        """Whether the replica that holds this Lease announces, in one of its own beside it, that it serves this profile."""
 
     async def quarantined(self) -> Mapping[str, str]:
         """The plugins that some replica hung in, with the version that did (``ports.quarantine``)."""
