@@ -9,13 +9,20 @@ MIB = 1024 * 1024
 
 def names(node: Node) -> dict[str, int]:
     """Every name of every image on a node, with its size."""
-    return {name: image.size_bytes for image in node.status.images or () for name in image.names or ()}
+    return {whole(name): image.size_bytes for image in node.status.images or () for name in image.names or ()}
 
 
-def tagged(image: str) -> str:
-    """An image's name with a tag."""
-    last = image.split("/")[-1]
-    return image if ":" in last else image + ":latest"
+def whole(image: str) -> str:
+    """An image's name with its registry, its folder there and a tag."""
+    *folders, last = image.split("/")
+    if ":" not in last:
+        last += ":latest"
+    registry = "docker.io"
+    if folders and (folders[0] == "localhost" or "." in folders[0] or ":" in folders[0]):
+        registry = folders.pop(0).replace("index.docker.io", "docker.io")
+    if registry == "docker.io" and not folders:
+        folders = ["library"]
+    return "/".join([registry, *folders, last])
 
 
 def score(pod: Pod, node: Node, nodes: list[Node]) -> int:
@@ -23,7 +30,7 @@ def score(pod: Pod, node: Node, nodes: list[Node]) -> int:
     containers = [*(pod.spec.init_containers or ()), *(pod.spec.containers or ())]
     images = [one.image for one in containers] + [v.image.reference for v in pod.spec.volumes or () if v.image]
     total = 0
-    for image in map(tagged, images):
+    for image in map(whole, images):
         if image in names(node):
             holders = [other for other in nodes if image in names(other)]
             total += int(names(holders[0])[image] * (len(holders) / len(nodes)))

@@ -26,7 +26,7 @@ from moorage.engine.errands import Errand, Errands
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.gangs import Gangs
 from moorage.engine.preempting import Eviction, Preemptor
-from moorage.engine.promises import Promises, kept_for
+from moorage.engine.promises import Promises, kept_for, made_room
 from moorage.engine.sending import Outcome
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import EdgeError, Protected
@@ -183,7 +183,8 @@ class Handover:
         if node is not None:
             self.promises.decide(pod, node)
         self.around.telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
-        verdict = Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, diagnosis.message + kept_for(diagnosis.kept_by))
+        text = diagnosis.message + made_room(diagnosis) + kept_for(diagnosis.kept_by)
+        verdict = Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, text)
         (self.failures.report if self._is_news(entry, diagnosis, verdict) else self.failures.note)(verdict)
 
     def _is_news(self, entry: Entry, diagnosis: Diagnosis, verdict: Verdict) -> bool:

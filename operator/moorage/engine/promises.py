@@ -22,6 +22,7 @@ from moorage.core.columns.herds import beside
 from moorage.core.columns.records import Record
 from moorage.core.object_changes import room_freed
 from moorage.core.objects import PartialObject, Pod, key, on_node, priority
+from moorage.core.scheduler import Diagnosis
 from moorage.engine.failures import Failures
 from moorage.ports.surroundings import Clock
 
@@ -159,6 +160,12 @@ class Promises:
     def _promised(self, uid: str) -> str | None:
         """A pod that has its place, as far as we know, keeps the status that it has."""
         return None if self.cache.record(uid) is not None else self.cache.nominations.node(uid)
+
+
+def made_room(diagnosis: Diagnosis) -> str:
+    """That preemption found a node, for the pod's message, as kube-scheduler 1.37 says it; "" when it did not."""
+    node, victims = diagnosis.nominated_node, len(diagnosis.victims)
+    return f" preemption: found a potential placement for pod on node {node}, preempting {victims} victims" if node and victims else ""
 
 
 def kept_for(records: Sequence[Record]) -> str:

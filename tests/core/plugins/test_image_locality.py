@@ -97,3 +97,20 @@ def test_scores_are_stale_when_any_node_gets_an_image_or_comes_or_goes() -> None
 def test_registers_no_events() -> None:
     """It refuses nobody."""
     assert PLUGIN.wakes == ()
+
+
+@pytest.mark.parametrize("on_node", ["docker.io/library/a:latest", "a:latest", "index.docker.io/a:latest", "docker.io/a:latest"])
+@pytest.mark.parametrize("wanted", ["a", "a:latest", "library/a", "docker.io/a", "docker.io/library/a", "index.docker.io/library/a:latest"])
+def test_one_image_has_many_names(on_node: str, wanted: str) -> None:
+    """Runtimes report it with registry and folder, people leave these out."""
+    there = msgspec.convert({"metadata": {"name": "n"}, "status": {"images": [{"names": [on_node], "sizeBytes": 500 * MIB}]}}, Node)
+    snapshot = snapshot_of(there)
+    assert PLUGIN.score(pod_with(wanted), snapshot, snapshot.nodes.all_rows).tolist()[0] == 48
+
+
+@pytest.mark.parametrize("other", ["b/a", "localhost/a", "registry.test/a", "registry:5000/a", "a:1", "docker.io/b/a", "a@sha256:0"])
+def test_other_images_are_others(other: str) -> None:
+    """In another folder, from another registry, of another tag."""
+    snapshot = snapshot_of(node_with("n", **{"docker.io/library/a": 500 * MIB}))
+    wanted = other.replace("a@sha256:0", "c@sha256:0")
+    assert PLUGIN.score(pod_with(wanted), snapshot, snapshot.nodes.all_rows).tolist()[0] == 0

@@ -48,7 +48,7 @@ class ImageLocality:
         most = MOST_PER_CONTAINER * len((spec.containers or ()) + (spec.init_containers or ()))
         held = np.zeros(nodes.rows, np.int64)
         for image in _images(state):
-            size, holders = nodes.images.holders(_normalized(image))
+            size, holders = nodes.images.holders(image)
             if holders:
                 worth = int(size * (len(holders) / len(nodes)))
                 held[np.fromiter(holders, np.intp, len(holders))] += min(worth, most)
@@ -62,8 +62,3 @@ def _images(pod: Pod) -> Iterator[str]:
     for volume in pod.spec.volumes or ():
         if volume.image is not None:
             yield volume.image.reference
-
-
-def _normalized(image: str) -> str:
-    """The image's name as nodes report it: with a tag. A colon before the last slash is that of a registry's port."""
-    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
