@@ -10,6 +10,9 @@ import re
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_WHOLE = re.compile(rf"({_SUBDOMAIN.pattern}/)?{_NAME.pattern}")
+_SURE = 63
+"""Characters of a name with its prefix that are not too many for either."""
 _NAME_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
     f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME.pattern}')"
@@ -35,7 +38,7 @@ def problems(text: str) -> list[str]:
 
 def is_qualified(text: str) -> bool:
     """Whether this is a qualified name."""
-    return not problems(text)
+    return (len(text) <= _SURE and _WHOLE.fullmatch(text) is not None) or not problems(text)
 
 
 def _problems_of(part: str, text: str, longest: int, form: re.Pattern[str], rule: str) -> list[str]:

@@ -76,6 +76,11 @@ class DeviceLedger:
         """What there is for a node. Raises AllocationError when a slice can't be used."""
         return Offer(self._look(node).pools, self._classes, self._uses)
 
+    def knows(self, node: Node) -> bool:
+        """Whether the node's shape is known, so that it costs nothing now."""
+        seen, labels = self._seen.get(node.metadata.name), node.metadata.labels
+        return seen is not None and seen.shape is not None and (seen.labels is labels or seen.labels == labels)
+
     def shape(self, node: Node) -> int:
         """The same for nodes that offer the same, names aside. Raises AllocationError."""
         seen = self._look(node)

@@ -34,6 +34,10 @@ _FEW = 64
 _NONE: Counts = np.zeros(0, np.int64)
 
 
+_FEW = 256
+"""Values that a selector is found by, each: to ask one with more of them about every pod costs less."""
+
+
 class Query(NamedTuple):
     """Pods to count: in these namespaces (None: in all), which the selector matches; ``alive``: less those being deleted."""
 
@@ -151,14 +155,14 @@ class Index(Generic[T]):
 def insisted(selector: Selector) -> list[tuple[str, str]]:
     """The label values of which an object must have one, by the selector's first condition that is so plain; without any, none."""
     for condition in selector.conditions or ():
-        if condition.operator == "In":
+        if condition.operator == "In" and len(condition.values) <= _FEW:
             return [(condition.key, value) for value in sorted(condition.values)]
     return []
 
 
 def _stands_apart(selector: Selector) -> bool:
-    """Whether it must be asked about every object: it may select some, and insists on no value."""
-    return selector.conditions is not None and not any(condition.operator == "In" for condition in selector.conditions)
+    """Whether it must be asked about every object: it may select some, and insists on no value, or on one of very many."""
+    return selector.conditions is not None and not any(one.operator == "In" and len(one.values) <= _FEW for one in selector.conditions)
 
 
 class Matches:

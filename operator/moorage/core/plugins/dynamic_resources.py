@@ -354,7 +354,10 @@ class DynamicResources:
             if node is None:
                 continue
             try:
+                new = not wanted.ledger.knows(node)
                 shape = way, wanted.ledger.shape(node)
+                if new:
+                    snapshot.budget.check()
             except AllocationError as error:
                 yield place, state.fault(str(error))
                 continue
