@@ -437,7 +437,7 @@ async def test_its_arguments_are_not_looked_at() -> None:
     running.kube.quarantine = {"Strange": "1.0"}
     await running.engine.restore()
     body: Body = a_config("c", plugin="Strange", unknown=1)
-    assert [error.reason for error in running.engine.swapper.config_errors(body)] == ["PluginQuarantined"]
+    assert [error.reason for error in running.engine.swapper.config_facts.of("c", body)[0]] == ["PluginQuarantined"]
     running.kube.quarantine = {}
     await running.engine.quarantine.look()
-    assert [error.reason for error in running.engine.swapper.config_errors(body)] == ["InvalidPluginArgs"]
+    assert [error.reason for error in running.engine.swapper.config_facts.of("c", body)[0]] == ["InvalidPluginArgs"]

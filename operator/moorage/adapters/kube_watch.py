@@ -25,6 +25,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from moorage.api.extent import shallow
 from moorage.core.objects import ObjectMeta, PartialObject
 from moorage.ports.errors import EdgeError, Expired, NotFound, Retryable
 from moorage.ports.guards import FAULTS, tell
@@ -316,6 +317,8 @@ class KubeFeed(Generic[T]):
     def _page(self, body: bytes) -> _Page:
         try:
             return _PAGE.decode(body)
+        except RecursionError:
+            return _PAGE.decode(shallow(body))
         except _DECODE_ERRORS as error:
             raise Retryable(f"GET {self._watched.path}: not a list: {error}: {body[:200]!r}") from error
 
@@ -371,6 +374,9 @@ class KubeFeed(Generic[T]):
                 status = _FAILURE.decode(line).object
                 raise refusal(f"watch {self._watched.path}", status.code or 500, msgspec.json.encode(status))
             event = self._decode_event(line)
+        except RecursionError:
+            self._line(shallow(line))
+            return
         except _DECODE_ERRORS as error:
             self._advance(self._odd_line(line, error))
             return

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from moorage.api.conditions import Reason
 from moorage.api.decoding import DecodeError, decoder
+from moorage.api.extent import excess
 from moorage.api.v1alpha1.plugin_configs import PluginConfig
 from moorage.api.v1alpha1.resources import API_VERSION, VERSION
 from moorage.api.v1alpha1.scheduler_profiles import SchedulerProfile, SchedulerProfileSpec
@@ -35,6 +36,9 @@ def decode_plugin_config(body: Body) -> PluginConfig:
 
 
 def _decode(kind: type[_Kind], body: Body) -> _Kind:
+    spec = _mapping(body.get("spec"))
+    if too_much := [FieldError(name, "{…}", text, Reason.INVALID_SPEC) for name, value in spec.items() if (text := excess(value))]:
+        raise ProfileErrors(too_much)
     try:
         return decoder(kind).decode({"metadata": body.get("metadata", {}), "spec": body.get("spec", {})})
     except DecodeError as error:
@@ -50,7 +54,9 @@ def revision_hash(profile: Body, configs: Iterable[Body]) -> str:
 
 
 def config_hash(body: Body) -> str:
-    """8 hex digits that stand for what a PluginConfig says."""
+    """8 hex digits that stand for what a PluginConfig says; "" for one that says too much."""
+    if excess(body.get("spec")):
+        return ""
     text = json.dumps(body.get("spec"), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 

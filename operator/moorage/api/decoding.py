@@ -19,6 +19,8 @@ from moorage.core.framework.profiles import suggest
 
 T = TypeVar("T")
 
+MOST_TOLD = 20
+"""Errors of one document that are told one by one."""
 _LONGEST_SHOWN = 100
 _MUST_BE = {
     "string_type": "a string",
@@ -61,7 +63,10 @@ class Decoder(Generic[T]):
             value = self._adapter.validate_json(text, strict=True)
         except ValidationError as error:
             faults = error.errors(include_url=False)
-            raise DecodeError(self._violation(fault) for fault in faults) from error
+            told = [self._violation(fault) for fault in faults[:MOST_TOLD]]
+            if len(faults) > MOST_TOLD:
+                told.append(Violation("", None, f"{len(faults) - MOST_TOLD} more errors like these"))
+            raise DecodeError(told) from error
         if found := _own_violations(value):
             raise DecodeError(violation._replace(value=shown(violation.value)) for violation in found)
         return value

@@ -178,12 +178,13 @@ class Reconciler:
     def config_status(self, name: str, body: Mapping[str, Any]) -> Status:
         """The whole status of a PluginConfig."""
         users = sorted(r.name for r in self._swapper.records.values() if r.resolution is not None and name in r.resolution.configs)
-        accepted = judged(conditions.Type.ACCEPTED, self._swapper.config_errors(body), "Valid")
+        errors, text = self._swapper.config_facts.of(name, body)
+        accepted = judged(conditions.Type.ACCEPTED, errors, "Valid")
         generation = bodies.generation(body)
         old = self._old_conditions(_key("PluginConfig", body), body)
         return {
             "observedGeneration": generation,
-            "hash": bodies.config_hash(body),
+            "hash": text,
             "profiles": users,
             "profileCount": len(users),
             "conditions": conditions.merge(old, [accepted], generation, self._clock.now()),

@@ -21,7 +21,7 @@ from moorage.core.framework.profiles import FieldError, Revision
 from moorage.engine.claims import Claims
 from moorage.engine.loop import Loop
 from moorage.engine.profiles import Active, ProfileRecord, name_conflicts
-from moorage.engine.resolving import Resolver, resolved
+from moorage.engine.resolving import ConfigFacts, Resolver, resolved
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import Conflict, EdgeError
 from moorage.ports.guards import guard
@@ -58,6 +58,7 @@ class Swapper:
         """The resources that a revision would decide by and that are not listed yet, or not caught up since this replica leads."""
         self._loop = loop
         self._resolver = resolver
+        self.config_facts = ConfigFacts(resolver)
         self._writes = around.writes
         self._clock = around.clock
         self._events = around.events
@@ -93,6 +94,7 @@ class Swapper:
         old = self.configs.get(name)
         if body is None:
             self.configs.pop(name, None)
+            self.config_facts.forget(name)
         else:
             self.configs[name] = body
             if old is not None and _version(old) == _version(body):
@@ -122,12 +124,9 @@ class Swapper:
                 await self._clock.sleep(RETRY)
                 self._dirty.set()
 
-    def config_errors(self, body: Body) -> tuple[FieldError, ...]:
-        """What is wrong with a PluginConfig by itself."""
-        return self._resolver.config_errors(body)
-
     def quarantine(self, plugins: Collection[str]) -> None:
         """These plugins must not be called from now on, or may be again: no revision that has one of them goes on deciding."""
+        self.config_facts.forget()
         for record in self.records.values():
             record.stale = True
             if record.active is not None and any(name in plugins for names in record.active.revision.points.values() for name in names):

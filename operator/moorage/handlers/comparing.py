@@ -14,6 +14,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 
+from moorage.api.extent import parseable
 from moorage.handlers.deliveries import Deliveries, Listing
 from moorage.ports.errors import EdgeError, NotFound, Retryable
 from moorage.ports.surroundings import Clock
@@ -102,7 +103,7 @@ class Comparing:
         path = f"{self._base}/{kind.plural}"
         body = await self._session.call(Call("GET", path))
         try:
-            found = json.loads(body)
+            found = json.loads(parseable(body))
             objects = {item["metadata"]["name"]: item for item in found["items"]}
             return Listing(int(found["metadata"]["resourceVersion"]), objects)
         except (ValueError, TypeError, KeyError) as error:

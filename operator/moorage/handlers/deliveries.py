@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from moorage.api.bodies import Body
+from moorage.ports.guards import guard
 
 
 class Receiver(Protocol):
@@ -73,7 +74,8 @@ class Deliveries:
         if version <= self._version(name):
             return
         self._delivered[name] = _Delivered(version, body is not None)
-        self._tell(name, body)
+        with guard("taking in an object", resource=self.plural, object=name):
+            self._tell(name, body)
 
     def _version(self, name: str) -> int:
         last = self._delivered.get(name)

@@ -14,7 +14,7 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import Any, cast
 
 import kopf
 
@@ -43,6 +43,21 @@ class Connection:
     clock: Clock
 
 
+class NoDifferences(kopf.DiffBaseStorage):
+    """Kopf copies each object, however large and deep, to find out what changed; nobody here asks for that."""
+
+    def build(self, *, body: kopf.Body, extra_fields: Any = None) -> kopf.BodyEssence:
+        """Nothing of it."""
+        return cast(kopf.BodyEssence, {})
+
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
+        """Nothing is kept."""
+        return None
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        """Nothing is written."""
+
+
 class Backoffs:
     """Seconds between attempts of one request. Endless: an API server that is away for long must not end a watcher."""
 
@@ -58,6 +73,7 @@ def settings() -> kopf.OperatorSettings:
     made = kopf.OperatorSettings()
     made.posting.enabled = False  # events are ours to post, with our names and limits
     made.process.ultimate_exiting_timeout = None  # else it sends SIGKILL to the process
+    made.persistence.diffbase_storage = NoDifferences()
     made.networking.error_backoffs = Backoffs()
     made.networking.request_timeout = 60.0  # Kopf's 300 s would hide a connection that is dead for that long
     made.networking.connect_timeout = 5.0

@@ -26,6 +26,7 @@ from moorage.adapters.kube_session.connections import (
     Options,
     give_up_soon,
 )
+from moorage.adapters.kube_session.parseable import Parseable
 from moorage.adapters.kube_session.source import KubeconfigError, KubeSource, Reload, redacted
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.surroundings import Clock
@@ -94,7 +95,7 @@ class KubeSession:
 
     def lend(self) -> aiohttp.ClientSession:
         """Another session on the same connections and credentials, for a library that closes what it is given (Kopf does)."""
-        session = self._session(owner=False)
+        session = self._session(owner=False, response_class=Parseable)
         session.headers.update({key: value for key, value in self._http.headers.items() if key == "Authorization"})
         self._sessions.append(session)
         return session
@@ -211,8 +212,9 @@ class KubeSession:
             else:
                 headers.pop("Authorization", None)
 
-    def _session(self, owner: bool) -> aiohttp.ClientSession:
+    def _session(self, owner: bool, response_class: type[aiohttp.ClientResponse] = aiohttp.ClientResponse) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
+            response_class=response_class,
             connector=self._connector,
             connector_owner=owner,
             # Nothing is compressed: unpacking a long list would hold the loop for longer than the list takes to come in.
