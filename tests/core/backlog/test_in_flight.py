@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.backlog.entries import Entry
-from moorage.core.backlog.in_flight import REMEMBERED, InFlight
+from moorage.core.backlog.in_flight import BUDGET, REMEMBERED, InFlight
 from tests.core.backlog.helpers import NODE_ADDED, NODE_DELETED, a_pod, node_relabelled
 
 
@@ -48,6 +48,16 @@ def test_more_than_is_remembered_counts_as_anything(before: int, during: int) ->
     missed = flight.missed(entry)
     assert missed == (None if during > REMEMBERED else [events[i % 3] for i in range(during)])
     assert len(flight._events) <= REMEMBERED
+
+
+def test_large_objects_are_not_kept_for_long() -> None:
+    """Events hold on to objects that may be gone: what these come to is bounded, too."""
+    flight, entry = InFlight(), Entry(a_pod("a"), "test", 0.0)
+    flight.add(entry)
+    for i in range(20):
+        flight.note(node_relabelled(f"{i}" + "x" * (BUDGET // 8)))
+    assert 0 < len(flight._events) <= 8
+    assert flight.missed(entry) is None
 
 
 def test_forgetting() -> None:

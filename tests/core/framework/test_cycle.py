@@ -143,6 +143,20 @@ def test_the_byte_budget_holds_in_a_small_cluster() -> None:
         tracemalloc.stop()
 
 
+def test_the_byte_budget_counts_what_pods_say() -> None:
+    """A template holds a pod, which may be a megabyte: few of such are kept, and always the newest."""
+    them = Scheduler(Cache())
+    them.cache.put_node(make_node("n1"))
+    rules = revision()
+    for i in range(40):
+        large = {f"{i}-{'x' * 100_000}": "y"}
+        decide(make_pod(f"p{i}", cpu=f"{i}m", node_selector=large), rules, them)
+        assert len(them.runner) >= 1
+    assert len(them.runner) < 30
+    decide(make_pod("small"), rules, them)
+    assert len(them.runner) < 30
+
+
 def test_a_refused_reservation_leaves_nothing_behind() -> None:
     """When reserve refuses, the assumption is taken back and the diagnosis speaks of one node."""
     them = scheduler("n1")

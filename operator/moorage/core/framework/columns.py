@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.changes import Reader, Versioned
+from moorage.core.columns.growing import grown
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import DependingPlugin, Plugin, Prepared, is_a
@@ -85,8 +86,7 @@ class Column:
             self.values = np.zeros(nodes.live.size, np.int64)
             self.values[: nodes.rows] = self._ask(self.prepared.state, snapshot, nodes.all_rows)
         else:
-            if self.values.size < nodes.live.size:
-                self.values = np.concatenate([self.values, np.zeros(nodes.live.size - self.values.size, np.int64)])
+            self.values = grown(self.values, nodes.live.size)
             self.values[changed] = self._ask(self.prepared.state, snapshot, changed)
         self._reader = reader
         snapshot.budget.check()
