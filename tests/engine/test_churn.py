@@ -141,6 +141,7 @@ KINDS: dict[str, Make] = {
     "nodes": lambda n: [node(n, metadata={"labels": {"kubernetes.io/hostname": n, "zone": n, n: n}, "annotations": {n: n}})],
     "taints": lambda n: [node("n3", spec={"taints": [{"key": n, "value": n, "effect": "NoSchedule"}]})],
     "label values": lambda n: [node("n3", metadata={"labels": {"zone": n, "app": n}})],
+    "label keys": lambda n: [node("n3", metadata={"labels": {n: n}}), *both(n, spec={"nodeSelector": {n: n}})],
     "images": lambda n: [node("n3", status={"images": [{"names": [n], "sizeBytes": 5}]})],
     "features": lambda n: [node("n3", status={"declaredFeatures": [n]})],
     "resources of nodes": lambda n: [node(f"node-{n}", allocatable={f"x.io/{n}": "1"}), *both(n, requests={f"x.io/{n}": "1"})],
@@ -230,6 +231,10 @@ def reached(*roots: object) -> Iterator[object]:
         elif not type(obj).__module__.startswith("tests."):
             yield obj
             waiting += gc.get_referents(obj)
+            if isinstance(obj, dict):
+                waiting += obj  # the collector passes over keys that are text, and over structs
+            elif isinstance(obj, msgspec.Struct):
+                waiting += (getattr(obj, field) for field in obj.__struct_fields__)
 
 
 def kept(world: World) -> tuple[set[int], int]:

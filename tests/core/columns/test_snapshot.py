@@ -50,7 +50,8 @@ def state_of(cache: Cache) -> object:
     nodes = cache.nodes
     pods = {node: [record.pod.metadata.name for record in Snapshot(cache).pods_on(node)] for node in ("n1", "n2")}
     logs = [log.version for log in nodes.logs]
-    return nodes.requested.tolist(), nodes.nonzero.tolist(), nodes.ports.conflicts(HostPort("TCP", 80, "0.0.0.0")), pods, logs
+    amounts = [nodes.amounts_on(row) for row in range(nodes.rows)]
+    return amounts, nodes.nonzero.tolist(), nodes.ports.conflicts(HostPort("TCP", 80, "0.0.0.0")), pods, logs
 
 
 def herd_of(cache: Cache, *names: str) -> Herd:
@@ -67,6 +68,7 @@ def test_pods_are_gone_from_their_rows(cache: Cache) -> None:
     with snapshot.trial() as trial:
         trial.remove(herd_of(cache, "a", "b", "c"), ALL)
         assert not cache.nodes.requested.any()
+        assert GPU not in cache.nodes.resources
         assert not cache.nodes.nonzero.any()
         assert cache.nodes.ports.conflicts(HostPort("TCP", 80, "")) == []
         assert list(snapshot.pods_on("n1")) == []
@@ -92,7 +94,8 @@ def test_a_new_pod_comes_and_goes(cache: Cache) -> None:
     herd = Herd([Record(pod, "n2", pod_requests(pod), State.ASSUMED)], cache.nodes)
     with snapshot.trial() as trial:
         trial.put_back(herd, np.array([0]))
-        assert cache.nodes.requested[CPU, cache.nodes.row_of["n2"]] == 7000
+        row = cache.nodes.row_of["n2"]
+        assert (cache.nodes.requested[CPU, row], cache.nodes.amounts_at(GPU, row)) == (7000, (0, 4))
         assert [record.pod.metadata.name for record in snapshot.pods_on("n2")] == ["c", "new"]
         trial.remove(herd, np.array([0]))
         assert [record.pod.metadata.name for record in snapshot.pods_on("n2")] == ["c"]

@@ -6,7 +6,7 @@ import tracemalloc
 
 import msgspec
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
@@ -20,10 +20,11 @@ from tests.builders import make_node, make_pod
 ROWS = 50
 NAMES = ["a", "b", "c"]
 amounts = st.integers(-3, 3)
-one_by_one = st.tuples(st.integers(0, ROWS - 1), st.sampled_from([HAS, TAKEN]), amounts)
+one_by_one = st.tuples(st.sampled_from([0, 1, 2, 3, ROWS - 1]), st.sampled_from([HAS, TAKEN]), st.sampled_from([-1, 1]))
 at_once = st.lists(st.tuples(st.integers(0, ROWS - 1), amounts), max_size=60)
 
 
+@example([("a", (0, HAS, 1)), ("a", (1, HAS, 1)), ("a", (1, TAKEN, 1)), ("a", (0, HAS, -1)), ("a", (2, HAS, 1))], [0, 1, 2])
 @given(
     st.lists(st.tuples(st.sampled_from(NAMES), st.one_of(one_by_one, at_once)), max_size=30),
     st.lists(st.integers(0, ROWS - 1), max_size=80),

@@ -12,7 +12,9 @@ import pytest
 
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle import NO_NODES, commit, decide, undo
+from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.row_memories import RowMemories
 from moorage.core.framework.runner import Runner
 from moorage.core.framework.sampling import feasible_nodes_to_find
 from moorage.core.scheduler import Diagnosis, Placement, Scheduler
@@ -155,6 +157,21 @@ def test_the_byte_budget_counts_what_pods_say() -> None:
     assert len(them.runner) < 30
     decide(make_pod("small"), rules, them)
     assert len(them.runner) < 30
+
+
+def test_memories_do_not_keep_blueprints() -> None:
+    """A blueprint holds its pod; what was found out about rows goes with it."""
+    memories = RowMemories()
+    blueprint = Blueprint(make_pod("a"), {}, {}, {})
+    memory = memories.of(blueprint, "x")
+    assert memories.of(blueprint, "x") is memory
+    assert memories.of(blueprint, "y") is not memory
+    gone = weakref.ref(blueprint)
+    del blueprint
+    gc.collect()
+    assert gone() is None
+    memories.of(Blueprint(make_pod("b"), {}, {}, {}), "x")
+    assert len(memories._memories) == 1
 
 
 def test_a_refused_reservation_leaves_nothing_behind() -> None:
