@@ -14,6 +14,7 @@ name in the Lease, so it can be sent again and again, each time on a new connect
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import dataclasses
 import datetime
@@ -28,6 +29,7 @@ from moorage.ports.errors import EdgeError, Invalid, NotFound, Refused
 from moorage.ports.fencing import Fence, late_seconds
 from moorage.ports.kube import Leadership
 from moorage.ports.leases import LeaseRecord, LeaseStore
+from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock
 
 log = logging.getLogger(__name__)
@@ -35,7 +37,9 @@ log = logging.getLogger(__name__)
 ACQUIRE_JITTER = 1.2
 MAX_MARGIN = 2.0
 APART = 0.25
-"""Seconds between the beginnings of two attempts, where the first one failed at once."""
+"""Seconds within which no more than two attempts begin."""
+AT_ONCE = 3
+"""Renewals that are sent together once one had no answer: each may be the one that gets through."""
 RELEASE_SECONDS = 3.0
 
 Attempt = Callable[[], Coroutine[Any, Any, bool | None]]
@@ -170,17 +174,22 @@ class LeaseElector:
     async def _answered(self, attempt: Attempt, until: float, tries: set[Try]) -> bool | None:
         """What the first attempt says that is answered; None when there is no answer until then.
 
-        One that takes long is overtaken by another, on a connection of its own, and may still be answered later; one that failed is
-        followed at once, but not so that a server which refuses connections is asked without a pause.
+        One that takes long is overtaken by others, on connections of their own, and may still be answered later. One that failed is
+        followed at once: where connections are broken again and again, what begins right after a break has the best chance. But a
+        server which refuses connections is not asked without a pause.
         """
-        while (left := until - (began := self._clock.boottime())) > 0:
-            tries.add(asyncio.create_task(attempt()))
+        at_once, begins = 1, collections.deque([-math.inf] * 2, 2)
+        while (left := until - self._clock.boottime()) > 0:
+            if (pause := begins[0] + APART - self._clock.boottime()) > 0:
+                await self._clock.sleep(pause)
+            begins.append(self._clock.boottime())
+            tries |= {asyncio.create_task(attempt()) for _ in range(at_once)}
             answer = await self._first(tries, min(self._times.overtake, left))
             if answer is not None:
                 self.failures = 0
                 return answer
             self.failures += 1
-            await self._clock.sleep(max(0.0, began + APART - self._clock.boottime()))
+            at_once = AT_ONCE if self._ours else 1
         return None
 
     async def _first(self, tries: set[Try], seconds: float) -> bool | None:
@@ -216,10 +225,10 @@ class LeaseElector:
             else:
                 version = await self._store.replace(record, self._seen.version)
         except Refused as error:
-            log.warning("the lease was not acquired or renewed: %s", error)
+            log.warning("the lease was not acquired or renewed: %s", error, extra=failed(error, "lease "))
             return False
         except EdgeError as error:
-            log.warning("the lease was not acquired or renewed: %s", error)
+            log.warning("the lease was not acquired or renewed: %s", error, extra=failed(error, "lease "))
             return None
         self._won(record, version, sent)
         return True
@@ -254,7 +263,7 @@ class LeaseElector:
         except Refused:
             return False  # it is another's, or gone
         except EdgeError as error:
-            log.warning("the lease was not given back: %s", error)
+            log.warning("the lease was not given back: %s", error, extra=failed(error, "lease "))
             return None
         self._seen, self._ours = Observed(record, version, self._clock.boottime()), False
         return True

@@ -24,6 +24,11 @@ def told_once(cause: str, **extra: object) -> dict[str, object]:
     return {**extra, "cause": cause}
 
 
+def failed(error: BaseException, what: str = "", **extra: object) -> dict[str, object]:
+    """The same for requests: their cause is what came of them, whichever they were: an error's text begins with its request."""
+    return told_once(f"{what}{type(error).__name__}: {str(error).partition(': ')[2] or error}", **extra)
+
+
 def bug(error: BaseException, **extra: object) -> dict[str, object]:
     """The same for a bug: its cause is where it was raised first, whatever its text says."""
     while error.__cause__ is not None:
