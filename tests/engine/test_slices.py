@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from moorage.core.backlog.entries import Place
 from moorage.core.columns.budget import SLICE, Budget
-from moorage.core.objects import Pod, PodAnnotations
+from moorage.core.objects import Affinity, Pod, PodAnnotations
 from moorage.core.pod_groups import LABEL
 from moorage.engine.slices import MOST, TOO_LONG, TookTooLong, in_slices
 from tests.builders import make_node, make_pod
@@ -232,3 +234,23 @@ def test_work_beside_the_loop_is_cut_too(slices: int, spent: str) -> None:
             return str(error)
 
     assert asyncio.run(scenario()) == spent
+
+
+def test_terms_are_counted_one_by_one() -> None:
+    """A pod whose terms each take a look at all pods is set down between two of them."""
+    bench = a_bench(1e9)
+    for i in range(3):
+        bench.pods.put(versioned(make_pod(f"there{i}", cpu="1m", node="n0"), labels={"app": str(i)}))
+    terms = [{"labelSelector": {"matchLabels": {"app": str(i)}}, "topologyKey": "kubernetes.io/hostname"} for i in range(20)]
+    affinity = msgspec.convert({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}, Affinity)
+    bench.scheduler.snapshot.now = Ticking(3)
+    bench.pods.put(versioned(make_pod("p", affinity=affinity)))
+    counted: list[int] = []
+
+    def look() -> bool:
+        counted.append(len(bench.cache.matches._matching))
+        return bool(placed(bench))
+
+    run(bench, until=look)
+    assert list(placed(bench)) == ["p"]
+    assert max(after - before for before, after in itertools.pairwise(counted)) < 10

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 Reads = Mapping[str, frozenset[str] | None]
 """Variable -> the keys (fields) that are read of it, None for all of it."""
 
-_CONST, _IDENT, _SELECT, _CALL, _LIST, _STRUCT, _COMPREHENSION = range(3, 10)
-_KINDS = frozenset(range(_CONST, _COMPREHENSION + 1))
+CONST, IDENT, SELECT, CALL, LIST, STRUCT, COMPREHENSION = range(3, 10)
+_KINDS = frozenset(range(CONST, COMPREHENSION + 1))
 _INDEXING = frozenset({"_[_]", "_[?_]", "_?._"})
 _JOINING = frozenset({b"add_string", b"add_list", b"add_bytes"})
 _WHERE = "may not stand in what a macro goes through, or in what cel.bind binds"
@@ -62,30 +62,30 @@ class _Walk:
         self._variables = variables
         self._joins: set[int] = set()
         """The numbers of the calls of + that may be on texts or lists."""
-        checked = dict(_fields(serialized))[2]  # in a google.protobuf.Any
-        for number, value in _fields(checked):
+        checked = dict(fields(serialized))[2]  # in a google.protobuf.Any
+        for number, value in fields(checked):
             if number == 2 and b"add_" in value:
-                entry = dict(_fields(value))
-                if not _JOINING.isdisjoint(name for field, name in _fields(entry[2]) if field == 3):
+                entry = dict(fields(value))
+                if not _JOINING.isdisjoint(name for field, name in fields(entry[2]) if field == 3):
                     self._joins.add(entry[1])
-        parts = dict(_fields(checked))
+        parts = dict(fields(checked))
         self._source = parts.get(5, b"")
         self._visit(parts[4], _Inside())
 
     def _visit(self, message: bytes, inside: _Inside) -> None:
-        place, kind, body = _expression(message)
-        if kind == _IDENT:
-            self._name(place, dict(_fields(body)).get(1, b"").decode(), inside)
-        elif kind == _SELECT:
-            parts = dict(_fields(body))
+        place, kind, body = expression(message)
+        if kind == IDENT:
+            self._name(place, dict(fields(body)).get(1, b"").decode(), inside)
+        elif kind == SELECT:
+            parts = dict(fields(body))
             self._of(parts[1], parts[2].decode(), inside)
-        elif kind == _CALL:
+        elif kind == CALL:
             self._call(place, body, inside)
-        elif kind in (_LIST, _STRUCT):
-            for part in _parts(kind, body):
+        elif kind in (LIST, STRUCT):
+            for part in parts_of(kind, body):
                 self._visit(part, inside._replace(literal=inside.literal or inside.bound))
-        elif kind == _COMPREHENSION:
-            self._loop(place, dict(_fields(body)), inside)
+        elif kind == COMPREHENSION:
+            self._loop(place, dict(fields(body)), inside)
 
     def _name(self, place: int, name: str, inside: _Inside) -> None:
         if name in self._variables:
@@ -95,8 +95,8 @@ class _Walk:
 
     def _of(self, operand: bytes, key: str, inside: _Inside) -> None:
         """A field, or an entry with a constant key."""
-        _, kind, body = _expression(operand)
-        name = dict(_fields(body)).get(1, b"").decode() if kind == _IDENT else ""
+        _, kind, body = expression(operand)
+        name = dict(fields(body)).get(1, b"").decode() if kind == IDENT else ""
         if name not in self._variables:
             self._visit(operand, inside)
             return
@@ -107,7 +107,7 @@ class _Walk:
     def _call(self, place: int, body: bytes, inside: _Inside) -> None:
         function = ""
         operands: list[bytes] = []
-        for number, value in _fields(body):
+        for number, value in fields(body):
             if number == 2:
                 function = value.decode()
             else:
@@ -135,15 +135,15 @@ class _Walk:
             self._visit(parts[part], inside._replace(local=local))
 
     def _refuse(self, place: int, what: str) -> None:
-        offsets = (dict(_fields(value)) for number, value in _fields(self._source) if number == 4)
+        offsets = (dict(fields(value)) for number, value in fields(self._source) if number == 4)
         offset = next((entry.get(2, 0) for entry in offsets if entry.get(1) == place), 0)
         self.faults.append(Fault(offset, f"{what} {_WHERE}"))
 
 
-def _expression(message: bytes) -> tuple[int, int, bytes]:
+def expression(message: bytes) -> tuple[int, int, bytes]:
     """An expression's number, kind and content."""
     place, kind, body = 0, 0, b""
-    for number, value in _fields(message):
+    for number, value in fields(message):
         if number == 2:
             place = value
         elif number in _KINDS:
@@ -151,25 +151,25 @@ def _expression(message: bytes) -> tuple[int, int, bytes]:
     return place, kind, body
 
 
-def _parts(kind: int, body: bytes) -> Iterator[bytes]:
+def parts_of(kind: int, body: bytes) -> Iterator[bytes]:
     """What stands in a list; keys and values of a map."""
-    for number, value in _fields(body):
-        if kind == _LIST and number == 1:
+    for number, value in fields(body):
+        if kind == LIST and number == 1:
             yield value
-        elif kind == _STRUCT and number == 2:
-            yield from (part for field, part in _fields(value) if field in (3, 4))
+        elif kind == STRUCT and number == 2:
+            yield from (part for field, part in fields(value) if field in (3, 4))
 
 
 def _text(message: bytes) -> str | None:
     """The text that a constant is, None for anything else."""
-    _, kind, body = _expression(message)
-    if kind != _CONST:
+    _, kind, body = expression(message)
+    if kind != CONST:
         return None
-    text = dict(_fields(body)).get(6)
+    text = dict(fields(body)).get(6)
     return text.decode() if isinstance(text, bytes) else None
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
+def fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """(number, value) of each field: int, or bytes for what has a length. Eight fixed bytes are a double, which nobody reads here."""
     at = 0
     while at < len(message):

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
+from moorage.core.expression_sizes import too_dear
 from moorage.core.expression_trees import Reads, survey
 from moorage.core.quantities import NANO, QuantityError, nanos
 from moorage.core.remembering import length, remembered
@@ -33,6 +34,10 @@ _Value = Any
 QUANTITY, SEMVER = "quantity", "semver"
 _REMEMBERED = 1024
 """Answers kept for one device; more texts than that are not a cluster's few classes and templates."""
+
+
+TOO_DEAR = "operation cancelled: actual cost limit exceeded"
+"""As Kubernetes says it."""
 
 
 class ExpressionError(ValueError):
@@ -92,6 +97,8 @@ class DeviceFacts:
             return f"CEL compile error: {compiled}"
         if self._fault:
             return f"CEL runtime error: {self._fault}"
+        if _too_dear(text):
+            return f"CEL runtime error: {TOO_DEAR}"
         device = self._device
         while True:
             try:
@@ -200,6 +207,13 @@ def _compiled(text: str) -> cel.Expression | str:
     if kind not in (cel.Type.BOOL, cel.Type.DYN):
         return f"must evaluate to bool or the unknown type, not {kind.name()}"
     return compiled
+
+
+@remembered(length)
+def _too_dear(text: str) -> bool:
+    """Whether an expression that compiles could make too much of little."""
+    compiled = _compiled(text)
+    return not isinstance(compiled, str) and too_dear(compiled.serialize())
 
 
 def _plain(message: object) -> str:

@@ -122,7 +122,7 @@ def matching_pods(constraint: Constraint, namespace: str, snapshot: Snapshot) ->
     """
     if constraint.selector.conditions == ():
         return np.zeros(snapshot.nodes.rows, np.int64), ()
-    counter = snapshot.matches.matching(Query(frozenset((namespace,)), constraint.selector, alive=True))
+    counter = snapshot.matching(Query(frozenset((namespace,)), constraint.selector, alive=True))
     return counter.per_row(snapshot.nodes.rows), (counter,)
 
 

@@ -189,6 +189,10 @@ class Matches:
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
+    def knows(self, query: Query) -> bool:
+        """Whether its counter is made."""
+        return query in self._matching
+
     def matching(self, query: Query) -> Counter:
         """The counter of the pods that a query speaks of; made now if nobody asked for it lately (O(pods of its namespaces))."""
         counter = self._matching.get(query)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from moorage.core.columns.budget import Budget
 from moorage.core.columns.cache import Cache, Record
 from moorage.core.columns.herds import Herd
-from moorage.core.columns.matches import Matches
+from moorage.core.columns.matches import Counter, Matches, Query
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.nominations import Nominations
 from moorage.core.columns.ports import HostPort
@@ -118,7 +118,7 @@ class Snapshot:
 
     @property
     def matches(self) -> Matches:
-        """Counters of pods; only ``matching`` and ``carried_against`` are for plugins."""
+        """Counters of pods; only ``carried_against`` is for plugins, who ask ``matching`` here for the others."""
         return self._cache.matches
 
     @property
@@ -135,6 +135,14 @@ class Snapshot:
     def nominations(self) -> Nominations:
         """Which waiting pods are promised room on which node; only its reading half is for plugins."""
         return self._cache.nominations
+
+    def matching(self, query: Query) -> Counter:
+        """The counter of the pods that a query speaks of; it takes a look at all of them where nobody asked lately."""
+        new = not self.matches.knows(query)
+        counter = self.matches.matching(query)
+        if new:
+            self.budget.check()
+        return counter
 
     def pods_on(self, node: str) -> Iterator[Record]:
         """The pods on a node, assumed ones included."""

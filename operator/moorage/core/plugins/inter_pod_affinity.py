@@ -149,14 +149,14 @@ class InterPodAffinity:
         for together in demanded:
             selects = meeting_all(together, store)
             counts: dict[str, Counts] = {}
-            counter = snapshot.matches.matching(selects)
+            counter = snapshot.matching(selects)
             for key in dict.fromkeys(term.topology_key for term in together):
                 tally.add(counts, counter, key)
             demands.append(Demand(selects, counts, speaks_of(together, pod, store)))
         avoids = tuple((meeting_all((term,), store), term.topology_key) for term in terms.anti_affinity)
         shunned: dict[str, Counts] = {}
         for selects, key in avoids:
-            tally.add(shunned, snapshot.matches.matching(selects), key)
+            tally.add(shunned, snapshot.matching(selects), key)
         tally.heed_namespaces((*terms.affinity, *terms.anti_affinity))
         return Prepared(SUCCESS, Wanted(pod, tuple(demands), avoids, shunned, shunning), depends=tuple(tally.depends))
 
@@ -204,7 +204,7 @@ class InterPodAffinity:
         weights: dict[str, Counts] = {}
         met = False
         for term in preferred:
-            met |= tally.add(weights, snapshot.matches.matching(meeting_all((term,), snapshot.store)), term.topology_key, term.weight)
+            met |= tally.add(weights, snapshot.matching(meeting_all((term,), snapshot.store)), term.topology_key, term.weight)
         for carried, counter in snapshot.matches.carried_against(pod):
             weight = self._weight(carried.kind, carried.term)
             if weight is not None:
