@@ -5,7 +5,8 @@ than are needed everything is taken back, in reverse order, so a group that does
 placed in slices, one group at a time, so that two groups cannot block each other by what each of them has got; what others did to its
 nodes meanwhile is looked at before anything is bound.
 
-No room is made for a group that does not fit: what would be evicted for one member helps nobody if the next one finds no room.
+No room is made for a group that does not fit: what would be evicted for one member helps nobody if the next one finds no room. For one
+that has waited for long, room is held (``engine/holds.py`` says for whom and how long): its members are nominated.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import TypeAlias
 
 from moorage.core import cycle
 from moorage.core.columns.budget import OutOfTime
+from moorage.core.columns.requests import pod_requests
+from moorage.core.framework.blueprint import Blueprint
 from moorage.core.framework.interfaces import PostFilterResult
 from moorage.core.framework.profiles import Revision
-from moorage.core.making_room import refusals
+from moorage.core.making_room import make_room, refusals
 from moorage.core.objects import Pod
 from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import REFUSALS, SUCCESS, Code
@@ -40,17 +43,31 @@ class Gang:
     min_member: int
     note: str = ""
     """Said at the end of each message."""
+    hold_note: str = ""
+    """Said then where room is held for it; "" where none may be."""
 
 
-def place(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Diagnosis:
-    """Decide and commit; a pod that fits nowhere has no room made for it."""
+def place(pod: Pod, revision: Revision, scheduler: Scheduler, holds: bool = False) -> Placement | Diagnosis:
+    """Decide and commit; a pod that fits nowhere has no room made for it, but where it ``holds`` room it is nominated."""
     blueprint = cycle.look(pod, revision, scheduler)
     if isinstance(blueprint, Diagnosis):
         return blueprint
     if not blueprint.fits:
-        return refusals(blueprint, scheduler.snapshot).diagnosis(pod, revision, NO_ROOM_MADE)
+        said = refusals(blueprint, scheduler.snapshot)
+        return said.diagnosis(pod, revision, _prospect(pod, revision, scheduler, blueprint) if holds else NO_ROOM_MADE)
     placement = cycle.decide(pod, revision, scheduler)
     return cycle.commit(placement, scheduler) if isinstance(placement, Placement) else placement
+
+
+def _prospect(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> PostFilterResult:
+    """The node that the pod would fit without pods of lower priority; they stay, but nobody follows them there."""
+    nominations, nodes = scheduler.cache.nominations, scheduler.snapshot.nodes
+    node = nominations.node(pod.metadata.uid)
+    if node not in nodes.row_of or blueprint.refusals(scheduler.snapshot)[nodes.row_of[node]] != 1:
+        node = make_room(pod, revision, scheduler, blueprint).nominated_node or ""
+    if node:
+        nominations.put(pod, node, pod_requests(pod), held=True)  # its siblings look for other places
+    return dataclasses.replace(NO_ROOM_MADE, nominated_node=node)
 
 
 def placing(gang: Gang, pods: Sequence[Pod], place: Placer, scheduler: Scheduler, broken: Callable[[], str]) -> Placing:
@@ -65,11 +82,13 @@ def placing(gang: Gang, pods: Sequence[Pod], place: Placer, scheduler: Scheduler
         enough = sum(isinstance(outcome, Placement) for outcome in outcomes) >= gang.needed
         why = (yield from _overtaken(outcomes, news, scheduler, broken)) if enough else ""
         if enough and not why:
-            return outcomes
+            return [outcome if isinstance(outcome, Placement) else _seated(outcome, "") for outcome in outcomes]
         explained = _failed(gang, outcomes, why) if why else list(_explained(gang, outcomes))
-        for outcome in reversed(outcomes):
+        for outcome, instead in zip(reversed(outcomes), reversed(explained), strict=True):
             if isinstance(outcome, Placement):
                 cycle.undo(outcome, scheduler.cache)
+                if instead.held:
+                    scheduler.cache.nominations.put(outcome.pod, outcome.node, pod_requests(outcome.pod), held=True)
                 yield True
     except BaseException:
         for outcome in reversed(outcomes):
@@ -135,12 +154,22 @@ def _explained(gang: Gang, outcomes: Sequence[Placement | Diagnosis]) -> list[Di
     rejectors = frozenset[str]().union(*(refusal.rejectors for refusal in refusals if refusal.code in REFUSALS))
     fit = len(outcomes) - len(refusals)
     head = f'pod group "{gang.name}": {fit} of {len(outcomes)} waiting members fit, {gang.needed} must (minMember {gang.min_member})'
+    seats = [outcome.node if isinstance(outcome, Placement) else outcome.nominated_node or "" for outcome in outcomes]
+    holds = bool(gang.hold_note) and len(seats) - seats.count("") >= gang.needed
+    note = gang.note + (gang.hold_note if holds else "")
     explained = []
-    for outcome in outcomes:
+    for outcome, seat in zip(outcomes, seats, strict=True):
         if isinstance(outcome, Placement):
             text = f"{head}; this one fits and waits for others such as {first.pod.metadata.name!r}: {first.message}"
-            explained.append(Diagnosis(outcome.pod, outcome.revision, Code.UNSCHEDULABLE, text + gang.note, rejectors))
+            diagnosis = Diagnosis(outcome.pod, outcome.revision, Code.UNSCHEDULABLE, text + note, rejectors)
         else:
             blamed = rejectors if outcome.code in REFUSALS else outcome.rejectors
-            explained.append(dataclasses.replace(outcome, message=f"{head}: {outcome.message}{gang.note}", rejectors=blamed))
+            diagnosis = dataclasses.replace(outcome, message=f"{head}: {outcome.message}{note}", rejectors=blamed)
+        explained.append(_seated(diagnosis, seat if holds else "", holds))
     return explained
+
+
+def _seated(diagnosis: Diagnosis, seat: str, holds: bool = False) -> Diagnosis:
+    """Room is held for it there ("": nowhere). A gang that holds some is tried again without backoff, ahead of whom it is held from."""
+    code = Code.PENDING if holds and diagnosis.code in REFUSALS else diagnosis.code
+    return dataclasses.replace(diagnosis, code=code, nominated_node=seat, held=bool(seat))

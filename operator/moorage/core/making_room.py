@@ -36,7 +36,7 @@ class Refusals(NamedTuple):
         message = fit_error(self.nodes, self.counts, self.prefilter, room.status.message)
         rejectors = self.rejectors | room.rejectors
         made = room.nominated_node, room.victims, room.by_eviction
-        return Diagnosis(pod, revision, self.code, message, rejectors, *made, self.kept_by, room.errand)
+        return Diagnosis(pod, revision, self.code, message, rejectors, *made, False, self.kept_by, room.errand)
 
 
 def refusals(blueprint: Blueprint, snapshot: Snapshot) -> Refusals:

@@ -44,6 +44,8 @@ class Diagnosis:
     """Pods that must go so that the pod fits ``nominated_node``, the most important one first."""
     by_eviction: bool = False
     """Whether they are to be evicted, which a disruption budget may refuse, and not deleted."""
+    held: bool = False
+    """Whether room is held for it there, as a member of a gang."""
     kept_by: tuple[Record, ...] = ()
     """Pods nominated to nodes that would take this pod but for them."""
     errands: Mapping[str, Any] = dataclasses.field(default_factory=dict)

@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Generator, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.groups import Group
-from moorage.core.gangs import Gang, Placer, placing
-from moorage.core.objects import key
+from moorage.core.gangs import Gang, placing
+from moorage.core.objects import Pod, key
 from moorage.core.pod_groups import API, PodGroup
 from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.engine.failures import GATED, UNSCHEDULABLE, Failures, Verdict, pod_object
+from moorage.engine.holds import NOTE, Holds
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.surroundings import Event, ObjectRef
 
@@ -27,6 +29,13 @@ REST = 10.0
 
 Member: TypeAlias = tuple[Entry, Placement | Diagnosis]
 """A member of a group, and what became of it."""
+
+
+class HoldingPlacer(Protocol):
+    """Places one pod, or says why not; whether it may be nominated instead."""
+
+    def __call__(self, pod: Pod, *, holds: bool) -> Placement | Diagnosis:
+        """For real."""
 
 
 class Gangs:
@@ -47,17 +56,25 @@ class Gangs:
         """Groups that are complete and did not fit, and what was said of it."""
         self._overdue: dict[Group, float] = {}
         """Groups of which it was told that they did not fit in time, and since when they had been complete."""
+        self._holds = Holds(scheduler.cache.nominations, failures, self._vain)
         scheduler.cache.placed = self._groups.placed
         scheduler.cache.store.follow(PodGroup, self._declared)
 
-    def placing(self, entry: Entry, place: Placer, broken: Callable[[], str]) -> Generator[bool, bool | None, list[Member]]:
+    def placing(self, entry: Entry, place: HoldingPlacer, broken: Callable[[], str]) -> Generator[bool, bool | None, list[Member]]:
         """Place the group of a pod that came with companions, as ``core.gangs.placing``; what became of each."""
         members = (entry, *entry.companions)
         group = self._groups.of(entry)
         needed = self._groups.needed(group) + len(members)  # as they are in flight, they count as on their way
-        gang = Gang(group.name, needed, self._groups.min_member(group) or 0, self._reproach(group, self._clock.boottime()))
-        outcomes = yield from placing(gang, [member.pod for member in members], place, self._scheduler, lambda: _gone(members) or broken())
+        least, now = self._groups.min_member(group) or 0, self._clock.boottime()
+        holds = self._holds.may(group, now)
+        gang = Gang(group.name, needed, least, self._reproach(group, now), NOTE if holds else "")
+        pods, place_one = [member.pod for member in members], functools.partial(place, holds=holds)
+        outcomes = yield from placing(gang, pods, place_one, self._scheduler, lambda: _gone(members) or broken())
         refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
+        if holds and self._holds.attempted(group, refusals, self._clock.boottime()):
+            note = f'pod group "{group.name}" has waited in vain.{NOTE}'
+            self._emit(pod_object(entry.pod), "GangHoldsRoom", note, group)
+            self._emit_on_declaration(group, "GangHoldsRoom", note, pod_object(entry.pod))
         if len(refusals) == len(outcomes):
             self._vain[group] = refusals
         else:
@@ -80,6 +97,7 @@ class Gangs:
 
     def tell(self, now: float) -> None:
         """Say what is due: why members are gated, and which groups have not fitted in time."""
+        self._holds.end_if_due(now)
         self._tell_gated(now)
         self._tell_overdue(now)
 

@@ -181,7 +181,7 @@ class Handover:
         refused = diagnosis.code in REFUSALS
         pod, profile, node = diagnosis.pod, diagnosis.revision.scheduler_name, diagnosis.nominated_node
         if node is not None:
-            self.promises.decide(pod, node)
+            self.promises.decide(pod, node, diagnosis.held)
         self.around.telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
         text = diagnosis.message + made_room(diagnosis) + kept_for(diagnosis.kept_by)
         verdict = Verdict(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, text)

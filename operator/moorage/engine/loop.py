@@ -243,12 +243,12 @@ class Loop:
         if self._group is not None:
             raise OutOfTime
 
-        def place(pod: Pod) -> Placement | Diagnosis:
+        def place(pod: Pod, *, holds: bool) -> Placement | Diagnosis:
             if revision.extenders and asked(pod, revision):
                 return Diagnosis(pod, revision, Code.UNRESOLVABLE, ALONE, frozenset({EXTENDER}))
             if attempt.spent > MOST:
                 return Diagnosis(pod, revision, Code.ERROR, TOO_LONG)
-            return _tried(pod, revision, lambda: gangs.place(pod, revision, self.scheduler))
+            return _tried(pod, revision, lambda: gangs.place(pod, revision, self.scheduler, holds))
 
         def broken() -> str:
             name = revision.scheduler_name

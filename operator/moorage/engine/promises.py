@@ -22,6 +22,7 @@ from moorage.core.columns.herds import beside
 from moorage.core.columns.records import Record
 from moorage.core.object_changes import room_freed
 from moorage.core.objects import PartialObject, Pod, key, on_node, priority
+from moorage.core.pod_groups import group_of
 from moorage.core.scheduler import Diagnosis
 from moorage.engine.failures import Failures
 from moorage.ports.surroundings import Clock
@@ -57,11 +58,11 @@ class Promises:
         self.cache.nominations.freed = self._freed
         self.failures.promised = self._promised
 
-    def decide(self, pod: Pod, node: str) -> None:
-        """The pod is promised this node, or none (""); its status follows with the next word on it."""
+    def decide(self, pod: Pod, node: str, held: bool = False) -> None:
+        """The pod is promised this node, or none (""); its status follows with the next word on it. ``held`` as in ``Record``."""
         entry = self.backlog.get(pod.metadata.uid)
         if entry is not None:  # else it is gone meanwhile, or has a node
-            self.cache.nominations.decide(entry.pod, node)
+            self.cache.nominations.decide(entry.pod, node, held)
 
     def outrank(self, pod: Pod, node: str) -> None:
         """Pods of lower priority lose this node, and look for another one."""
@@ -176,6 +177,8 @@ def kept_for(records: Sequence[Record]) -> str:
 
 
 def _known_by(pod: Pod | PartialObject) -> str:
+    if isinstance(pod, Pod) and (group := group_of(pod)):
+        return f"(pod group {group}, priority {priority(pod)})"
     return f"(schedulerName {pod.spec.scheduler_name}, priority {priority(pod)})" if isinstance(pod, Pod) else ""
 
 

@@ -72,10 +72,10 @@ class Nominations:
 
     # ---- what is promised --------------------------------------------------------------------------------------------------
 
-    def decide(self, pod: Pod, node: str) -> None:
-        """From now on the pod is promised this node, or none (""); ``pod`` is its newest state."""
+    def decide(self, pod: Pod, node: str, held: bool = False) -> None:
+        """From now on the pod is promised this node, or none (""); ``pod`` is its newest state, ``held`` as in ``Record``."""
         uid = pod.metadata.uid
-        self._set(pod, node, pod_requests(pod))
+        self._set(pod, node, pod_requests(pod), held)
         self._lapsed.pop(uid, None)
         self._unwritten[uid] = node
         if pod.status.nominated_node_name == node:
@@ -86,7 +86,8 @@ class Nominations:
         uid, shown = pod.metadata.uid, pod.status.nominated_node_name
         before, node = self.node(uid), self._unwritten.get(uid, shown)
         lapsed = self._lapsed.get(uid) == node
-        self._set(pod, "" if lapsed else node, requests)
+        old = self._records.get(uid)
+        self._set(pod, "" if lapsed else node, requests, old is not None and old.held and old.node == node)
         if self._unwritten.get(uid) == shown:
             del self._unwritten[uid]
         if not lapsed:
@@ -98,13 +99,13 @@ class Nominations:
         if (old := self._replace(uid, None)) is not None:
             self._lapsed[uid] = old.node
 
-    def put(self, pod: Pod, node: str, requests: Requests) -> None:
+    def put(self, pod: Pod, node: str, requests: Requests, held: bool = False) -> None:
         """The pod is nominated to this node and to no other; ``requests`` is what it will take there."""
         old = self._records.get(pod.metadata.uid)
-        if old is not None and old.node == node and _asks_alike(old, pod, requests):
+        if old is not None and old.node == node and old.held == held and _asks_alike(old, pod, requests):
             old.pod = pod
             return
-        self._replace(pod.metadata.uid, Record(pod, node, requests, State.ASSUMED))
+        self._replace(pod.metadata.uid, Record(pod, node, requests, State.ASSUMED, held=held))
 
     def remove(self, uid: str, placed: str = "") -> None:
         """The pod waits no more: it is gone, or has its place on this node."""
@@ -114,9 +115,9 @@ class Nominations:
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _set(self, pod: Pod, node: str, requests: Requests) -> None:
+    def _set(self, pod: Pod, node: str, requests: Requests, held: bool) -> None:
         if node:
-            self.put(pod, node, requests)
+            self.put(pod, node, requests, held)
         else:
             self._replace(pod.metadata.uid, None)
 

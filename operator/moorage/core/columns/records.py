@@ -22,7 +22,7 @@ class Record:
     """A pod on a node: the object, where it is, what it takes there and how we know; ``volumes`` are those that placement looks at.
 
     ``leaving``: we had it told to go, which the watch may not show yet. ``stuck``: it was told to go long ago and does not, so nobody
-    may count on its room.
+    may count on its room. ``held``: nominated as a member of a gang that room is held for, which pods of its own priority may take.
     """
 
     pod: Pod | PartialObject
@@ -31,6 +31,7 @@ class Record:
     state: State
     leaving: bool = False
     stuck: bool = False
+    held: bool = False
     volumes: Carried = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:

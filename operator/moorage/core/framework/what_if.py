@@ -21,7 +21,8 @@ from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot, Trial
 from moorage.core.framework.columns import Column
 from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin, Refusal, is_a
-from moorage.core.objects import PartialObject, Pod, priority
+from moorage.core.objects import Pod, priority
+from moorage.core.pod_groups import group_of
 
 IntRows = npt.NDArray[np.intp]
 States = dict[int, Any]
@@ -106,7 +107,7 @@ class WhatIf:
     def far(self) -> Mapping[int, list[tuple[Pod, int]]]:
         """The far guests that each such plugin (by place) is concerned with, and their rows."""
         row_of, nominations = self._snapshot.nodes.row_of, self._snapshot.nominations
-        there = [(record.pod, row_of[record.node]) for record in nominations if record.node in row_of and self._yields_to(record.pod)]
+        there = [(record.pod, row_of[record.node]) for record in nominations if record.node in row_of and self._yields_to(record)]
         pods = sorted(((pod, row) for pod, row in there if isinstance(pod, Pod)), key=lambda one: -priority(one[0]))[:FAR]
         found = {}
         for i, plugin, state in self._filters if pods else ():
@@ -119,14 +120,18 @@ class WhatIf:
         found = self._guests.get(row)
         if found is None:
             there = self._snapshot.nominations.on(self._snapshot.nodes.names[row])
-            found = self._guests[row] = [record for record in there if self._yields_to(record.pod)] if there else []
+            found = self._guests[row] = [record for record in there if self._yields_to(record)] if there else []
         return found
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _yields_to(self, other: Pod | PartialObject) -> bool:
-        mine = self._pod
-        return isinstance(other, Pod) and priority(other) >= priority(mine) and other.metadata.uid != mine.metadata.uid
+    def _yields_to(self, record: Record) -> bool:
+        other, mine = record.pod, self._pod
+        if not isinstance(other, Pod) or other.metadata.uid == mine.metadata.uid:
+            return False
+        if record.held and group_of(other) != group_of(mine):
+            return priority(other) > priority(mine)
+        return priority(other) >= priority(mine)
 
     @contextlib.contextmanager
     def _far_guests_there(self) -> Iterator[None]:
