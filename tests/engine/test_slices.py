@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Callable
 
 import msgspec
@@ -198,7 +199,16 @@ def test_one_gang_at_a_time() -> None:
     for i in range(3):
         bench.pods.put(member(i, 3))
         bench.pods.put(member(10 + i, 3, group="h"))
-    run(bench)
+    together = 0
+
+    def look() -> bool:
+        nonlocal together
+        members = Counter(record.pod.metadata.labels[LABEL] for record in bench.cache.records() if record.pod.metadata.labels)
+        together = max(together, sum(count < 3 for count in members.values()))
+        return False
+
+    run(bench, until=look)
+    assert together == 1
     assert len(placed(bench)) == 3
     assert bench.cache.assumed == 3
 

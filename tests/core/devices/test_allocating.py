@@ -33,7 +33,7 @@ from moorage.core.claim_objects import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from moorage.core.devices.allocating import TriedTooLong
+from moorage.core.devices.allocating import Search, TriedTooLong
 from moorage.core.devices.capacity import consumed, total
 from moorage.core.devices.pools import AllocationError, AlternativesFailed, DeviceId, Pool, PoolId, State, gather, pool_of
 from moorage.core.devices.uses import Offer, Taken, Uses
@@ -194,6 +194,9 @@ def test_a_search_can_be_given_up() -> None:
     with pytest.raises(TriedTooLong):
         search([hopeless], offer_of(plain(12), [], "1"), 1000)
     assert search([claim(exactly(2))], offer_of(plain(3), [], "1"), 1000) is not None
+    begun = Search([hopeless], offer_of(plain(12), [], "1"), 1000)
+    pauses = iter([False] * 20 + [True] * 2)
+    assert [begun.run(lambda: next(pauses)) for _ in range(2)] == [False, False]
 
 
 def test_many_claims_are_no_deep_recursion() -> None:
