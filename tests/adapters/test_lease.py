@@ -453,7 +453,7 @@ def test_never_two_leaders(seed: int) -> None:
             trouble = False
 
             def fault(_when: str) -> None:
-                if dice.random() < (0.85 if trouble else 0.05):
+                if dice.random() < (0.995 if trouble else 0.05):
                     raise Retryable("lost", outcome_unknown=True)
                 if dice.random() < 0.1:
                     clock.jump(dice.random() * 1.8)

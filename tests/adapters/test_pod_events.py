@@ -235,24 +235,50 @@ def test_faults_are_tried_again_refusals_are_not(caplog: pytest.LogCaptureFixtur
     """A time-out is tried again, as late as asked for; an event that exists by then counts as sent; a refusal is logged once."""
 
     async def scenario() -> None:
-        async with sending() as bench:
+        async with sending(workers=1) as bench:
             bench.http.answers.extend([Retryable("x", after=3.0), Retryable("y", outcome_unknown=True), Conflict("POST", 409)])
             bench.sender.emit(EVENT)
             await settle()
-            assert bench.clock.slept == [3.0, 0.8]
+            assert bench.clock.slept == [3.0, 0.4]
             assert bench.telemetry.counts["event", "sent"] == 1
             bench.http.answers.append(Forbidden("POST", 403, "Forbidden", "namespace is being terminated"))
             bench.sender.emit(dataclasses.replace(EVENT, note="other"))
             await settle()
             assert bench.telemetry.counts["event", "failed"] == 1
-            bench.http.answers.extend([Retryable("x")] * pod_events.ATTEMPTS)
+            calls = len(bench.http.calls)
+            bench.http.answers.extend([Retryable("x")] * 500)
+            began = bench.clock.boottime()
             bench.sender.emit(dataclasses.replace(EVENT, note="third"))
-            await settle()
+            await settle(5000)
             assert bench.telemetry.counts["event", "failed"] == 2
-            assert len(bench.http.calls) == 3 + 1 + pod_events.ATTEMPTS
+            assert pod_events.GIVE_UP_SECONDS <= bench.clock.boottime() - began < pod_events.GIVE_UP_SECONDS + 10
+            assert 100 < len(bench.http.calls) - calls < 150, "a few seconds apart"
+            names = {body["metadata"]["name"] for _, _, body in bench.sent()[calls:]}
+            assert len(names) == 1, "so that none is made twice"
 
     asyncio.run(scenario())
     assert "namespace is being terminated" in caplog.text
+
+
+def test_one_that_always_breaks_keeps_no_other_from_being_sent() -> None:
+    """It goes behind the others; what ends its way is counted once."""
+
+    async def scenario() -> None:
+        async with sending(workers=1) as bench:
+
+            async def answer(call: Any) -> bytes:
+                if b"poison" in call.body:
+                    raise Retryable("x", outcome_unknown=True)
+                return b""
+
+            bench.http.answers.extend([answer] * 1000)
+            bench.sender.emit(dataclasses.replace(EVENT, note="poison"))
+            for number in range(10):
+                bench.sender.emit(dataclasses.replace(EVENT, note=str(number)))
+            await settle(200)
+            assert bench.telemetry.counts["event", "sent"] == 10
+
+    asyncio.run(scenario())
 
 
 def test_a_full_queue_drops_and_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -195,3 +196,15 @@ def test_the_limit_of_files_is_raised() -> None:
 def test_configz_is_what_was_given() -> None:
     """As the file would have it."""
     assert bootstrap.configz(CONFIG)["clientConnection"] == {"kubeconfig": "", "master": NOWHERE}
+
+
+def test_an_api_server_that_cannot_be_reached_is_told_of_once() -> None:
+    """Not by each feed, each second: what it is, and counts after a minute."""
+    with operator("--secure-port=0") as process:
+        logged(process, "health and metrics are served")
+        time.sleep(5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        lines = process.stderr.read().splitlines()
+        assert len(lines) < 12, lines

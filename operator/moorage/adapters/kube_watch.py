@@ -30,6 +30,7 @@ from moorage.core.objects import ObjectMeta, PartialObject
 from moorage.ports.errors import EdgeError, Expired, NotFound, Retryable
 from moorage.ports.guards import FAULTS, tell
 from moorage.ports.kube import FeedSink, Unreadable
+from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, Session, refusal
 
@@ -220,7 +221,7 @@ class KubeFeed(Generic[T]):
         """Wait a while."""
         self._failures += 1
         delay = _delay(self._failures, error)
-        log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error)
+        log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error, extra=failed(error))
         await self._clock.sleep(delay)
 
     async def _unknown(self, error: NotFound) -> None:
@@ -270,7 +271,9 @@ class KubeFeed(Generic[T]):
                     return None
                 failures += 1
                 delay = _delay(failures, error)
-                log.warning("the version of %s could not be read, next attempt in %.1f s: %s", self.resource, delay, error)
+                log.warning(
+                    "the version of %s could not be read, next attempt in %.1f s: %s", self.resource, delay, error, extra=failed(error)
+                )
                 await self._clock.sleep(delay)
 
     # ---- listing -----------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 * What repeats within ``SERIES_SECONDS`` becomes a series: the first is created, later ones only raise its count.
 * An object has ``BURST`` events at once and one more each ``REFILL_SECONDS`` (client-go's spam filter); what is over that is counted,
   not sent. A count that could not be sent goes out with the next event of its series. The rule holds for every reason.
+* What breaks is tried again for ``GIVE_UP_SECONDS``, behind the others.
 * The queue is bounded; what does not fit is counted and dropped. All tables forget their oldest entries.
 """
 
@@ -21,7 +22,7 @@ import msgspec
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.names import NAME_LIMIT
 from moorage.ports.printable import printable
-from moorage.ports.repeats import told_once
+from moorage.ports.repeats import failed, told_once
 from moorage.ports.surroundings import Clock, Event, ObjectRef, Telemetry
 from moorage.ports.wire import MERGE_PATCH, Call, Session
 
@@ -37,7 +38,10 @@ TABLE_LIMIT = 4096
 """Entries of the tables of series and of objects, as many as client-go keeps."""
 NOTE_LIMIT = 1024
 INSTANCE_LIMIT = 128
-ATTEMPTS = 4
+GIVE_UP_SECONDS = 600.0
+"""How long an event is tried again. Its name stays the same, so one that was made by a request without an answer is not made twice."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
+"""Seconds after a request that broke, doubled up to the second one."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -54,6 +58,8 @@ class _Series:
     count: int = 1
     sent: int = 0
     """The count that the API server knows; 0 before it is created."""
+    since: float | None = None
+    """When it was first tried to send what is being sent."""
     busy: bool = False
     """Queued or being sent: a repetition only raises the count, and what the request did not have yet follows it."""
 
@@ -175,34 +181,44 @@ class EventSender:
     # ---- sending -----------------------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
+        failures = 0
         while True:
             series = await self._queue.get()
             try:
-                await self._send(series)
+                again = await self._send(series)
+                if again is not None:
+                    self._queue.put_nowait(series)  # behind the others: what breaks for one need not break for all
             finally:
-                series.busy = False
-                self._unsent -= 1
                 self._queue.task_done()
+            if again is not None:
+                failures += 1
+                await self._clock.sleep(max(again.after, min(FIRST_PAUSE * 2.0 ** min(failures - 1, 10), LONGEST_PAUSE)))
+                continue
+            failures = 0
+            series.busy, series.since = False, None
+            self._unsent -= 1
             if series.count > series.sent > 0:
                 self._submit(series)
 
-    async def _send(self, series: _Series) -> None:
-        """Create or count on, trying again where that may help."""
-        error: EdgeError | None = None
-        for attempt in range(ATTEMPTS):
-            try:
-                await self._deliver(series)
-            except Retryable as again:
-                error = again
-                await self._clock.sleep(max(again.after, 0.2 * 4**attempt))
-            except EdgeError as refused:
-                error = refused
-                break
-            else:
-                self._telemetry.event("sent")
-                return
+    async def _send(self, series: _Series) -> Retryable | None:
+        """Create or count on, once; why it is to be tried again, None when that is over."""
+        now = self._clock.boottime()
+        series.since = now if series.since is None else series.since
+        try:
+            await self._deliver(series)
+        except Retryable as error:
+            if now < series.since + GIVE_UP_SECONDS and not self._queue.full():
+                return error
+            self._failed(series, error)
+        except EdgeError as error:
+            self._failed(series, error)
+        else:
+            self._telemetry.event("sent")
+        return None
+
+    def _failed(self, series: _Series, error: EdgeError) -> None:
         self._telemetry.event("failed")
-        log.warning("an event was not sent: %s", error, extra={"reason": series.event.reason, "event": series.name})
+        log.warning("an event was not sent: %s", error, extra=failed(error, "event ", reason=series.event.reason, event=series.name))
 
     async def _deliver(self, series: _Series) -> None:
         """Bring the API server's copy up to date."""

@@ -58,6 +58,7 @@ from moorage.ports.errors import Conflict, EdgeError, Retryable
 from moorage.ports.fencing import Fence, late_seconds
 from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import FAILED_PODS, HOME_LABEL, LIVE_PODS, Elector, Feed, Reads, Writes
+from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call
 
@@ -304,7 +305,13 @@ async def _home(session: KubeSession, clock: Clock, namespace: str) -> None:
         except Conflict:
             return  # another replica was faster
         except Retryable as error:
-            log.warning("whether namespace %s is there could not be asked, next attempt in %.0f s: %s", namespace, RETRY_SECONDS, error)
+            log.warning(
+                "whether namespace %s is there could not be asked, next attempt in %.0f s: %s",
+                namespace,
+                RETRY_SECONDS,
+                error,
+                extra=failed(error),
+            )
             await clock.sleep(RETRY_SECONDS)
         except EdgeError as error:
             log.error(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from moorage.ports.errors import EdgeError
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import Elector, Feed
+from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, Session
 
@@ -94,6 +95,6 @@ class Watchdog:
         try:
             await self._session.call(Call("GET", "/version"))
         except EdgeError as error:
-            log.warning("the API server does not answer: %s", error)
+            log.warning("the API server does not answer: %s", error, extra=failed(error))
             return False
         return True

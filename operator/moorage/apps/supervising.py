@@ -34,6 +34,7 @@ from typing import Any, Protocol
 from moorage.apps.side_loop import Side
 from moorage.ports.errors import EdgeError
 from moorage.ports.kube import Elector, Feed, Leadership
+from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock
 
 log = logging.getLogger(__name__)
@@ -301,7 +302,7 @@ class Supervisor:
             try:
                 return await self._parts.engine.restore()
             except EdgeError as error:
-                log.warning("the stored revisions could not be read, next attempt in %.1f s: %s", RETRY_SECONDS, error)
+                log.warning("the stored revisions could not be read, next attempt in %.1f s: %s", RETRY_SECONDS, error, extra=failed(error))
             await self._parts.clock.sleep(RETRY_SECONDS)
 
     # ---- the end -----------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from moorage.ports.errors import EdgeError
 from moorage.ports.guards import guard
 from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import REPLICA_PERIOD
+from moorage.ports.repeats import failed
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +121,7 @@ class Surveyor:
             try:
                 await look
             except EdgeError as error:
-                log.warning("looking around failed, next time more: %s", error)
+                log.warning("looking around failed, next time more: %s", error, extra=failed(error))
 
     async def _look_at_replicas(self, situation: Situation) -> None:
         situation.replicas = tuple(await self._reads.replicas())

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from moorage.api.extent import parseable
 from moorage.handlers.deliveries import Deliveries, Listing
 from moorage.ports.errors import EdgeError, NotFound, Retryable
+from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, Session
 
@@ -68,7 +69,7 @@ class Comparing:
         try:
             listing = await self._list(kind)
         except EdgeError as error:
-            log.warning("%s could not be listed for comparison with what Kopf has delivered: %s", kind.plural, error)
+            log.warning("%s could not be listed for comparison with what Kopf has delivered: %s", kind.plural, error, extra=failed(error))
             return
         complete = await self._settle(kind, listing, GRACE)
         self._strikes[kind.plural] = 0 if complete else self._strikes[kind.plural] + 1
@@ -95,7 +96,7 @@ class Comparing:
             except EdgeError as error:
                 hint = "; are the CRDs installed (moorage crds | kubectl apply -f -)?" if isinstance(error, NotFound) else ""
                 self.problem = f"{kind.plural} cannot be listed: {error}{hint}"
-                log.warning("%s, next attempt in %.1f s", self.problem, delay)
+                log.warning("%s, next attempt in %.1f s", self.problem, delay, extra=failed(error))
             await self._clock.sleep(delay)
             delay = min(2 * delay, longest)
 

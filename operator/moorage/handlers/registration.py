@@ -22,6 +22,7 @@ from moorage.api.v1alpha1.resources import GROUP, VERSION
 from moorage.handlers import plugin_configs, profiles
 from moorage.handlers.comparing import Comparing
 from moorage.handlers.deliveries import Receiver
+from moorage.ports.repeats import told_once
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Session
 
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 
 LOGIN_APART = 5.0
 """Seconds between two logins. Kopf logs in again after each 401, at once and for ever, so a token that stays bad would be a busy loop."""
+TALKATIVE = ("kopf._core.reactor.observation", "kopf._cogs.clients.watching")
+"""Loggers by which Kopf tells of requests that it tries again."""
 STOP_SECONDS = 5.0
 """How long Kopf's tasks may take to end: its watchers give their workers two seconds."""
 
@@ -80,6 +83,17 @@ def settings() -> kopf.OperatorSettings:
     return made
 
 
+class OneLinePerCause(logging.Filter):
+    """Kopf tells of every attempt of every request that fails."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Says what the cause is; the attempt's number is none."""
+        _, failing, cause = record.getMessage().partition(" failed; will retry: ")
+        if failing:
+            record.__dict__ |= told_once(f"Kopf {cause.partition(' -> ')[2]}")
+        return True
+
+
 class EmbeddedKopf:
     """Kopf in our event loop, and the comparison of what it delivers with what the API server has."""
 
@@ -100,6 +114,8 @@ class EmbeddedKopf:
     async def start(self) -> None:
         """Spawn the tasks."""
         logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of every event
+        for name in TALKATIVE:
+            logging.getLogger(name).addFilter(OneLinePerCause(name))
         spawned = await kopf.spawn_tasks(registry=self._registry, settings=settings(), clusterwide=True, standalone=True)
         self.tasks = (*spawned, asyncio.create_task(self._comparing.run(), name="comparison with the API server"))
 
