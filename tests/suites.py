@@ -41,6 +41,7 @@ class Suite:
 UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture", "mutants"))
 ENGINE: Final = ("tests/engine",)
 CORE: Final = ("tests/core",)
+FUZZ: Final = ("tests/fuzz",)
 DEVCLUSTER: Final = ("tests/devcluster",)
 BOTH: Final = ("tests/real", "tests/scenarios")
 """They run on a kube-apiserver and on the embedded cluster (tests/real/conftest.py)."""
@@ -53,7 +54,8 @@ SUITES: Final = (
     Suite("unit", 90, tests=UNIT),
     Suite("engine", 120, tests=ENGINE),
     Suite("core", 90, tests=CORE),
-    Suite("vectors", 60, tests=("tests/vectors",)),
+    Suite("vectors", 90, tests=("tests/vectors",)),
+    Suite("fuzz", 90, tests=FUZZ),
     Suite("devcluster", 90, tests=DEVCLUSTER),
     Suite("embedded", 200, tests=BOTH, options=("-m", "embedded")),
     Suite("throughput", 60, tests=("tests/load/test_embedded.py",)),
@@ -70,6 +72,7 @@ LONGER: Final = (
     Suite("memory", 240, tests=("tests/load/test_memory.py",)),
     Suite("faults", 2400, tests=("tests/faults",)),
     Suite("mutants", 1200, commands=(("python", "-m", "tests.mutants"),)),
+    Suite("fuzz-long", 900, tests=FUZZ, options=("--hypothesis-profile=thorough",)),
     Suite("thorough", 1800, tests=CORE + UNIT + ENGINE + DEVCLUSTER, options=("--hypothesis-profile=thorough",)),
 )
 

@@ -1,0 +1,1 @@
+"""Objects that nobody would write, through all that an object goes through."""
