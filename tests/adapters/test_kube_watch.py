@@ -507,3 +507,41 @@ def test_a_page_that_is_no_list_is_a_fault() -> None:
             assert len(feed._clock.slept) == 2  # type: ignore[attr-defined]
 
     run(scenario)
+
+
+def test_what_is_too_deep_for_a_parser_is_read_without_its_depths() -> None:
+    """In a page as in an event: one such object spoils no other, and its own name and node are known."""
+    levels = 3000
+    deep = b'{"a":' * levels + b"1" + b"}" * levels
+
+    def odd(version: int) -> bytes:
+        text = json.dumps(pod(f"odd{version}", version, spec={"nodeName": "n1"}))
+        return text[:-1].encode() + b',"status":{"unknown":' + deep + b"}}"
+
+    async def scenario() -> None:
+        page = b'{"metadata":{"resourceVersion":"7"},"items":[' + odd(1) + b"," + json.dumps(pod("a", 2)).encode() + b"]}"
+        event = b'{"type":"ADDED","object":' + odd(8) + b"}\n"
+        async with feeding([answers(page)], [streams(event, line("ADDED", pod("c", 9)), 0.2)]) as (feed, sink, _server):
+            await sink.until("put c 9")
+            assert sink.told == ["list", "put odd1 1", "put a 2", "listed", "put odd8 8", "put c 9"]
+            assert feed.lost == 0
+
+    run(scenario)
+
+
+def test_a_sink_that_fails_does_not_end_the_feed(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told, and all is listed anew."""
+    put = Sink.put
+
+    def failing(sink: Sink, obj: Pod) -> None:
+        monkeypatch.setattr(Sink, "put", put)
+        raise RecursionError("too deep")
+
+    async def scenario() -> None:
+        async with feeding([pods(7, pod("a", 1)), pods(9, pod("a", 1), pod("b", 8))], [streams(0.2)]) as (_feed, sink, _server):
+            await sink.until("put b 8")
+            assert sink.told == ["list", "list", "put a 1", "put b 8", "listed"]
+
+    monkeypatch.setattr(Sink, "put", failing)
+    run(scenario)
+    assert any(record.exc_info for record in caplog.records)

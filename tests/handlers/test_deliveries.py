@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 
+from moorage.api.bodies import Body
 from moorage.handlers.deliveries import Deliveries, Listing
 
 
@@ -101,3 +103,20 @@ def test_any_order_and_any_loss_ends_in_the_lists_state(history: list[tuple[str,
         deliveries.take(seen, deleted)
     deliveries.make_up(Listing(len(events), final))
     assert told.state == {name: int(seen["metadata"]["resourceVersion"]) for name, seen in final.items()}
+
+
+def test_a_receiver_that_fails_on_one_object_goes_on_with_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    """The object is named, and tried again when it changes."""
+    took: list[str] = []
+
+    def tell(name: str, body: Body | None) -> None:
+        if name == "odd":
+            raise RecursionError("too deep")
+        took.append(name)
+
+    deliveries = Deliveries("pluginconfigs", tell)
+    for name in ("a", "odd", "b"):
+        deliveries.take({"metadata": {"name": name, "resourceVersion": "1"}}, deleted=False)
+    assert took == ["a", "b"]
+    (record,) = caplog.records
+    assert vars(record)["object"] == "odd"

@@ -101,7 +101,7 @@ class Handover:
 
     def finish(self, entry: Entry, placement: Placement, outcome: Outcome) -> None:
         """A binding: confirm it, or take the assumption back and wake whom that frees."""
-        with self.sure(entry):
+        with self.sure(entry, placement=None if outcome.bound else placement):
             if outcome.bound:
                 self._bound(entry, placement)
             else:

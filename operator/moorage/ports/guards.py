@@ -69,7 +69,7 @@ async def going(what: str, part: Callable[[], Awaitable[None]], clock: Clock) ->
         try:
             await part()
         except (*FAULTS, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and (task := asyncio.current_task()) is not None and task.cancelling():
+            if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
             failures = failures + 1 if clock.boottime() - began < PAUSE else 1
             if failures == HOPELESS:
