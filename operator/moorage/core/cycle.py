@@ -88,7 +88,7 @@ def weigh(blueprint: Blueprint, revision: Revision, scheduler: Scheduler) -> Sta
 
 
 def commit(placement: Placement, scheduler: Scheduler) -> Placement | Diagnosis:
-    """Assume the pod on its node and let plugins reserve; when one refuses or fails, everything is taken back."""
+    """Assume the pod on its node (or raise with nothing changed), let plugins reserve; if one refuses or fails, all is taken back."""
     pod, revision = placement.pod, placement.revision
     scheduler.cache.assume(on_node(pod, placement.node), placement.node, pod_requests(pod))
     if not revision.points[Point.RESERVE]:

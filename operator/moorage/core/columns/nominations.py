@@ -109,7 +109,8 @@ class Nominations:
 
     def remove(self, uid: str, placed: str = "") -> None:
         """The pod waits no more: it is gone, or has its place on this node."""
-        self._replace(uid, None, placed)
+        if uid in self._records:
+            self._replace(uid, None, placed)
         self._unwritten.pop(uid, None)
         self._lapsed.pop(uid, None)
 
