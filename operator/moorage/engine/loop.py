@@ -70,11 +70,11 @@ class Loop:
         self._next_turn = 0.0
         """When the first of them may go on although others are ready."""
         self._group: Attempt | None = None
-        """The group of which some members may be placed and others not yet."""
+        """The group of which some members may be placed, or handed over, and others not yet."""
         self._misled: list[str] = []
         """Pods (UIDs) that were refused meanwhile, perhaps for the room that it may give back."""
         self._ending: deque[tuple[Entry, Placement | Diagnosis, float]] = deque()
-        """Members of a group that were decided about, to be handed over before anybody else is decided about, and how long it took."""
+        """Members of that group that were decided about and are to be handed over, and how long it took."""
 
     def poke(self) -> None:
         """There may be something to do."""
@@ -167,10 +167,8 @@ class Loop:
         return self.deciding and self._writes.open
 
     def _next(self) -> Entry | None:
-        """The pod whose turn it is; nobody while members of a group are being handed over."""
-        if not self._may_decide or self._ending:
-            return None
-        return self.backlog.pop(self._clock.boottime(), full=self.binder.full)
+        """The pod whose turn it is."""
+        return self.backlog.pop(self._clock.boottime(), full=self.binder.full) if self._may_decide else None
 
     # ---- in slices ---------------------------------------------------------------------------------------------------------
 
@@ -222,7 +220,7 @@ class Loop:
             return Diagnosis(pod, revision, Code.ERROR, TOO_LONG)
 
     def _is_of_group(self, entry: Entry) -> bool:
-        """Whether others of its group are being placed just now, so that this one came too late to be placed with them."""
+        """Whether its group is being placed or handed over just now, so that who of it is on its way cannot be told: it is tried later."""
         now = self._group.entry if self._group is not None else None
         return now is not None and (now.group, now.scheduler_name) == (entry.group, entry.scheduler_name)
 
@@ -275,7 +273,6 @@ class Loop:
             raise
         else:
             raise OutOfTime
-        self._group = None
         share = (self._clock.boottime() - attempt.started) / len(members)
         self._ending.extend((member, outcome, share) for member, outcome in members)
         self._hand_over()
@@ -291,6 +288,7 @@ class Loop:
                 cycle.undo(outcome, self.scheduler.cache)
             if self._clock.boottime() > until:
                 return
+        self._group = None
         misled, self._misled = self._misled, []
         for uid in misled:
             self.backlog.retry(uid, self._clock.boottime())
