@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from moorage.adapters import kube_watch
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.kube_watch import KubeFeed, Watched
+from moorage.adapters.kube_watch import KubeFeed, KubeLook, Watched
 from moorage.core.objects import Pod
+from moorage.ports.errors import EdgeError
 from moorage.ports.kube import Unreadable
 from tests.adapters.api_server import Answer, ApiServer, answers, api_server, line, status, streams
 from tests.fakes.clocks import EagerClock
@@ -96,15 +97,19 @@ def by_query(lists: list[Answer], watches: list[Answer]) -> Answer:
 
 @contextlib.asynccontextmanager
 async def feeding(
-    lists: list[Answer], watches: list[Answer], optional: bool = False, early: list[asyncio.Task[None]] | None = None
+    lists: list[Answer],
+    watches: list[Answer],
+    optional: bool = False,
+    early: list[asyncio.Task[None]] | None = None,
+    path: str = PATH,
 ) -> AsyncIterator[tuple[KubeFeed[Pod], Sink, ApiServer]]:
     """A running feed of pods; a watch that hangs is added at the end. ``early`` gets a caller of catch_up from before it runs."""
     hanging = asyncio.Event()
     clock, sink = EagerClock(), Sink()
     async with api_server() as server:
-        server.then("GET", PATH, by_query(lists, [*watches, streams(hanging)]))
+        server.then("GET", path, by_query(lists, [*watches, streams(hanging)]))
         session = await KubeSession.open(KubeSource(master=server.url), "moorage/0", clock)
-        feed = KubeFeed(session, clock, Watched("pods", PATH, Pod, "status.phase!=Failed", optional), sink)
+        feed = KubeFeed(session, clock, Watched("pods", path, Pod, "status.phase!=Failed", optional), sink)
         if early is not None:
             early.append(asyncio.create_task(feed.catch_up()))
             await asyncio.sleep(0)
@@ -189,16 +194,55 @@ def test_410_lists_anew(ending: Answer) -> None:
     run(scenario)
 
 
-def test_a_resource_that_the_server_does_not_have_is_an_empty_list() -> None:
+def apis(*group_versions: str) -> Answer:
+    """The API server's list of groups."""
+    return answers({"groups": [{"name": "g", "versions": [{"groupVersion": one}]} for one in group_versions]})
+
+
+OPTIONAL = "/apis/x.io/v1/pods"
+UNKNOWN = status(404, "NotFound", "the server could not find the requested resource")
+
+
+@pytest.mark.parametrize("kinds", [None, [{"name": "other"}]], ids=["no such API", "an API without it"])
+def test_a_resource_that_the_server_does_not_have_is_an_empty_list(kinds: list[dict[str, str]] | None) -> None:
     """It counts as listed, catching up waits for nothing, and when the API server has it, it is listed like any other."""
 
     async def scenario() -> None:
-        unknown = status(404, "NotFound", "the server could not find the requested resource")
-        async with feeding([unknown, unknown, pods(7, pod("a", 1))], [], optional=True) as (feed, sink, _):
+        async with feeding([UNKNOWN, UNKNOWN, pods(7, pod("a", 1))], [], optional=True, path=OPTIONAL) as (feed, sink, server):
+            server.then("GET", "/apis", apis("other/v1") if kinds is None else apis("x.io/v1"))
+            server.then("GET", "/apis/x.io/v1", answers({"resources": kinds}))
             await sink.until("listed")
             assert feed.synced
+            assert sink.told == ["list", "list", "listed"]
             await feed.catch_up()
             await sink.until("put a 1")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("served", [apis("x.io/v1"), UNKNOWN, answers({})], ids=["it has the API", "404 for all", "nothing"])
+def test_one_404_does_not_empty_a_list(served: Answer) -> None:
+    """A proxy's page for a request, or for each for a while: the objects stay, and the watch goes on."""
+
+    async def scenario() -> None:
+        page = answers(b"<html>404 page not found</html>", 404)
+        watches = [page, page, streams(line("ADDED", pod("b", 8)), 0.2)]
+        async with feeding([pods(7, pod("a", 1))], watches, optional=True, path=OPTIONAL) as (_, sink, server):
+            server.then("GET", "/apis", served)
+            server.then("GET", "/apis/x.io/v1", answers({"resources": [{"name": "pods"}]}))
+            await sink.until("put b 8")
+            assert sink.told == ["list", "put a 1", "listed", "put b 8"]
+
+    run(scenario)
+
+
+def test_a_list_without_a_version_is_none() -> None:
+    """An answer that anything may give empties no sink."""
+
+    async def scenario() -> None:
+        async with feeding([answers({"metadata": {}, "items": []}), pods(7, pod("a", 1))], []) as (_, sink, _):
+            await sink.until("listed")
+            assert sink.told == ["list", "list", "put a 1", "listed"]
 
     run(scenario)
 
@@ -545,3 +589,37 @@ def test_a_sink_that_fails_does_not_end_the_feed(caplog: pytest.LogCaptureFixtur
     monkeypatch.setattr(Sink, "put", failing)
     run(scenario)
     assert any(record.exc_info for record in caplog.records)
+
+
+def test_looking_beside_the_watch() -> None:
+    """Pages of metadata and single objects, by the feed's own selection; what cannot be read is named, what is no list is an error."""
+
+    async def story() -> None:
+        async with api_server() as server:
+            session = await KubeSession.open(KubeSource(master=server.url), "moorage/0", EagerClock())
+            look = KubeLook(session, Watched("pods", PATH, Pod, "status.phase!=Failed"))
+            server.then("GET", PATH, pods(9, pod("a", 1), pod("b", 2), token="more"), pods(9), answers({"metadata": {}}))
+            page = await look.page("")
+            assert [(one.namespace, one.name, one.uid, one.resource_version) for one in page.objects] == [
+                ("d", "a", "u-a", "1"),
+                ("d", "b", "u-b", "2"),
+            ]
+            assert (page.version, page.token, (await look.page("more")).token) == (9, "more", "")
+            assert server.requests[0].headers.getall("Accept")[0].startswith("application/json;as=PartialObjectMetadataList")
+            assert server.queries(PATH)[1] == {"fieldSelector": "status.phase!=Failed", "limit": "500", "continue": "more"}
+            one = "/api/v1/namespaces/d/pods"
+            server.then("GET", one, pods(10, pod("a", 3)), pods(11), pods(12, pod("a", 4, spec=[])), answers({}), status(404))
+            found = await look.read("d", "a")
+            assert (found.version, found.object.metadata.resource_version) == (10, "3")  # type: ignore[union-attr]
+            assert server.queries(one)[0] == {"fieldSelector": "metadata.name=a,status.phase!=Failed"}
+            assert await look.read("d", "a") == (11, None)
+            broken = (await look.read("d", "a")).object
+            assert isinstance(broken, Unreadable) and broken.partial.metadata.name == "a"
+            for _ in range(2):
+                with pytest.raises(EdgeError):
+                    await look.read("d", "a")
+            with pytest.raises(EdgeError):
+                await look.page("")
+            await session.close()
+
+    asyncio.run(story())

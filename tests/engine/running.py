@@ -14,20 +14,22 @@ from moorage.api.resolution import Resolver
 from moorage.core.columns.cache import Cache
 from moorage.core.framework.interfaces import Plugin, Point
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.core.objects import Pod
+from moorage.core.objects import Node, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.verdicts import SUCCESS, Status
 from moorage.engine.actors.contract import Hold, Tools
 from moorage.engine.actors.intree import ACTORS
+from moorage.engine.comparing import Compared, Comparison
 from moorage.engine.engine import Engine
 from moorage.engine.following import Following
+from moorage.engine.intake import Sink
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.waiting import Waiting
 from tests.builders import make_node
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.extenders import ScriptedExtenders
-from tests.fakes.kube import InMemoryKube
+from tests.fakes.kube import InMemoryKube, InMemoryLook
 from tests.fakes.sinks import CountingTelemetry, RecordingEvents
 
 TRIED_AGAIN = 3.0
@@ -109,11 +111,16 @@ class Running:
         self.kube.node_sinks.append(self.engine.nodes)
         for kind, sink in self.engine.others.items():
             self.kube.other_sinks[kind.struct] = [sink]
+        compared: dict[type[Any], Sink[Any]] = {Pod: self.engine.pods, Node: self.engine.nodes}
+        compared |= {kind.struct: sink for kind, sink in self.engine.others.items()}
+        looks: list[Compared] = [(InMemoryLook(self.kube, kind), sink) for kind, sink in compared.items()]
+        self.comparison = Comparison(looks, self.clock, self.telemetry)
 
     @contextlib.asynccontextmanager
     async def leading(self, *profiles: dict[str, Any], nodes: int = 2, lead: bool = True) -> AsyncIterator[Running]:
         """Run it as the leader, with these profiles (or ``test``) live and so many empty nodes n1, n2, …; stop it at the end."""
         task = asyncio.create_task(self.engine.run())
+        comparing = asyncio.create_task(self.comparison.run())
         for i in range(nodes):
             self.kube.put(make_node(f"n{i + 1}"))
         self.kube.relist()
@@ -122,13 +129,16 @@ class Running:
         self.engine.listed()
         if lead:
             self.engine.lead(lambda: None)
+            self.comparison.lead()
         await self.clock.advance(0.3)
         try:
             yield self
             assert not task.done(), "the engine has ended"
+            assert not comparing.done(), "the comparison has ended"
         finally:
             task.cancel()
-            await asyncio.wait({task})
+            comparing.cancel()
+            await asyncio.wait({task, comparing})
             await self.engine.settle(0)
             await settle()
 

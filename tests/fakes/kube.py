@@ -26,7 +26,7 @@ from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
 from moorage.core.workload_objects import PodDisruptionBudget
 from moorage.ports.errors import Conflict, Invalid, NotFound, Protected
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import FeedSink, PodPlace, PodRef, Replica, StoredRevision
+from moorage.ports.kube import FeedSink, Found, ListedPage, PodPlace, PodRef, Replica, StoredRevision
 
 WRITES = (
     "bind",
@@ -64,6 +64,8 @@ READS = (
     "serves",
     "quarantined",
     "allowed",
+    "page",
+    "read",
 )
 
 Answer = TypeVar("Answer")
@@ -113,6 +115,10 @@ class InMemoryKube:
         """True: sinks are not told of what is written, as if the watch lagged."""
         self._fence = fence
         self._versions = itertools.count(1)
+        self.version = 0
+        """Of the newest change."""
+        self.looked_at: list[str] = []
+        """Names that were read beside the watch."""
         self._failures: dict[str, collections.deque[tuple[Exception, bool]]] = collections.defaultdict(collections.deque)
         self._gates: dict[str, asyncio.Event] = {}
 
@@ -509,7 +515,8 @@ class InMemoryKube:
         return self._store(obj) if self.silent else self.put(obj)
 
     def _store(self, obj: HasMetadata) -> Any:
-        metadata = msgspec.structs.replace(obj.metadata, resource_version=str(next(self._versions)))
+        self.version = next(self._versions)
+        metadata = msgspec.structs.replace(obj.metadata, resource_version=str(self.version))
         stored: Any = msgspec.structs.replace(obj, metadata=metadata)  # type: ignore[type-var]  # every object is a struct
         self._of(stored)[1][self._identity(stored)] = stored
         return stored
@@ -543,6 +550,35 @@ def merge_patch(target: Any, patch: Any) -> Any:
     old = target if isinstance(target, Mapping) else {}
     kept = {key: value for key, value in old.items() if key not in patch}
     return kept | {key: merge_patch(old.get(key), value) for key, value in patch.items() if value is not None}
+
+
+class InMemoryLook:
+    """``ports.kube.Look`` at an InMemoryKube's objects of a kind. Pages have two objects; ``page`` and ``read`` can be scripted there."""
+
+    def __init__(self, kube: InMemoryKube, kind: type[Any]) -> None:
+        self.resource = kind.__name__
+        self._kube = kube
+        self._kind = kind
+
+    @property
+    def _objects(self) -> list[Any]:
+        kube, kind = self._kube, self._kind
+        found: dict[str, Any] = kube.pods if kind is Pod else kube.nodes if kind is Node else kube.others.get(kind, {})
+        return [obj for obj in found.values() if kind is not Pod or obj.status.phase not in ("Succeeded", "Failed")]
+
+    async def page(self, token: str) -> ListedPage:
+        """As stored now; a real list shows one moment."""
+        await self._kube._turn("page")
+        start = int(token or 0)
+        objects = [obj.metadata for obj in self._objects[start : start + 2]]
+        return ListedPage(self._kube.version, objects, str(start + 2) if start + 2 < len(self._objects) else "")
+
+    async def read(self, namespace: str, name: str) -> Found[Any]:
+        """As stored."""
+        self._kube.looked_at.append(name)
+        await self._kube._turn("read")
+        named = (obj for obj in self._objects if (obj.metadata.namespace, obj.metadata.name) == (namespace, name))
+        return Found(self._kube.version, next(named, None))
 
 
 class ScriptedFeed:

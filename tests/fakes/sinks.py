@@ -63,6 +63,9 @@ class NullTelemetry:
     def differences(self, counts: Mapping[str, int]) -> None:
         """Nothing."""
 
+    def put_right(self, resource: str, difference: str) -> None:
+        """Nothing."""
+
     def incoming(self, queue: str, event: str) -> None:
         """Nothing."""
 
@@ -139,6 +142,10 @@ class CountingTelemetry(NullTelemetry):
     def swap(self, profile: str, result: str, seconds: float) -> None:
         """Count the result."""
         self.counts["swap", result] += 1
+
+    def put_right(self, resource: str, difference: str) -> None:
+        """Count it."""
+        self.counts[resource, difference] += 1
 
     def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
         """Keep the newest."""

@@ -17,6 +17,7 @@ import pytest
 
 from moorage.adapters.kube_reads import KubeReads
 from moorage.adapters.kube_session import KubeSession, KubeSource
+from moorage.adapters.kube_watch import KubeFeed
 from moorage.adapters.kube_writes import KubeWrites
 from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.adapters.wall_clock import SystemClock
@@ -237,7 +238,7 @@ class Beside:
     @contextlib.asynccontextmanager
     async def deciding(self) -> Any:
         """Run it."""
-        feeds = bootstrap._feeds(self.session, SystemClock(), self.engine)
+        feeds = [KubeFeed(self.session, SystemClock(), what, sink) for what, sink in bootstrap._watched(self.engine)]
         tasks = [asyncio.create_task(feed.run()) for feed in feeds]
         tasks.append(asyncio.create_task(self.engine.run()))
         self.engine.profile_seen("ours", a_body("ours", plugins={"multiPoint": {"enabled": [{"name": "Slow"}]}}))

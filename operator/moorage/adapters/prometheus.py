@@ -132,6 +132,12 @@ class PrometheusTelemetry:
         self._differences = self._gauge(
             "moorage_cache_differences", "What the last comparison of the cache with the API server found, by kind.", "kind"
         )
+        self._put_right = self._counter(
+            "moorage_cache_repairs_total",
+            "Objects that a watch had not told of and that comparing has put right, by resource and difference (missed, stale, redundant).",
+            "resource",
+            "difference",
+        )
         self._incoming = self._counter(
             "scheduler_queue_incoming_pods_total", "Pods added to a queue, by queue and event.", "queue", "event"
         )
@@ -243,6 +249,10 @@ class PrometheusTelemetry:
         """What a comparison found."""
         for kind, count in counts.items():
             self._differences(kind).set(count)
+
+    def put_right(self, resource: str, difference: str) -> None:
+        """A comparison has mended something."""
+        self._put_right(resource, difference).inc()
 
     def incoming(self, queue: str, event: str) -> None:
         """A pod entered a queue."""

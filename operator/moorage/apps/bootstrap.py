@@ -18,6 +18,7 @@ import socket
 import sys
 import urllib.parse
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import moorage
 from moorage.adapters import log_output
@@ -27,7 +28,7 @@ from moorage.adapters.https_server import Endpoints, HttpsServer, Items, Trust
 from moorage.adapters.kube_leases import KubeLease
 from moorage.adapters.kube_reads import KubeReads
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
-from moorage.adapters.kube_watch import KubeFeed, Watched
+from moorage.adapters.kube_watch import KubeFeed, KubeLook, Watched
 from moorage.adapters.kube_writes import KubeWrites
 from moorage.adapters.lease import LeaseElector, LeaseTimes, NoElection
 from moorage.adapters.pod_events import EventSender
@@ -50,14 +51,16 @@ from moorage.core.objects import Node, Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.actors.contract import ActorFactory
 from moorage.engine.actors.intree import ACTORS
+from moorage.engine.comparing import Compared, Comparison
 from moorage.engine.engine import Engine
+from moorage.engine.intake import Sink
 from moorage.engine.rejections import FailedPod
 from moorage.engine.surroundings import Surroundings
 from moorage.handlers.registration import Connection, EmbeddedKopf
 from moorage.ports.errors import Conflict, EdgeError, Retryable
 from moorage.ports.fencing import Fence, late_seconds
 from moorage.ports.kinds import NAMESPACES
-from moorage.ports.kube import FAILED_PODS, HOME_LABEL, LIVE_PODS, Elector, Feed, Reads, Writes
+from moorage.ports.kube import FAILED_PODS, HOME_LABEL, LIVE_PODS, Elector, Feed, FeedSink, Reads, Writes
 from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call
@@ -197,7 +200,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
     )
     engine = Engine(config, surroundings, Resolver(given.registry, given.presets, config), given.registry, given.actors)
     kopf = EmbeddedKopf(engine, Connection(session.server, session.lend, session, clock))
-    feeds = _feeds(session, clock, engine)
+    feeds, comparison = _fed(session, clock, telemetry, engine)
     watchdog = health.Watchdog(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
     telemetry.leading(home[1], leader=False)
@@ -213,6 +216,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
     readyz["apiserver"] = health.reached(elector)
     endpoints = Endpoints(livez, livez, readyz, telemetry.render, functools.partial(configz, config), _looks(engine, side))
     server = _server(config.serving, endpoints, sessions.side, given)
+    beside = {"pulse": lambda: side.run(pulse.run()), "serving": lambda: side.run(server.run())}
     supervisor = Supervisor(
         Parts(
             clock=clock,
@@ -223,11 +227,11 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
             events=events,
             server=server,
             kopf=kopf,
-            background={"watchdog": watchdog.run, "pulse": lambda: side.run(pulse.run()), "serving": lambda: side.run(server.run())},
+            background={"watchdog": watchdog.run, "comparison": comparison.run, **beside},
             prepare=lambda: _home(session, clock, home[0]),
             warm=lambda: _warm(session),
             sever=session.sever,
-            led=lambda: telemetry.leading(home[1], leader=True),
+            led=lambda: _led(telemetry, comparison, home[1]),
             close=lambda: _close(sessions, extenders, side),
         ),
         given.abort,
@@ -272,16 +276,27 @@ def _looks(engine: Engine, side: Side) -> dict[str, Items]:
     return {name: functools.partial(side.each, items) for name, items in looks.items()}
 
 
-def _feeds(session: KubeSession, clock: Clock, engine: Engine) -> tuple[Feed, ...]:
-    return (
-        KubeFeed(session, clock, Watched("pods", "/api/v1/pods", Pod, LIVE_PODS), engine.pods),
-        KubeFeed(session, clock, Watched("failedpods", "/api/v1/pods", FailedPod, FAILED_PODS, optional=True), engine.rejections),
-        KubeFeed(session, clock, Watched("nodes", "/api/v1/nodes", Node), engine.nodes),
-        *(
-            KubeFeed(session, clock, Watched(kind.name, kind.path, kind.struct, optional=kind is not NAMESPACES), others)
-            for kind, others in engine.others.items()
-        ),
-    )
+def _led(telemetry: PrometheusTelemetry, comparison: Comparison, lease: str) -> None:
+    telemetry.leading(lease, leader=True)
+    comparison.lead()
+
+
+def _fed(session: KubeSession, clock: Clock, telemetry: PrometheusTelemetry, engine: Engine) -> tuple[tuple[Feed, ...], Comparison]:
+    """The watches, and what compares all that they bring."""
+    watched = _watched(engine)
+    looks: list[Compared] = [(KubeLook(session, what), sink) for what, sink in watched if isinstance(sink, Sink)]
+    return tuple(KubeFeed(session, clock, what, sink) for what, sink in watched), Comparison(looks, clock, telemetry)
+
+
+def _watched(engine: Engine) -> list[tuple[Watched[Any], FeedSink[Any]]]:
+    """What is watched, and where it goes."""
+    others = [(Watched(kind.name, kind.path, kind.struct, optional=kind is not NAMESPACES), sink) for kind, sink in engine.others.items()]
+    return [
+        (Watched("pods", "/api/v1/pods", Pod, LIVE_PODS), engine.pods),
+        (Watched("failedpods", "/api/v1/pods", FailedPod, FAILED_PODS, optional=True), engine.rejections),
+        (Watched("nodes", "/api/v1/nodes", Node), engine.nodes),
+        *others,
+    ]
 
 
 def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Feed, ...], fence: Fence) -> None:

@@ -17,7 +17,7 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache, State
 from moorage.core.columns.requests import pod_requests, unreadable_requests
-from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key, pod_meta
+from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key, pod_meta, version
 from moorage.core.quantities import QuantityError
 from moorage.ports.guards import FAULTS, guard, tell
 from moorage.ports.kinds import StoredKind
@@ -50,7 +50,7 @@ class Sink(Generic[T]):
 
     def list_started(self) -> None:
         """Whatever is not put before ``list_ended`` is gone."""
-        self._unseen = {**{name: aside.partial for name, aside in self.aside.items()}, **self.objects}
+        self._unseen = self.known()
 
     def put(self, obj: T) -> None:
         """Added or changed."""
@@ -58,7 +58,7 @@ class Sink(Generic[T]):
         if self._unseen is not None:
             self._unseen.pop(name, None)
         old = self.objects.get(name)
-        if old is not None and old.metadata.resource_version == obj.metadata.resource_version:
+        if old is not None and old.metadata.resource_version == obj.metadata.resource_version and not self.lost(old):
             return
         self.take(old, obj)
 
@@ -126,10 +126,25 @@ class Sink(Generic[T]):
         self.synced = True
         return False
 
+    def known(self) -> dict[str, T | PartialObject]:
+        """All objects by identity, also those that are set aside."""
+        return {**{name: aside.partial for name, aside in self.aside.items()}, **self.objects}
+
+    def state(self, identity: str) -> int | None:
+        """The newest version of an object that is known; None when there is none, or it was lost since."""
+        obj, aside = self.objects.get(identity), self.aside.get(identity)
+        if aside is not None:
+            return max(version(aside.partial.metadata), 0 if obj is None else version(obj.metadata))
+        return None if obj is None or self.lost(obj) else version(obj.metadata)
+
     @staticmethod
     def identity(metadata: ObjectMeta) -> str:
         """What tells objects apart."""
         return metadata.uid
+
+    def lost(self, obj: T) -> bool:
+        """Whether an object that was put is not where its state says that it is: a bug, which the next ``put`` of it mends."""
+        return False
 
     def on_put(self, old: T | None, new: T) -> None:
         """An object is there for the first time (``old`` None) or anew. What it raises sets the object aside."""
@@ -188,6 +203,13 @@ class Pods(Sink[Pod]):
             self._cache.remove(uid)
             pod = record.pod if isinstance(record.pod, Pod) else Pod(pod_meta(record.pod), PodSpec(node_name=record.node))
             self._backlog.wake(object_changes.room_freed(pod), self._now())
+
+    def lost(self, obj: Pod) -> bool:
+        """Whether it is neither on its node nor in the queue."""
+        uid = obj.metadata.uid
+        if obj.status.phase in _ENDED or self._cache.record(uid) is not None:
+            return False
+        return bool(obj.spec.node_name) or (obj.metadata.deletion_timestamp is None and self._backlog.get(uid) is None)
 
     def on_unreadable(self, obj: Unreadable) -> None:
         """It takes its place on its node; a waiting one cannot be placed, and what is assumed of it its binding will tell."""
@@ -271,6 +293,10 @@ class Nodes(Sink[Node]):
     def identity(metadata: ObjectMeta) -> str:
         """A node's name, as everything refers to it so."""
         return metadata.name
+
+    def lost(self, obj: Node) -> bool:
+        """Whether it has no row."""
+        return obj.metadata.name not in self._cache.nodes.row_of
 
     def on_delete(self, old: Node | PartialObject) -> None:
         """Free its row."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from moorage.core.claim_objects import Allocation, ResourceClaim
-from moorage.core.objects import ContainerExtendedResourceRequest, HasMetadata, PartialObject
+from moorage.core.objects import ContainerExtendedResourceRequest, HasMetadata, ObjectMeta, PartialObject
 from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
 
 T_contra = TypeVar("T_contra", contravariant=True)
+T_co = TypeVar("T_co", covariant=True)
 
 LIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector. Pods that have ended take no room; in a cluster with many jobs they are most of all pods."""
@@ -95,6 +96,38 @@ class Feed(Protocol):
 
     async def catch_up(self) -> None:
         """Return once the watch has delivered all that the API server held when this was called."""
+
+
+class ListedPage(NamedTuple):
+    """A page of a list: of each object its name, namespace, UID and resourceVersion.
+
+    ``version`` is the moment that all pages of the list show; ``token`` leads to the next one, "" behind the last.
+    """
+
+    version: int
+    objects: Sequence[ObjectMeta]
+    token: str
+
+
+class Found(NamedTuple, Generic[T_co]):
+    """What there was of an object in the moment of ``version``; None: it was not there."""
+
+    version: int
+    object: T_co | Unreadable | None
+
+
+class Look(Protocol[T_co]):
+    """The API server's objects of one kind, looked at beside the watch and by the same selection. For what it fails it raises EdgeError."""
+
+    @property
+    def resource(self) -> str:
+        """What is looked at, as in ``pods``."""
+
+    async def page(self, token: str) -> ListedPage:
+        """The first page for ""; Expired when a list took too long to go on with."""
+
+    async def read(self, namespace: str, name: str) -> Found[T_co]:
+        """One object."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -89,6 +89,9 @@ class Telemetry(Protocol):
     def differences(self, counts: Mapping[str, int]) -> None:
         """What the last comparison with the API server found, by kind."""
 
+    def put_right(self, resource: str, difference: str) -> None:
+        """An object that a watch had not told of was found by comparing, and put right: missed, stale or redundant."""
+
     def expression_failed(self, plugin: str, point: str) -> None:
         """An expression of a plugin could not be evaluated, at this extension point, for a pod and nodes that are alike to it."""
 

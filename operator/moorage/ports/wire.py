@@ -31,6 +31,8 @@ class Call:
     """Called right before each send, after all that could wait; what it raises stops the call (the fence)."""
     fresh: bool = False
     """On a connection that is opened for it: those that are open may be dead."""
+    accept: str = ""
+    """Which form of the answer is wanted; "" for whole objects as JSON."""
 
 
 class Session(Protocol):

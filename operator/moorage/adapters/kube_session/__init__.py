@@ -166,7 +166,7 @@ class KubeSession:
         return answered
 
     async def _directly(self, call: Call) -> tuple[int, bytes, str]:
-        own = f"Content-Type: {call.content_type}\r\n" if call.body is not None else ""
+        own = "".join(f"{name}: {value}\r\n" for name, value in _headers(call).items())
         try:
             answer = await self._connections.request(call.method, call.path, call.body, own, Options(call.timeout, call.guard, call.fresh))
         except ConnectionFailed as error:
@@ -177,7 +177,7 @@ class KubeSession:
         """The long way; here the guard is asked before the request, not in the moment that it is written."""
         if call.guard is not None:
             call.guard()
-        headers = {"Content-Type": call.content_type} if call.body is not None else None
+        headers = _headers(call)
         url, timeout = self.server + call.path, _timeout(call.timeout)
         try:
             async with self._http.request(
@@ -238,6 +238,12 @@ class KubeSession:
         """What every request needs beside the obvious."""
         name = self._configuration.tls_server_name
         return {"allow_redirects": False, "server_hostname": name} if name else {"allow_redirects": False}
+
+
+def _headers(call: Call) -> dict[str, str]:
+    """What this request alone has."""
+    headers = {"Accept": call.accept} if call.accept else {}
+    return headers | {"Content-Type": call.content_type} if call.body is not None else headers
 
 
 @functools.lru_cache(maxsize=64)

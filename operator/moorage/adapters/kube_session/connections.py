@@ -177,12 +177,12 @@ class Connections:
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
 
     async def request(self, method: str, path: str, body: bytes | None, own: str, options: Options) -> Answer:
-        """Send and wait for the answer; ``own`` are header lines of this request, each ended by CRLF.
+        """Send and wait for the answer; ``own`` are header lines of this request, each ended by CRLF: they count before common ones.
 
         Raises ConnectionFailed, and whatever the guard raises, with nothing written.
         """
         started = time.monotonic()
-        head = f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: {self._netloc}\r\n{self._common()}{own}"
+        head = f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: {self._netloc}\r\n{own}{self._common()}"
         request = Request(f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b""), options.guard)
         connection = None if options.fresh else self._take()
         if connection is not None:

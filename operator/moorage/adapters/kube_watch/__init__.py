@@ -7,7 +7,8 @@ How a stream may end, and what follows:
 
 * without an error (its time is over, or we read too slowly): go on from the last resource version at once;
 * 410, as the answer or as an ERROR line: the version is too old, list anew;
-* 404: the API server does not know the resource; where that is allowed, it counts as an empty list and is tried again now and then;
+* 404: the API server may not know the resource; where that is allowed, and its lists of APIs say so too, it counts as an empty list and
+  is tried again now and then;
 * anything else: wait, longer each time, then go on from the last version.
 """
 
@@ -19,20 +20,23 @@ import dataclasses
 import logging
 import random
 import time
-import urllib.parse
 from collections.abc import AsyncGenerator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic
 
 import msgspec
 
+from moorage.adapters.kube_watch.looking import KubeLook
+from moorage.adapters.kube_watch.watched import DECODE_ERRORS, T, Watched, remains
 from moorage.api.extent import shallow
-from moorage.core.objects import ObjectMeta, PartialObject
+from moorage.core.objects import PartialObject
 from moorage.ports.errors import EdgeError, Expired, NotFound, Retryable
 from moorage.ports.guards import FAULTS, tell
-from moorage.ports.kube import FeedSink, Unreadable
+from moorage.ports.kube import FeedSink
 from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, Session, refusal
+
+__all__ = ["KubeFeed", "KubeLook", "Watched"]
 
 log = logging.getLogger(__name__)
 
@@ -52,38 +56,6 @@ UNKNOWN_SECONDS = 60.0
 """After so long a resource that the API server did not know is asked for again."""
 SHORT = 1.0
 """A stream that ends sooner than this, with nothing delivered, counts as a failure: going on at once would be a busy loop."""
-
-_DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
-
-class Watchable(Protocol):
-    """Any struct of core.objects."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """Its metadata."""
-
-
-T = TypeVar("T", bound=Watchable)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Watched(Generic[T]):
-    """What to watch: its plural name, its path (``/api/v1/pods``), its struct, and a field selector if any.
-
-    ``optional``: only some profiles need it, and the API server may not know it; then there are no such objects.
-    """
-
-    resource: str
-    path: str
-    kind: type[T]
-    field_selector: str = ""
-    optional: bool = False
-
-    def url(self, **parameters: str | int) -> str:
-        """The path with a query; empty values are left out."""
-        query = {"fieldSelector": self.field_selector, **parameters}
-        return f"{self.path}?{urllib.parse.urlencode({key: value for key, value in query.items() if value != ''})}"
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):
@@ -117,24 +89,6 @@ class _Failure(msgspec.Struct):
     object: _Status
 
 
-class _Identity(msgspec.Struct, rename="camel"):
-    """The least that tells which object it is, whatever else in its metadata is broken."""
-
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-
-
-class _Remains(msgspec.Struct):
-    metadata: _Identity
-    spec: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class _Placed(msgspec.Struct, rename="camel"):
-    node_name: str = ""
-
-
 class _Outline(msgspec.Struct):
     type: str
     object: msgspec.Raw
@@ -144,8 +98,6 @@ _PAGE = msgspec.json.Decoder(_Page)
 _BOOKMARK = msgspec.json.Decoder(_Bookmark)
 _FAILURE = msgspec.json.Decoder(_Failure)
 _OUTLINE = msgspec.json.Decoder(_Outline)
-_REMAINS = msgspec.json.Decoder(_Remains)
-_PLACED = msgspec.json.Decoder(_Placed)
 
 
 class KubeFeed(Generic[T]):
@@ -156,6 +108,7 @@ class KubeFeed(Generic[T]):
         self._clock = clock
         self._watched = watched
         self._sink = sink
+        self._look: KubeLook[T] = KubeLook(session, watched)
         self._decode_object = msgspec.json.Decoder(watched.kind).decode
         event = msgspec.defstruct("Event", [("type", str), ("object", watched.kind)], frozen=True, gc=False)
         self._decode_event: Any = msgspec.json.Decoder(event).decode
@@ -206,7 +159,7 @@ class KubeFeed(Generic[T]):
                     await self._list()
                 await self._watch()
             except EdgeError as error:
-                if isinstance(error, NotFound) and self._watched.optional:
+                if await self._absent(error):
                     await self._unknown(error)
                     continue
                 if isinstance(error, Expired):
@@ -224,7 +177,17 @@ class KubeFeed(Generic[T]):
         log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error, extra=failed(error))
         await self._clock.sleep(delay)
 
-    async def _unknown(self, error: NotFound) -> None:
+    async def _absent(self, error: EdgeError) -> bool:
+        """Whether the API server does not have the resource, as its lists of APIs say: a 404 alone may be a proxy's."""
+        if not isinstance(error, NotFound) or not self._watched.optional:
+            return False
+        try:
+            return not await self._look.served()
+        except EdgeError as unread:
+            log.warning("whether the API server has %s could not be read: %s", self.resource, unread, extra=failed(unread))
+            return False
+
+    async def _unknown(self, error: EdgeError) -> None:
         """The API server does not have the resource, so there are no such objects, until it has."""
         if not self._synced or self._version:
             log.info("the API server does not have %s: %s", self.resource, error)
@@ -267,7 +230,7 @@ class KubeFeed(Generic[T]):
                 body = await self._session.call(Call("GET", self._watched.url(limit=1)))
                 return self._page(body).metadata.resource_version
             except EdgeError as error:
-                if isinstance(error, NotFound) and self._watched.optional:
+                if await self._absent(error):
                     return None
                 failures += 1
                 delay = _delay(failures, error)
@@ -319,16 +282,19 @@ class KubeFeed(Generic[T]):
 
     def _page(self, body: bytes) -> _Page:
         try:
-            return _PAGE.decode(body)
+            page = _PAGE.decode(body)
         except RecursionError:
-            return _PAGE.decode(shallow(body))
-        except _DECODE_ERRORS as error:
+            page = _PAGE.decode(shallow(body))
+        except DECODE_ERRORS as error:
             raise Retryable(f"GET {self._watched.path}: not a list: {error}: {body[:200]!r}") from error
+        if not page.metadata.resource_version:
+            raise Retryable(f"GET {self._watched.path}: a list without a resourceVersion is not the API server's: {body[:200]!r}")
+        return page
 
     def _listed(self, raw: msgspec.Raw) -> None:
         try:
             obj = self._decode_object(raw)
-        except _DECODE_ERRORS as error:
+        except DECODE_ERRORS as error:
             self._unreadable(raw, error, deleted=False)
         else:
             self._sink.put(obj)
@@ -380,7 +346,7 @@ class KubeFeed(Generic[T]):
         except RecursionError:
             self._line(shallow(line))
             return
-        except _DECODE_ERRORS as error:
+        except DECODE_ERRORS as error:
             self._advance(self._odd_line(line, error))
             return
         if event.type == "DELETED":
@@ -393,7 +359,7 @@ class KubeFeed(Generic[T]):
         """An event whose object does not decode; returns its version, "" when that cannot be read either."""
         try:
             outline = _OUTLINE.decode(line)
-        except _DECODE_ERRORS:
+        except DECODE_ERRORS:
             self.lost += 1
             log.error("a line of the watch on %s cannot be read: %s: %r", self.resource, error, line[:200])
             return ""
@@ -401,16 +367,13 @@ class KubeFeed(Generic[T]):
 
     def _unreadable(self, raw: msgspec.Raw, error: Exception, deleted: bool) -> str:
         """Hand over what can be read of a broken object; returns its version."""
-        try:
-            remains = _REMAINS.decode(raw)
-        except _DECODE_ERRORS:
+        found = remains(raw, error)
+        if found is None:
             self.lost += 1
             log.error("an object among %s has no readable metadata: %s: %r", self.resource, error, bytes(raw)[:200])
             return ""
-        named = remains.metadata
-        meta = ObjectMeta(name=named.name, namespace=named.namespace, uid=named.uid, resource_version=named.resource_version)
-        self._sink.unreadable(Unreadable(PartialObject(meta), _node_name(remains.spec), str(error)), deleted)
-        return named.resource_version
+        self._sink.unreadable(found, deleted)
+        return found.partial.metadata.resource_version
 
     # ---- progress ----------------------------------------------------------------------------------------------------
 
@@ -487,11 +450,3 @@ def _delay(failures: int, error: EdgeError) -> float:
     low, high = BACKOFF
     wished = error.after if isinstance(error, Retryable) else 0.0
     return max(wished, min(high, low * 2.0 ** min(failures - 1, 20)) * random.uniform(0.5, 1.0))
-
-
-def _node_name(spec: msgspec.Raw) -> str:
-    """spec.nodeName, "" where it has none that can be read."""
-    try:
-        return _PLACED.decode(spec).node_name
-    except _DECODE_ERRORS:
-        return ""
