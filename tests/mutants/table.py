@@ -286,6 +286,8 @@ MUTANTS: Final = (
         old="if self.silence >= self._limit:\n                    self._end()",
         new="if False:\n                    self._end()",
         tests=("tests/apps/test_pulse.py",),
+    ),
+    Mutant(
         name="comparison: never begins",
         file="engine/comparing.py",
         old="        self._leading.set()\n",
