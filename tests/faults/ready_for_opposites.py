@@ -6,7 +6,7 @@ BAD = {"plugins": {"score": {"enabled": [{"name": "NoSuchPlugin"}]}}}
 with Stage() as stage:
     stage.client.merge(f"{API}/schedulerprofiles/test", {"spec": BAD})
     stage.profile("never", **BAD)
-    until(lambda: stage.condition("never", "Ready")[0] and stage.condition("test", "Ready")[0] == "False", 10)
+    until(lambda: stage.condition("never", "Ready")[0] and stage.condition("test", "Ready")[0] != "True", 10)
     stage.pod("p")
     stage.pod("q", scheduler="never")
     decides = (bool(stage.bound("p", 8)), bool(stage.bound("q", 3)))

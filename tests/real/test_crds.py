@@ -214,7 +214,7 @@ PROFILE_STATUS: dict[str, Any] = {
     "pluginConfigs": [{"name": "x", "observedGeneration": None, "activeGeneration": 3}],
     "pluginConfigCount": 1,
     "drainingCycles": 0,
-    "conditions": [condition("Accepted", "True", "Valid"), condition("Ready", "False", "LastGood")],
+    "conditions": [condition("Accepted", "True", "Valid"), condition("Ready", "Unknown", "LastGood")],
     "leader": {
         "identity": "moorage-0_1c2d",
         "since": "2026-01-01T00:00:00.123456Z",

@@ -350,7 +350,7 @@ def test_a_bad_profile_is_told_and_the_last_good_revision_goes_on(
     assert (status, why) == ("False", reason)
     assert told in message
     assert installed.condition(f"sprof/{name}", "Active")[1] == "LastGood"
-    assert installed.condition(f"sprof/{name}", "Ready")[:2] == ("False", reason)
+    assert installed.condition(f"sprof/{name}", "Ready")[:2] == ("Unknown", "LastGood")
     assert installed.status(f"sprof/{name}")["activeRevision"] == good
     assert all(installed.pods(name, 2))
     assert "Rejected" in installed.events(name)

@@ -1,0 +1,96 @@
+"""Objects that something fails on: set aside, told of once, and tried again when they change."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorage.core.backlog.backlog import Backlog
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.requests import Requests
+from moorage.core.objects import Node, Pod
+from tests.builders import make_node, make_pod
+from tests.engine.running import Running
+from tests.engine.test_out_of_tree import in_a_loop
+from tests.engine.worlds import versioned
+
+
+@in_a_loop
+async def test_a_pod_on_a_node_keeps_its_place_and_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event and a metric name it; when it changes it is taken in."""
+    observe, broken = Cache.observe, True
+
+    def failing(cache: Cache, pod: Pod, requests: Requests) -> None:
+        if pod.metadata.name == "odd" and broken:
+            raise IndexError("a bug")
+        observe(cache, pod, requests)
+
+    monkeypatch.setattr(Cache, "observe", failing)
+    async with (running := Running()).leading() as world:
+        world.kube.put(versioned(make_pod("odd", node="n1")))
+        world.kube.put(versioned(make_pod("next", cpu="1m")))
+        await world.clock.advance(3)
+        assert world.node("next")
+        assert world.engine.scheduler.cache.record("uid-odd") is not None
+        assert world.telemetry.last_aside == {"pods": 1}
+        assert ["IndexError('a bug')" in note for note in world.notes("SetAside", "odd")] == [True]
+        broken = False
+        world.kube.put(versioned(make_pod("odd", node="n1")))
+        await world.clock.advance(3)
+        assert world.telemetry.last_aside == {}
+        assert len(running.notes("SetAside")) == 1
+
+
+@in_a_loop
+async def test_a_waiting_pod_is_told_by_event_and_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, also when a list brings it again; one of another scheduler is not written to."""
+    original = Backlog.add
+
+    def failing(backlog: Backlog, pod: Pod, now: float) -> None:
+        if pod.metadata.name.startswith("odd"):
+            raise RecursionError("a bug")
+        original(backlog, pod, now)
+
+    monkeypatch.setattr(Backlog, "add", failing)
+    async with Running().leading() as world:
+        world.kube.put(versioned(make_pod("odd")))
+        world.kube.put(versioned(make_pod("odd-stranger", scheduler_name="another")))
+        await world.clock.advance(3)
+        world.kube.relist()
+        await world.clock.advance(3)
+        assert ["RecursionError('a bug')" in note for note in world.notes("FailedScheduling", "odd")] == [True]
+        assert [write.arguments[0].name for write in world.kube.written if write.method == "pod_condition"] == ["odd"]
+
+
+@in_a_loop
+async def test_a_node_keeps_its_last_readable_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is told of by name."""
+    put_node = Cache.put_node
+
+    def failing(cache: Cache, node: Node) -> None:
+        if node.metadata.labels == {"odd": "yes"}:
+            raise MemoryError
+        put_node(cache, node)
+
+    monkeypatch.setattr(Cache, "put_node", failing)
+    async with Running().leading(nodes=1) as world:
+        world.kube.put(versioned(make_node("n1", labels={"odd": "yes"})))
+        world.kube.put(versioned(make_pod("next", cpu="1m")))
+        await world.clock.advance(3)
+        assert world.node("next") == "n1"
+        assert len(world.notes("SetAside", "n1")) == 1
+
+
+@in_a_loop
+async def test_metrics_that_fail_cost_nobody_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every method of telemetry raises, always."""
+    async with Running().leading() as world:
+        for name in [name for name in dir(world.telemetry) if not name.startswith("_") and callable(getattr(world.telemetry, name))]:
+            monkeypatch.setattr(type(world.telemetry), name, _raise)
+        for name in ("a", "b"):
+            world.kube.put(versioned(make_pod(name, cpu="1m")))
+        await world.clock.advance(3)
+        assert world.node("a") and world.node("b")
+
+
+def _raise(*_: object) -> None:
+    raise ZeroDivisionError
