@@ -338,7 +338,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="guard: what a sink raises ends the feed",
-        file="adapters/kube_watch.py",
+        file="adapters/kube_watch/__init__.py",
         old='            except FAULTS as error:\n                tell("watching"',
         new='            except ZeroDivisionError as error:\n                tell("watching"',
         tests=("tests/adapters/test_kube_watch.py",),
