@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from moorage.adapters.prometheus import PrometheusTelemetry
-from moorage.api.operator_config import OperatorConfiguration, load_config
+from moorage.api.operator_config import ClientConnection, OperatorConfiguration, load_config
 from moorage.apps import bootstrap
 from moorage.apps.bootstrap import Overrides
 from moorage.apps.supervising import Phase
@@ -208,3 +208,11 @@ def test_an_api_server_that_cannot_be_reached_is_told_of_once() -> None:
         assert process.stderr is not None
         lines = process.stderr.read().splitlines()
         assert len(lines) < 12, lines
+
+
+def test_configz_shows_no_password() -> None:
+    """Of an address that has one; all else is as it was given."""
+    config = OperatorConfiguration().model_copy(update={"client_connection": ClientConnection(master="https://user:S3CRET@host:1")})
+    shown = bootstrap.configz(config)
+    assert "S3CRET" not in str(shown)
+    assert "https://host:1" in str(shown)

@@ -28,6 +28,7 @@ from moorage.adapters.https_server import Endpoints, HttpsServer, Items, Trust
 from moorage.adapters.kube_leases import KubeLease
 from moorage.adapters.kube_reads import KubeReads
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
+from moorage.adapters.kube_session.source import redacted
 from moorage.adapters.kube_watch import KubeFeed, KubeLook, Watched
 from moorage.adapters.kube_writes import KubeWrites
 from moorage.adapters.lease import LeaseElector, LeaseTimes, NoElection
@@ -358,8 +359,10 @@ def host_name() -> str:
 
 
 def configz(config: OperatorConfiguration) -> Mapping[str, object]:
-    """The configuration as it is in effect, for /configz."""
-    return config.model_dump(mode="json", by_alias=True, exclude_none=True)
+    """The configuration as it is in effect, for /configz; a password in an address is not shown."""
+    connection = config.client_connection
+    shown = config.model_copy(update={"client_connection": connection.model_copy(update={"master": redacted(connection.master)})})
+    return shown.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def raise_file_limit() -> None:
