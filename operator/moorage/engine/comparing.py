@@ -17,6 +17,7 @@ from moorage.engine.intake import Sink
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import guard
 from moorage.ports.kube import Found, Look, Unreadable
+from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock, Telemetry
 
 log = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class Comparison:
                         self._tell(look.resource, difference, doubt.metadata)
                     await self._clock.sleep(READ_EVERY)
         except EdgeError as error:
-            log.info("%s could not be compared with the API server, next time more: %s", look.resource, error)
+            log.info("%s could not be compared with the API server, next time more: %s", look.resource, error, extra=failed(error))
 
     async def _doubts(self, look: Look[Any], sink: Sink[Any]) -> list[Doubt]:
         """What differs from a list of one moment."""
