@@ -34,7 +34,7 @@ def get(rig: Rig, *what: str) -> dict[str, Any]:
 def test_all_is_there_as_written(installed: Rig) -> None:
     """Nothing is pruned, so applying it again changes nothing."""
     assert installed.kubectl("diff", "-k", str(ROOT / "manifests" / "default")) == ""
-    for what in ("serviceaccount/moorage", "role/moorage", "deployment/moorage", "service/moorage", "pdb/moorage"):
+    for what in ("serviceaccount/moorage", "role/moorage", "deployment/moorage", "service/moorage", "pdb/moorage", "networkpolicy/moorage"):
         assert get(installed, "-n", NAMESPACE, what)
 
 

@@ -30,6 +30,7 @@ SERVED: Final[Mapping[str, str]] = {
     "batch": "jobs",
     "coordination.k8s.io": "leases",
     "events.k8s.io": "events",
+    "networking.k8s.io": "networkpolicies",
     "node.k8s.io": "runtimeclasses",
     "policy": "poddisruptionbudgets",
     "rbac.authorization.k8s.io": "clusterrolebindings clusterroles rolebindings roles",

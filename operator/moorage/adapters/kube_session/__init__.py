@@ -28,6 +28,7 @@ from moorage.adapters.kube_session.connections import (
 )
 from moorage.adapters.kube_session.parseable import Parseable
 from moorage.adapters.kube_session.source import KubeconfigError, KubeSource, Reload, redacted
+from moorage.adapters.kube_session.trust import Trust, distrusted
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.surroundings import Clock
 from moorage.ports.wire import Call, refusal
@@ -60,6 +61,7 @@ class KubeSession:
         self._api = api  # for what it makes of the configuration: the TLS context, with the client's certificate
         self._configuration = api.configuration
         self._reload = reload
+        self._trust = Trust(api.configuration, api.rest_client.ssl_context)
         self._clock = clock
         self._observe = observe
         self._credentials_due = clock.boottime() + CREDENTIALS_PERIOD
@@ -152,7 +154,13 @@ class KubeSession:
                 finally:
                     _abandon(response)
         except (aiohttp.ClientError, TimeoutError) as error:
+            self._reread_soon(error)
             raise _fault(f"GET {path}", error) from error
+
+    def _reread_soon(self, error: BaseException) -> None:
+        """An API server with a certificate that is not believed may be one whose authority was replaced."""
+        if distrusted(error):
+            self._credentials_due = 0.0
 
     async def _send(self, call: Call) -> tuple[int, bytes, str]:
         """One attempt: status, body, Retry-After."""
@@ -170,6 +178,7 @@ class KubeSession:
         try:
             answer = await self._connections.request(call.method, call.path, call.body, own, Options(call.timeout, call.guard, call.fresh))
         except ConnectionFailed as error:
+            self._reread_soon(error)
             raise Retryable(f"{call.method} {call.path}: {error}", outcome_unknown=error.sent) from error
         return answer.status, answer.body, answer.header(b"retry-after")
 
@@ -185,6 +194,7 @@ class KubeSession:
             ) as response:
                 return response.status, await response.read(), response.headers.get("Retry-After", "")
         except (aiohttp.ClientError, TimeoutError) as error:
+            self._reread_soon(error)
             raise _fault(f"{call.method} {call.path}", error) from error
 
     async def _refresh(self, patience: float, *, refused: bool = False) -> None:
@@ -198,6 +208,7 @@ class KubeSession:
         """Read the credentials again. Where that fails the old ones stay in use, which a log line tells."""
         try:
             await self._reload(refused)
+            self._trust.reread()
             await self._authorize()
         except Exception as error:  # noqa: BLE001 the library and the plugins that it runs raise anything
             log.warning("the credentials could not be read again, the old ones stay in use: %s", error)

@@ -78,6 +78,7 @@ def _own() -> Mapping[str, _Own]:
         "volumeattachments.storage.k8s.io": _Own(storage.Attachments()),
         "poddisruptionbudgets.policy": _Own(policy.Budgets(), generation=True),
         "leases.coordination.k8s.io": _Own(policy.Leases()),
+        "networkpolicies.networking.k8s.io": _Own(Strategy(), generation=True),
         runtimes.KEY: _Own(runtimes.RuntimeClasses()),
         "priorityclasses.scheduling.k8s.io": _Own(priorities.PriorityClasses()),
         crds.KEY: _Own(crds.CustomResourceDefinitions(), generation=True),

@@ -10,7 +10,20 @@ from moorage.devcluster.model.kinds import Body, Column
 from moorage.devcluster.model.problems import number
 from moorage.devcluster.tables import paths
 from moorage.devcluster.tables.ages import Age
-from moorage.devcluster.tables.printing import Cells, Printing, columns, condition, created, deleted, name, name_and_age, spec, status
+from moorage.devcluster.tables.printing import (
+    NONE,
+    Cells,
+    Printing,
+    columns,
+    condition,
+    created,
+    deleted,
+    name,
+    name_and_age,
+    selector_text,
+    spec,
+    status,
+)
 
 
 def _priority_class(body: Body, age: Age) -> Cells:
@@ -23,6 +36,10 @@ def _lease(body: Body, age: Age) -> Cells:
 
 def _runtime_class(body: Body, age: Age) -> Cells:
     return [name(body), body.get("handler", ""), created(body, age)]
+
+
+def _network_policy(body: Body, age: Age) -> Cells:
+    return [name(body), selector_text(spec(body).get("podSelector")) or NONE, created(body, age)]
 
 
 def _claim(body: Body, age: Age) -> Cells:
@@ -85,6 +102,7 @@ OTHERS = {
     ),
     "leases.coordination.k8s.io": Printing(columns("Name, Holder, Age"), _lease),
     "runtimeclasses.node.k8s.io": Printing(columns("Name, Handler, Age"), _runtime_class),
+    "networkpolicies.networking.k8s.io": Printing(columns("Name, Pod-Selector, Age"), _network_policy),
     "deviceclasses.resource.k8s.io": _NAMED,
     "resourceclaimtemplates.resource.k8s.io": _NAMED,
     "resourceclaims.resource.k8s.io": Printing(columns("Name, State, Age"), _claim),
