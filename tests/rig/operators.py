@@ -52,8 +52,8 @@ class Operator:
             "apiVersion": "config.moorage.dev/v1alpha1",
             "kind": "OperatorConfiguration",
             "logging": {"format": "json", "verbosity": 2},
-            "serving": {"bindAddress": "127.0.0.1", "securePort": self.secure_port},
             **(config or {}),
+            "serving": {"bindAddress": "127.0.0.1", "securePort": self.secure_port, **(config or {}).get("serving", {})},
         }
         self._config.write_text(json.dumps(document))
         self._command = [str(python), "-I", "-m", "moorage", "run", f"--kubeconfig={kubeconfig}", f"--config={self._config}"]
@@ -78,13 +78,20 @@ class Operator:
             self._door = PlainDoor(self.secure_port)
         return self._door.port
 
-    def ask(self, path: str, *, headers: Mapping[str, str] | None = None, certified: bool = True) -> tuple[int, str]:
-        """GET from its own server, with the administrator's certificate; returns status and text."""
+    def ask(
+        self,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        certified: bool = True,
+        credentials: tuple[Path, Path | None] | None = None,
+    ) -> tuple[int, str]:
+        """GET from its own server, with the administrator's certificate or a given one; returns status and text."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it signs its certificate itself
         if certified:
-            context.load_cert_chain(*self._rig.credentials)
-        connection = http.client.HTTPSConnection("127.0.0.1", self.secure_port, timeout=10, context=context)
+            context.load_cert_chain(*(credentials or self._rig.credentials))
+        connection = http.client.HTTPSConnection("127.0.0.1", self.secure_port, timeout=30, context=context)
         with contextlib.closing(connection):
             connection.request("GET", path, headers=headers or {})
             answer = connection.getresponse()

@@ -11,7 +11,6 @@ import asyncio
 import dataclasses
 import errno
 import logging
-import math
 import os
 import socket
 from collections.abc import Callable
@@ -34,9 +33,7 @@ MOST_CONNECTIONS = 256
 STOP_SECONDS = 1.0
 """For requests under way when the server stops, and for a connection's end to be heard."""
 REFRESH_SECONDS = 10.0
-"""How soon other certificates are noticed."""
-AUTHORITIES_SECONDS = 60.0
-"""How soon other authorities of clients are."""
+"""How soon other certificates are noticed, and other authorities of clients."""
 FULL_SECONDS = 0.1
 """Until the next attempt where the process may open no more files."""
 _PLAIN = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
@@ -87,17 +84,14 @@ class HttpsServer:
 
     async def run(self) -> None:
         """Keep certificates and authorities up to date, for ever. Raises when the server has stopped listening by a fault."""
-        due = -math.inf
         while True:
             for task in self._listening.values():
                 if task.done():
                     task.result()
-            if self._clock.boottime() >= due:
-                try:
-                    self._authorities = await self._gatekeeper.client_authorities()
-                    due = self._clock.boottime() + AUTHORITIES_SECONDS
-                except EdgeError as error:
-                    log.warning("whose client certificates count could not be read: %s", error, extra=told_once("client authorities"))
+            try:
+                self._authorities = await self._gatekeeper.client_authorities()
+            except EdgeError as error:
+                log.warning("whose client certificates count could not be read: %s", error, extra=told_once("client authorities"))
             if self._certificates.refresh(self._authorities):
                 for connection in list(self._connections):
                     if not connection.busy:
