@@ -6,6 +6,8 @@ from typing import Final
 
 from tests.mutants.mutant import Mutant
 
+_SERVER: Final = "tests/adapters/test_https_server.py"
+
 MUTANTS: Final = (
     Mutant(
         name="undo: an assumed pod stays when its binding fails",
@@ -356,5 +358,89 @@ MUTANTS: Final = (
         old="if not self._home(namespace):",
         new="if False:",
         tests=("tests/engine/test_standing_back.py",),
+    ),
+    Mutant(
+        name="serving: nobody asks who it is",
+        file="adapters/https_server/answering.py",
+        old="            await self._gatekeeper.admit(",
+        new="            str(",
+        tests=(_SERVER,),
+    ),
+    Mutant(
+        name="serving: what cannot be found out is allowed",
+        file="adapters/authorization.py",
+        old='raise Denied(503, "who may see this cannot be found out now: the API server does not say") from error',
+        new="return",
+        tests=("tests/adapters/test_authorization.py",),
+    ),
+    Mutant(
+        name="serving: answers of the API server count for ever",
+        file="adapters/authorization.py",
+        old="if asked + KEPT_SECONDS > now and len",
+        new="if len",
+        tests=("tests/adapters/test_authorization.py",),
+    ),
+    Mutant(
+        name="serving: no room is made for new connections",
+        file="adapters/https_server/__init__.py",
+        old="            oldest.end()\n",
+        new="            pass\n",
+        tests=(_SERVER,),
+    ),
+    Mutant(
+        name="serving: the admitted give way too",
+        file="adapters/https_server/__init__.py",
+        old="if each not in self._answering.admitted",
+        new="if True",
+        tests=(_SERVER,),
+    ),
+    Mutant(
+        name="serving: half requests have no deadline",
+        file="adapters/https_server/connections.py",
+        old="self._deadline = loop.call_later(HEAD_SECONDS, self._late)",
+        new="self._deadline = loop.call_later(3600, self._late)",
+        tests=(_SERVER,),
+    ),
+    Mutant(
+        name="serving: slow readers have no deadline",
+        file="adapters/https_server/connections.py",
+        old="self._wait(REQUEST_SECONDS, self._late)",
+        new="self._wait(3600, self._late)",
+        tests=(_SERVER,),
+    ),
+    Mutant(
+        name="serving: requests of any length",
+        file="adapters/https_server/connections.py",
+        old="if self._room < 0:",
+        new="if False:",
+        tests=(_SERVER,),
+    ),
+    Mutant(
+        name="serving: connections outlive the authorities that they were judged by",
+        file="adapters/https_server/__init__.py",
+        old="connection.end()  # what its client showed",
+        new="pass  # what its client showed",
+        tests=(_SERVER,),
+    ),
+    Mutant(
+        name="serving: an expired client certificate counts on a connection that is there",
+        file="adapters/https_server/answering.py",
+        old='if ssl.cert_time_to_seconds(certificate["notAfter"]) <= time.time():',
+        new="if False:",
+        tests=(_SERVER,),
+    ),
+    Mutant(
+        name="serving: half a change of certificates is used",
+        file="adapters/kube_session/trust.py",
+        old="for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), self._context):",
+        new="for context in (self._context,):",
+        tests=("tests/adapters/test_trust.py",),
+    ),
+    Mutant(
+        name="serving: an authority that rotates is not looked for",
+        file="adapters/kube_session/__init__.py",
+        old="        if distrusted(error):",
+        new="        if False:",
+        tests=("tests/adapters/test_trust.py",),
     ),
 )
