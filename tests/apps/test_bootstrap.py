@@ -194,10 +194,8 @@ def test_the_limit_of_files_is_raised() -> None:
 
 
 def test_configz_is_what_was_given() -> None:
-    """As the file would have it, without a password."""
+    """As the file would have it."""
     assert bootstrap.configz(CONFIG)["clientConnection"] == {"kubeconfig": "", "master": NOWHERE}
-    with_password = load_config(None, {}, {"clientConnection.master": "https://me:secret@host:6443"})
-    assert bootstrap.configz(with_password)["clientConnection"] == {"kubeconfig": "", "master": "https://host:6443"}
 
 
 def test_an_api_server_that_cannot_be_reached_is_told_of_once() -> None:
