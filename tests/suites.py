@@ -2,6 +2,7 @@
 
 A suite is one or more commands, each a process of its own, with a budget in seconds for the whole suite. A suite fails when a command
 fails, when a pytest run executes no test, or when the budget is exceeded: slow tests are noticed on the day they become slow.
+Suites that measure nothing run side by side, as many as there are cores; what they print is shown when each has ended.
 MOORAGE_TEST_BUDGET_FACTOR stretches all budgets, for a cold or slow machine. Exit code 0 when every suite passed, 1 otherwise.
 """
 
@@ -14,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 from xml.etree import ElementTree
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -36,6 +38,8 @@ class Suite:
     tests: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()
+    measures: bool = True
+    """Whether it must have the machine for itself."""
 
 
 UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture", "mutants"))
@@ -49,18 +53,18 @@ REAL: Final = ("-m", "not embedded")
 
 # `make test`. Together about 15 minutes.
 SUITES: Final = (
-    Suite("lint", 30, commands=(("ruff", "check"), ("ruff", "format", "--check"), ("lint-imports", "--no-logo"))),
-    Suite("types", 60, commands=(("mypy",),)),
-    Suite("unit", 90, tests=UNIT),
+    Suite("lint", 30, commands=(("ruff", "check"), ("ruff", "format", "--check"), ("lint-imports", "--no-logo")), measures=False),
+    Suite("types", 60, commands=(("mypy",),), measures=False),
+    Suite("unit", 90, tests=UNIT, measures=False),
     Suite("engine", 120, tests=ENGINE),
-    Suite("core", 90, tests=CORE),
-    Suite("vectors", 90, tests=("tests/vectors",)),
-    Suite("fuzz", 90, tests=FUZZ),
-    Suite("devcluster", 90, tests=DEVCLUSTER),
+    Suite("core", 90, tests=CORE, measures=False),
+    Suite("vectors", 90, tests=("tests/vectors",), measures=False),
+    Suite("fuzz", 90, tests=FUZZ, measures=False),
+    Suite("devcluster", 90, tests=DEVCLUSTER, measures=False),
     Suite("embedded", 200, tests=BOTH, options=("-m", "embedded")),
     Suite("throughput", 60, tests=("tests/load/test_embedded.py",)),
     Suite("real", 400, tests=("tests/real",), options=REAL),
-    Suite("conformance", 120, tests=("tests/conformance",)),
+    Suite("conformance", 120, tests=("tests/conformance",), measures=False),
     Suite("scenarios", 120, tests=("tests/scenarios",), options=REAL),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),
@@ -120,36 +124,60 @@ def main(arguments: list[str]) -> int:
     if options.without_go:
         chosen = [suite for suite in chosen if suite.name not in GO]
     factor = float(os.environ.get(BUDGET_FACTOR, "1"))
-    outcomes = [run(suite, suite.budget * factor) for suite in chosen]
+    outcomes = run_all(chosen, factor)
     print_ledger(outcomes, factor)
     return 0 if all(outcome.good for outcome in outcomes) else 1
 
 
-def run(suite: Suite, budget: float) -> Outcome:
-    """Run one suite to its end, however it ends."""
-    print(f"\n== {suite.name}: at most {budget:.0f} s", flush=True)
+def run_all(chosen: list[Suite], factor: float) -> list[Outcome]:
+    """Run the suites, those that measure nothing first and side by side; the outcomes in the order of ``chosen``."""
+    quiet = [suite for suite in chosen if not suite.measures]
+    outcomes: dict[str, Outcome] = {}
+    if len(quiet) > 1:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            # The longest first, so that none is left alone at the end.
+            for outcome in pool.map(lambda suite: run_beside(suite, suite.budget * factor), sorted(quiet, key=lambda suite: -suite.budget)):
+                outcomes[outcome.suite.name] = outcome
+    for suite in chosen:
+        if suite.name not in outcomes:
+            outcomes[suite.name] = run(suite, suite.budget * factor)
+    return [outcomes[suite.name] for suite in chosen]
+
+
+def run_beside(suite: Suite, budget: float) -> Outcome:
+    """Run one suite while others run; what it prints comes in one piece."""
+    with tempfile.TemporaryFile("w+", prefix="moorage-") as output:
+        outcome = run(suite, budget, output)
+        output.seek(0)
+        print(output.read(), end="", flush=True)
+    return outcome
+
+
+def run(suite: Suite, budget: float, output: TextIO | None = None) -> Outcome:
+    """Run one suite to its end, however it ends; it prints to ``output``, or where this program prints."""
+    print(f"\n== {suite.name}: at most {budget:.0f} s", flush=True, file=output)
     outcome = Outcome(suite)
     started = time.monotonic()
     for command in suite.commands:
-        run_command(command, outcome, budget)
+        run_command(command, outcome, budget, output)
     if suite.tests:
-        run_pytest(outcome, budget)
+        run_pytest(outcome, budget, output)
     outcome.seconds = time.monotonic() - started
     if outcome.seconds > budget and not outcome.interrupted:
         outcome.problem = ", ".join(filter(None, (outcome.problem, f"took longer than {budget:.0f} s")))
     return outcome
 
 
-def run_command(command: tuple[str, ...], outcome: Outcome, budget: float) -> None:
+def run_command(command: tuple[str, ...], outcome: Outcome, budget: float, output: TextIO | None) -> None:
     """Run a checker of the virtual environment; it counts as one test, and its exit code is its verdict."""
-    print(f"-- {' '.join(command)}", flush=True)
-    if exit_code([str(Path(sys.executable).with_name(command[0])), *command[1:]], budget, outcome):
+    print(f"-- {' '.join(command)}", flush=True, file=output)
+    if exit_code([str(Path(sys.executable).with_name(command[0])), *command[1:]], budget, outcome, output):
         outcome.failed += 1
     else:
         outcome.passed += 1
 
 
-def run_pytest(outcome: Outcome, budget: float) -> None:
+def run_pytest(outcome: Outcome, budget: float, output: TextIO | None) -> None:
     """Run pytest over the suite's paths; the counts come from its report, since text is for people."""
     suite = outcome.suite
     if missing := [path for path in suite.tests if not (ROOT / path).exists()]:
@@ -157,7 +185,8 @@ def run_pytest(outcome: Outcome, budget: float) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
         report = Path(folder) / "report.xml"
-        code = exit_code([sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *suite.options, *suite.tests], budget, outcome)
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *suite.options, *suite.tests]
+        code = exit_code(command, budget, outcome, output)
         if report.exists():
             count(report, outcome)
     if outcome.interrupted:
@@ -168,9 +197,9 @@ def run_pytest(outcome: Outcome, budget: float) -> None:
         outcome.problem = f"pytest ended with {code}"
 
 
-def exit_code(command: list[str], budget: float, outcome: Outcome) -> int:
+def exit_code(command: list[str], budget: float, outcome: Outcome, output: TextIO | None) -> int:
     """The command's exit code. One that hangs is interrupted, so that its fixtures can clean up, then killed; the outcome says so."""
-    with subprocess.Popen(command, cwd=ROOT) as process:
+    with subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output) as process:
         try:
             return process.wait(_HANGS * budget)
         except subprocess.TimeoutExpired:
