@@ -86,12 +86,12 @@ class Serving:
 
     async def raw(self, request: bytes, client: ssl.SSLContext | None = None) -> bytes:
         """All that comes back until the other side ends."""
-        reader, writer = await self.connect(client)
-        writer.write(request)
         found = b""
         with contextlib.suppress(ConnectionError):
-            found = await asyncio.wait_for(reader.read(), 5)
-        writer.close()
+            reader, writer = await self.connect(client)
+            with contextlib.closing(writer):
+                writer.write(request)
+                found = await asyncio.wait_for(reader.read(), 5)
         return found
 
     async def ask(self, path: str, *lines: str, method: str = "GET", client: ssl.SSLContext | None = None) -> tuple[int, str]:

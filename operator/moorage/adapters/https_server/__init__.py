@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import errno
+import functools
+import itertools
 import logging
 import os
 import socket
@@ -34,6 +36,10 @@ STOP_SECONDS = 1.0
 """For requests under way when the server stops, and for a connection's end to be heard."""
 REFRESH_SECONDS = 10.0
 """How soon other certificates are noticed, and other authorities of clients."""
+LOT = 4
+"""Connections that are taken before other tasks have their turn: few enough that one can agree on TLS before a flood makes it give way."""
+BACKLOG = 4096
+"""Connections that wait in the kernel: where those are too many it drops some, which come again seconds later."""
 FULL_SECONDS = 0.1
 """Until the next attempt where the process may open no more files."""
 _PLAIN = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
@@ -112,7 +118,7 @@ class HttpsServer:
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        while True:
+        for number in itertools.count(1):
             try:
                 accepted, _ = await loop.sock_accept(listening)
             except OSError as error:
@@ -124,8 +130,10 @@ class HttpsServer:
             if len(self._connections) >= MOST_CONNECTIONS:
                 self._make_room()
             connection = Connection(self._http, self._certificates.context, self._refuse, self._forget)
-            self._connections[connection] = asyncio.create_task(self._welcome(connection, accepted), name="welcome")
-            await asyncio.sleep(0)  # a flood of connections leaves every other task its turn
+            self._connections[connection] = welcome = asyncio.create_task(self._welcome(connection, accepted), name="welcome")
+            welcome.add_done_callback(functools.partial(_welcomed, connection, accepted))
+            if not number % LOT:
+                await asyncio.sleep(0)
 
     async def _welcome(self, connection: Connection, accepted: socket.socket) -> None:
         """Agree on TLS; from then on the connection goes by itself."""
@@ -144,10 +152,6 @@ class HttpsServer:
                 accepted.send(_PLAIN)
         except OSError:  # that of TLS is one
             self._refuse("handshake")
-        finally:
-            if not connection.connected:
-                accepted.close()
-                connection.end()
 
     def _make_room(self) -> None:
         """End the connection that has done nothing for longest; one whose caller was admitted is spared."""
@@ -186,6 +190,13 @@ class HttpsServer:
         log.warning("a connection was ended: %s", _REASONS[reason], extra=told_once(f"connection {reason}"))
 
 
+def _welcomed(connection: Connection, accepted: socket.socket, _: asyncio.Task[None]) -> None:
+    """Also called for a task that was cancelled before it began, which has no ``finally``."""
+    if not connection.connected:
+        accepted.close()
+        connection.end()
+
+
 async def _bound(address: str, port: int) -> list[socket.socket]:
     """Sockets that listen at all addresses of that name. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -199,7 +210,7 @@ async def _bound(address: str, port: int) -> list[socket.socket]:
             if family == socket.AF_INET6:
                 listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, len(places) > 1)
             listening.bind(place)
-            listening.listen(MOST_CONNECTIONS)
+            listening.listen(BACKLOG)
     except OSError as error:
         for each in sockets:
             each.close()
