@@ -186,7 +186,7 @@ def test_the_printed_columns(crds: ControlPlane) -> None:
     write_status(crds, CONFIG, {"conditions": [condition("Accepted", "True", "Valid")], "profileCount": 1, "hash": "x", "profiles": ["a"]})
     head, row = (line.split() for line in crds.kubectl("get", "sprof", "columns").splitlines())
     assert head == ["NAME", "SCHEDULER", "READY", "REASON", "REVISION", "ACTIVE", "BACKOFF", "UNSCHED", "GATED", "LEADER", "AGE"]
-    assert row[:10] == ["columns", "columns", "False", "LastGood", "9d02aa71", "1", "2", "3", "4", "moorage-0_1c2d"]
+    assert row[:10] == ["columns", "columns", "Unknown", "LastGood", "9d02aa71", "1", "2", "3", "4", "moorage-0_1c2d"]
     head, row = (line.split() for line in crds.kubectl("get", "sprof", "columns", "-o", "wide").splitlines())
     assert head[11:] == ["PRESET", "DESIRED"]
     assert row[11:] == ["Spread", "3f9c1b2a"]
