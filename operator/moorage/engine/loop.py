@@ -30,6 +30,7 @@ from moorage.engine.gangs import Member
 from moorage.engine.handover import Handover
 from moorage.engine.slices import MOST, TOO_LONG
 from moorage.engine.surroundings import Surroundings
+from moorage.engine.turns import Turns
 from moorage.ports.guards import FAULTS
 from moorage.ports.surroundings import Event
 
@@ -65,6 +66,7 @@ class Loop:
         self._writes = around.writes
         self._budget = scheduler.snapshot.budget
         self._work = asyncio.Event()
+        self._turns = Turns()
         self._set_down: deque[Attempt] = deque()
         """Attempts that took longer than their slice."""
         self._next_turn = 0.0
@@ -168,16 +170,23 @@ class Loop:
 
     def _next(self) -> Entry | None:
         """The pod whose turn it is."""
-        return self.backlog.pop(self._clock.boottime(), full=self.binder.full) if self._may_decide else None
+        if not self._may_decide:
+            return None
+        entry = self.backlog.pop(self._clock.boottime(), full=self.binder.full, late=self._turns.late)
+        if entry is not None:
+            self._turns.begins(entry.scheduler_name)
+        return entry
 
     # ---- in slices ---------------------------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """A slice for what was begun: members to be handed over first, then the attempt that was set down first."""
+        """A slice for what was begun: members to be handed over first, then an attempt of a profile whose turn it is."""
         if self._ending:
             self._hand_over()
             return
-        attempt, began = self._set_down.popleft(), self._clock.boottime()
+        began = self._clock.boottime()
+        attempt = min(self._set_down, key=lambda attempt: self._turns.late.get(attempt.entry.scheduler_name, 0.0))
+        self._set_down.remove(attempt)
         if attempt.placing is None and attempt.entry.place is not Place.IN_FLIGHT:
             self._let_go(attempt.entry)
         else:
@@ -193,6 +202,7 @@ class Loop:
         except OutOfTime:
             attempt.spent += self._clock.boottime() - began
             self._set_down.append(attempt)
+        self._turns.used(attempt.entry.scheduler_name, self._clock.boottime() - began)
 
     def _work_on(self, attempt: Attempt) -> None:
         """Bring an attempt to its end. Raises OutOfTime."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from moorage.core.backlog.entries import Entry, Sort
-from moorage.core.backlog.heaps import TurnHeap
+from moorage.core.backlog.heaps import NOBODY, TurnHeap
 
 
 class ActiveQueue:
@@ -23,6 +23,6 @@ class ActiveQueue:
         """Take a pod out."""
         self._heap.discard(entry)
 
-    def first(self, full: Collection[str] = ()) -> Entry | None:
-        """The pod whose turn it is, of profiles that are none of these; it stays in."""
-        return self._heap.first(full)
+    def first(self, full: Collection[str] = (), late: Mapping[str, float] = NOBODY) -> Entry | None:
+        """The pod whose turn it is, of profiles that are none of the full ones; of late ones when there is nobody else. It stays in."""
+        return self._heap.first(full, late)

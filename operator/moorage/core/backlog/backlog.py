@@ -55,6 +55,7 @@ from moorage.core.backlog.backoff import BackoffQueue, backoff_end
 from moorage.core.backlog.entries import UNSETTLED, Counts, Entry, Place, Sort
 from moorage.core.backlog.gates import Gates
 from moorage.core.backlog.groups import GATE, READY, Groups
+from moorage.core.backlog.heaps import NOBODY
 from moorage.core.backlog.in_flight import InFlight
 from moorage.core.backlog.parked import Alike, ParkedPods
 from moorage.core.backlog.profile_views import LiveProfiles, ProfileView, Report
@@ -186,16 +187,17 @@ class Backlog:
 
     # ---- attempts ----------------------------------------------------------------------------------------------------------
 
-    def pop(self, now: float, early: bool = True, full: Collection[str] = ()) -> Entry | None:
+    def pop(self, now: float, early: bool = True, full: Collection[str] = (), late: Mapping[str, float] = NOBODY) -> Entry | None:
         """The pod whose turn it is, now in flight; None when nobody is ready, or while it is not known (``behind``).
 
         ``early``: when nobody is active, a refused pod may be tried before its backoff is over. ``full``: profiles that can take no
-        pod now; theirs are passed over and keep their place in the order.
+        pod now; theirs are passed over and keep their place in the order. ``late``: profiles that had their turn already, and by how much
+        more: theirs go when no others are active.
         """
         self.tick(now)
-        entry = self._next(early, full) if not self.behind else None
+        entry = self._next(early, full, late) if not self.behind else None
         while entry is not None and entry.group and not self._assembled(entry, now):
-            entry = self._next(early, full)
+            entry = self._next(early, full, late)
         if entry is None:
             return None
         if entry.place is Place.BACKOFF:
@@ -401,9 +403,9 @@ class Backlog:
         self._move(entry, to, event, gate)
         return True
 
-    def _next(self, early: bool, full: Collection[str]) -> Entry | None:
+    def _next(self, early: bool, full: Collection[str], late: Mapping[str, float]) -> Entry | None:
         """The pod whose turn it is."""
-        return self._active.first(full) or (self._backoff.first_refused(full) if early else None)
+        return self._active.first(full, late) or (self._backoff.first_refused(full) if early else None)
 
     def _assembled(self, entry: Entry, now: float) -> bool:
         """Whether a member's group may be placed now: plugins may have shut a gate since some of its members were refused."""

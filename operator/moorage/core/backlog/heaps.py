@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 from moorage.core.backlog.entries import Entry, SortKey
@@ -11,6 +11,8 @@ from moorage.core.backlog.entries import Entry, SortKey
 _Item: TypeAlias = tuple[SortKey, int, Entry]
 _SPARE = 64
 """Dead items that are never worth a clean-up."""
+NOBODY: Mapping[str, float] = {}
+"""No profile has to stand back."""
 
 
 class LazyHeap:
@@ -92,13 +94,16 @@ class TurnHeap:
             if not len(aside):
                 del self._aside[entry.scheduler_name]
 
-    def first(self, full: Collection[str] = ()) -> Entry | None:
-        """The entry with the lowest key whose profile is none of these; it stays in."""
-        while (entry := self._heap.first()) is not None and entry.scheduler_name in full:
+    def first(self, full: Collection[str] = (), late: Mapping[str, float] = NOBODY) -> Entry | None:
+        """The entry with the lowest key whose profile is none of the full ones; it stays in.
+
+        ``late``: profiles that stand back as long as there is anybody else, and by how much; the least comes first.
+        """
+        while (entry := self._heap.first()) is not None and (entry.scheduler_name in full or entry.scheduler_name in late):
             self._aside.setdefault(entry.scheduler_name, LazyHeap()).push(self._heap.key(entry), entry)
             self._heap.discard(entry)
         if not self._aside:
             return entry
-        heaps = [*(aside for name, aside in self._aside.items() if name not in full), self._heap]
-        heads = [(heap.key(head), i, head) for i, heap in enumerate(heaps) if (head := heap.first()) is not None]
-        return min(heads)[2] if heads else None
+        heaps = [(0.0, self._heap), *((late.get(name, 0.0), aside) for name, aside in self._aside.items() if name not in full)]
+        heads = [(by, heap.key(head), i, head) for i, (by, heap) in enumerate(heaps) if (head := heap.first()) is not None]
+        return min(heads)[3] if heads else None
