@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from moorage.core.objects import Pod, PodCondition, PodStatus
-from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict
+from moorage.engine.failures import LONGEST, SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict
 from moorage.ports.errors import Conflict, EdgeError, Expired, Fenced, Forbidden, Invalid, NotFound, Retryable
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock, settle
@@ -106,6 +106,23 @@ def test_a_condition_is_written_where_it_differs(condition: dict[str, str] | Non
                 "a",
                 "uid-a",
             )
+
+    asyncio.run(scenario())
+
+
+def test_a_long_message_is_cut_and_written_once() -> None:
+    """What pods ask for makes it long; it is kept and compared as it is written."""
+
+    async def scenario() -> None:
+        async with World().writing() as world:
+            world.kube.put(make_pod("a"))
+            for _ in range(3):
+                world.failures.report_once(Verdict(world.kube.pods["uid-a"], UNSCHEDULABLE, "x" * 10**6))
+                world.report(world.kube.pods["uid-a"], "x" * 10**6)
+                await settle()
+            (message,) = world.written
+            assert len(message) == LONGEST
+            assert message.endswith("xx\N{HORIZONTAL ELLIPSIS}")
 
     asyncio.run(scenario())
 

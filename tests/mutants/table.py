@@ -31,6 +31,20 @@ MUTANTS: Final = (
         tests=("tests/engine/test_slots.py",),
     ),
     Mutant(
+        name="turns: no profile is ever late",
+        file="engine/turns.py",
+        old="            self.late[name] = total\n",
+        new="            pass\n",
+        tests=("tests/engine/test_turns.py",),
+    ),
+    Mutant(
+        name="queue: an odd pod keeps its place",
+        file="core/backlog/backlog.py",
+        old="                queue.discard(entry)\n            entry.place = None\n",
+        new="                pass\n            raise\n",
+        tests=("tests/core/backlog/test_odd_entries.py",),
+    ),
+    Mutant(
         name="slots: a full profile is not passed over",
         file="engine/slots.py",
         old="            self.full.add(name)\n",

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.core.backlog.backlog import Backlog
+from moorage.core.backlog.backlog import QUEUE, Backlog
 from moorage.core.columns.cache import Cache
 from moorage.core.framework.guarding import PluginFault
 from moorage.core.framework.interfaces import Point
@@ -25,7 +25,7 @@ from moorage.engine.actors.intree import join
 from moorage.engine.binding import Binder
 from moorage.engine.claims import Claims
 from moorage.engine.errands import Errands
-from moorage.engine.failures import Failures
+from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
 from moorage.engine.following import Following
 from moorage.engine.gangs import Gangs
 from moorage.engine.handover import Handover
@@ -294,6 +294,8 @@ class Engine:
 
     def _plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
-        log.error("plugin %s failed for a waiting pod", plugin, extra=bug(error, pod=key(pod)), exc_info=error)
+        log.error("%s failed for a waiting pod", plugin, extra=bug(error, pod=key(pod)), exc_info=error)
+        if plugin == QUEUE:
+            self.failures.report(Verdict(pod, SCHEDULER_ERROR, f"out of the queue until it changes: {error!r}"))
         if isinstance(error, PluginFault) and error.point == Point.PRE_ENQUEUE and self.swapper.leading:
             self.unserved.tell(pod, str(error))

@@ -35,6 +35,8 @@ SCHEDULER_ERROR = "SchedulerError"
 GATED = "SchedulingGated"
 """Not to be tried yet, so nothing that an autoscaler could add would help: those act on Unschedulable alone."""
 _ATTEMPTS = 4
+LONGEST = 4096
+"""Characters of a message: what pods ask for decides how long texts become, and they are kept until they are written."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,6 +46,11 @@ class Verdict:
     pod: Pod
     reason: str = ""
     message: str = ""
+
+    def __post_init__(self) -> None:
+        """Cut its message to what is written."""
+        if len(self.message) > LONGEST:
+            object.__setattr__(self, "message", f"{self.message[: LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

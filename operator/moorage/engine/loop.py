@@ -31,7 +31,7 @@ from moorage.engine.handover import Handover
 from moorage.engine.slices import MOST, TOO_LONG
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.turns import Turns
-from moorage.ports.guards import FAULTS
+from moorage.ports.guards import FAULTS, guard
 from moorage.ports.surroundings import Event
 
 ALONE = "extenders can only be asked about pods that are placed one by one, not about a pod group"
@@ -172,7 +172,9 @@ class Loop:
         """The pod whose turn it is."""
         if not self._may_decide:
             return None
-        entry = self.backlog.pop(self._clock.boottime(), full=self.binder.full, late=self._turns.late)
+        entry = None
+        with guard("taking the next pod from the queue"):
+            entry = self.backlog.pop(self._clock.boottime(), full=self.binder.full, late=self._turns.late)
         if entry is not None:
             self._turns.begins(entry.scheduler_name)
         return entry

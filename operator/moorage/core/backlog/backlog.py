@@ -43,6 +43,7 @@ backoff ends it.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -79,6 +80,8 @@ TIMEOUT = "UnschedulableTimeout"
 SWAP = ClusterEvent(Resource.PROFILE, Action.UPDATE).label
 PROMISE = "NominationChanged"
 GROUP = "PodGroupTurned"
+QUEUE = "the queue"
+"""Reported instead of a plugin where moving a pod failed: it is not in the backlog any more."""
 
 _A, _B, _U, _G, _F, _H = Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.GATED, Place.IN_FLIGHT, Place.HELD
 MOVES: Mapping[Place | None, tuple[Place | None, ...]] = {
@@ -104,7 +107,7 @@ class Queue(Protocol):
         """Put a pod in."""
 
     def discard(self, entry: Entry) -> None:
-        """Take a pod out that is in."""
+        """Take a pod out, if it is in."""
 
 
 class Backlog:
@@ -112,7 +115,7 @@ class Backlog:
 
     ``sort`` orders the queue for all profiles. ``store`` is what plugins look at beside the pod. ``observe(queue, event label)`` is
     called for each pod that comes into a queue, ``report(plugin, pod, error)`` for a plugin that fails: a hint that fails counts
-    as yes, a preEnqueue plugin that fails gates the pod.
+    as yes, a preEnqueue plugin that fails gates the pod. A pod that can be moved no more is taken out, and reported with ``QUEUE``.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class Backlog:
         self.groups = Groups(store)
         self.sort = sort
         self._observe = observe
+        self._report = report
         self._max_unschedulable = max_unschedulable
         self._profiles = LiveProfiles(store, report)
         self._all = Roster()
@@ -196,20 +200,8 @@ class Backlog:
         """
         self.tick(now)
         entry = self._next(early, full, late) if not self.behind else None
-        while entry is not None and entry.group and not self._assembled(entry, now):
+        while entry is not None and not self._taken(entry, now):
             entry = self._next(early, full, late)
-        if entry is None:
-            return None
-        if entry.place is Place.BACKOFF:
-            self._observe(Place.ACTIVE.value, EARLY)
-        entry.companions = ()
-        if entry.group:
-            in_order = sorted(self.groups.companions(entry), key=lambda other: self.sort(other.pod, other.queued_at))
-            entry.companions = tuple(in_order)
-        for each in (entry, *entry.companions):
-            self._move(each, Place.IN_FLIGHT, "")
-            each.attempts += 1
-            each.urgent = False
         return entry
 
     def hurry(self, entry: Entry) -> None:
@@ -307,7 +299,8 @@ class Backlog:
         if self.groups.dirty:
             for group in self.groups.turned(now):
                 for entry in list(group.waiting.values()):
-                    moved += self._admit(entry, GROUP, now)
+                    with self._sure(entry):
+                        moved += self._admit(entry, GROUP, now)
         return moved
 
     def next_deadline(self, now: float) -> float | None:
@@ -374,18 +367,22 @@ class Backlog:
             if entry is None:
                 self._freed.popleft()
                 continue
-            has_moved = self._admit(entry, label, now)
-            if not has_moved:
-                parked.stays(entry)
+            has_moved = False
+            with self._sure(entry):
+                has_moved = self._admit(entry, label, now)
+                if not has_moved:
+                    parked.stays(entry)
             yield has_moved
 
     def _due_go_on(self, now: float) -> Iterator[bool]:
         """Move the pods whose backoff is over, then those that were refused too long ago, one by one."""
         while (entry := self._backoff.first()) is not None and entry.backoff_until <= now:
-            self._move(entry, Place.ACTIVE, BACKOFF_OVER)
+            with self._sure(entry):
+                self._move(entry, Place.ACTIVE, BACKOFF_OVER)
             yield True
         while (entry := self._unschedulable.first()) is not None and self._flush_at(entry) <= now:
-            self._admit(entry, TIMEOUT, now)
+            with self._sure(entry):
+                self._admit(entry, TIMEOUT, now)
             yield True
 
     def _admit(self, entry: Entry, event: str, now: float) -> bool:
@@ -406,6 +403,41 @@ class Backlog:
     def _next(self, early: bool, full: Collection[str], late: Mapping[str, float]) -> Entry | None:
         """The pod whose turn it is."""
         return self._active.first(full, late) or (self._backoff.first_refused(full) if early else None)
+
+    def _taken(self, entry: Entry, now: float) -> bool:
+        """Take a pod in flight with its companions, if its group may be placed now."""
+        taken = False
+        with self._sure(entry):
+            if entry.group and not self._assembled(entry, now):
+                return False
+            companions = self.groups.companions(entry) if entry.group else []
+            companions.sort(key=lambda other: self.sort(other.pod, other.queued_at))
+            if entry.place is Place.BACKOFF:
+                self._observe(Place.ACTIVE.value, EARLY)
+            taken = self._begun(entry)
+            if taken:
+                entry.companions = tuple(other for other in companions if self._begun(other))
+        return taken
+
+    def _begun(self, entry: Entry) -> bool:
+        """Take a pod in flight. Whether it could be."""
+        with self._sure(entry):
+            self._move(entry, Place.IN_FLIGHT, "")
+            entry.attempts += 1
+            entry.urgent = False
+        return entry.place is Place.IN_FLIGHT
+
+    @contextlib.contextmanager
+    def _sure(self, entry: Entry) -> Iterator[None]:
+        """A pod whose move raises is taken out and reported, so that nobody waits behind it; it may be added again."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  # reported; whatever it is, it is this pod's trouble
+            for queue in self._queues.values():
+                queue.discard(entry)
+            entry.place = None
+            self._noted(entry)
+            self._report(QUEUE, entry.pod, error)
 
     def _assembled(self, entry: Entry, now: float) -> bool:
         """Whether a member's group may be placed now: plugins may have shut a gate since some of its members were refused."""
@@ -439,16 +471,20 @@ class Backlog:
         entry.place, entry.gate = to, gate  # only now: what holds the pod finds it by its gate
         if to in self._queues:
             self._queues[to].add(entry)
+        self._noted(entry)
+        if to is not None and to is not Place.IN_FLIGHT:
+            self._observe(to.value, event)
+
+    def _noted(self, entry: Entry) -> None:
+        """Whoever keeps count of where pods are is told."""
         roster = self._rosters[entry.scheduler_name]
-        roster.moved(entry, origin)
-        self._all.moved(entry, origin)
+        roster.moved(entry)
+        self._all.moved(entry)
         self._gates.note(entry)
         if entry.group:
             self.groups.moved(entry)
         if not roster.entries:
             del self._rosters[entry.scheduler_name]
-        if to is not None and to is not Place.IN_FLIGHT:
-            self._observe(to.value, event)
 
     def _flush_at(self, entry: Entry) -> float:
         return entry.queued_at + self._max_unschedulable

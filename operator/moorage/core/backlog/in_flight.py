@@ -39,8 +39,8 @@ class InFlight:
         self._entries[entry.uid] = entry
 
     def discard(self, entry: Entry) -> None:
-        """It ended."""
-        del self._entries[entry.uid]
+        """It ended, if it had begun."""
+        self._entries.pop(entry.uid, None)
         if not self._entries:
             self._events.clear()
             self._sizes.clear()

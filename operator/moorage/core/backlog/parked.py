@@ -131,9 +131,9 @@ class ParkedPods:
         self._join(entry)
 
     def discard(self, entry: Entry) -> None:
-        """Take a pod out."""
-        del self._by_age[entry.uid]
-        self._leave(entry)
+        """Take a pod out, if it is in."""
+        if self._by_age.pop(entry.uid, None) is not None:
+            self._leave(entry)
 
     def renewed(self, entry: Entry) -> None:
         """A pod has a new state, so that it may be alike to others; one that is freed stays so."""
@@ -183,7 +183,7 @@ class ParkedPods:
             among.append(alike)
 
     def _leave(self, entry: Entry) -> None:
-        for alike in self._among.pop(entry.uid):
+        for alike in self._among.pop(entry.uid, ()):
             place = (alike.scheduler_name, alike.plugin)
             blocked = self._by_blocker[place]
             blocked.hide(entry.uid)

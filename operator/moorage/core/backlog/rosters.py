@@ -16,17 +16,19 @@ class Roster:
         self._queued: OrderedDict[str, Entry] = OrderedDict()
         """Those that could have been tried, in the order of ``first_queued_at``."""
         self._sizes = dict.fromkeys(Place, 0)
+        self._places: dict[str, Place] = {}
 
-    def moved(self, entry: Entry, origin: Place | None) -> None:
-        """An entry went from ``origin`` to where it says it is; None stands for outside."""
-        if origin is None:
-            self.entries[entry.uid] = entry
-        else:
+    def moved(self, entry: Entry) -> None:
+        """An entry went to where it says it is; None stands for outside."""
+        origin = self._places.pop(entry.uid, None)
+        if origin is not None:
             self._sizes[origin] -= 1
         if entry.place is None:
-            del self.entries[entry.uid]
+            self.entries.pop(entry.uid, None)
             self._queued.pop(entry.uid, None)
             return
+        self._places[entry.uid] = entry.place
+        self.entries.setdefault(entry.uid, entry)
         self._sizes[entry.place] += 1
         if entry.place in (Place.ACTIVE, Place.BACKOFF):
             self._queued.setdefault(entry.uid, entry)
