@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from moorage.core.backlog.entries import Place
-from moorage.core.columns.budget import SLICE, Budget
+from moorage.core.columns.budget import SLICE, Budget, OutOfTime
 from moorage.core.objects import Affinity, Pod, PodAnnotations
 from moorage.core.pod_groups import LABEL
-from moorage.engine.slices import MOST, TOO_LONG, TookTooLong, in_slices
+from moorage.engine.slices import MOST, TOO_LONG, Slices, TookTooLong
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, versioned
 from tests.fakes.clocks import ManualClock
@@ -239,11 +239,45 @@ def test_work_beside_the_loop_is_cut_too(slices: int, spent: str) -> None:
 
     async def scenario() -> str:
         try:
-            return await in_slices(step, budget, clock.boottime)
+            return await Slices(budget, clock.boottime).run(step)
         except TookTooLong as error:
             return str(error)
 
     assert asyncio.run(scenario()) == spent
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_however_many_want_slices_everybody_else_has_turns_in_between(cut: bool) -> None:
+    """After each one, whether it came to its end or not."""
+    clock = PassingClock()
+    slices, longest, done = Slices(Budget(clock.boottime), clock.boottime), 0.0, 0
+
+    async def work() -> None:
+        nonlocal done
+        left = 3
+
+        def step() -> None:
+            nonlocal left
+            left -= cut
+            clock.pass_on(SLICE)
+            if cut and left:
+                raise OutOfTime
+
+        await slices.run(step)
+        done += 1
+
+    async def scenario() -> None:
+        nonlocal longest
+        async with asyncio.TaskGroup() as group:
+            for _ in range(50):
+                group.create_task(work())
+            while done < 50:
+                before = clock.boottime()
+                await asyncio.sleep(0)
+                longest = max(longest, clock.boottime() - before)
+
+    asyncio.run(scenario())
+    assert longest <= SLICE * 1.01
 
 
 def test_terms_are_counted_one_by_one() -> None:

@@ -38,6 +38,13 @@ MUTANTS: Final = (
         tests=("tests/engine/test_turns.py",),
     ),
     Mutant(
+        name="slices: nobody has a turn in between",
+        file="engine/slices.py",
+        old="                    await asyncio.sleep(0)\n",
+        new="                    pass\n",
+        tests=("tests/engine/test_slices.py",),
+    ),
+    Mutant(
         name="queue: an odd pod keeps its place",
         file="core/backlog/backlog.py",
         old="                queue.discard(entry)\n            entry.place = None\n",

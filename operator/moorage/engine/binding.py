@@ -26,7 +26,7 @@ from moorage.core.verdicts import SUCCESS, Code, Status, failed
 from moorage.engine.actors.contract import Actor, Hold, TakeBack
 from moorage.engine.background import Background, uninterrupted
 from moorage.engine.sending import GONE, Outcome, Sender, acting, rejected
-from moorage.engine.slices import TookTooLong, in_slices
+from moorage.engine.slices import Slices, TookTooLong
 from moorage.engine.slots import Slots
 from moorage.engine.surroundings import Surroundings
 from moorage.engine.waiting import Waiting
@@ -113,6 +113,7 @@ class Binder:
         self._around = around
         self._clock = around.clock
         self._slots = slots
+        self._slices = Slices(scheduler.snapshot.budget, around.clock.boottime)
         self._bindings: dict[str, Binding] = {}
 
     @property
@@ -250,9 +251,7 @@ class Binder:
     async def _objection(self, placement: Placement) -> str:
         """Why the node would not take the pod any more, "" when it would just now."""
         try:
-            return await in_slices(
-                lambda: cycle.objection(placement, self._scheduler), self._scheduler.snapshot.budget, self._clock.boottime
-            )
+            return await self._slices.run(lambda: cycle.objection(placement, self._scheduler))
         except TookTooLong as error:
             return str(error)
 

@@ -28,7 +28,7 @@ from moorage.core.verdicts import Code
 from moorage.engine.actors.contract import pod_ref
 from moorage.engine.background import Background
 from moorage.engine.failures import broken
-from moorage.engine.slices import TookTooLong, in_slices
+from moorage.engine.slices import Slices, TookTooLong
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import EdgeError
 from moorage.ports.extenders import Candidates, Proposal
@@ -87,6 +87,7 @@ class Extending:
         self._extenders = around.extenders
         self._reads = around.reads
         self._clock = around.clock
+        self._slices = Slices(scheduler.snapshot.budget, around.clock.boottime)
         self._work = Background("asking extenders")
         self._asking: dict[Entry, _Asking] = {}
         self._busy: Counter[str] = Counter()
@@ -201,7 +202,7 @@ class Extending:
             if isinstance(blueprint, Blueprint) and blueprint.fits:
                 blueprint.refresh_scores(scheduler.snapshot)
 
-        await in_slices(look, scheduler.snapshot.budget, self._clock.boottime)
+        await self._slices.run(look)
 
     # ---- questions ---------------------------------------------------------------------------------------------------------
 

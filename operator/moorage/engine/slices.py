@@ -13,21 +13,38 @@ T = TypeVar("T")
 MOST = 10.0
 """Seconds of its own time that an attempt may take; of a group's, for one member."""
 TOO_LONG = f"deciding took longer than {MOST:g} s of the scheduler's own time, so it was given up: the pod's spec asks for too much work"
+SHORT = 0.001
+"""Seconds after which others than those that want a slice have their turn first."""
 
 
 class TookTooLong(Exception):
     """It was given up."""
 
 
-async def in_slices(step: Callable[[], T], budget: Budget, now: Callable[[], float]) -> T:
-    """What the step gives, which is called until it comes to its end within a slice. Raises TookTooLong."""
-    spent = 0.0
-    while spent <= MOST:
-        began = now()
-        try:
-            with budget:
-                return step()
-        except OutOfTime:
-            spent += now() - began
-        await asyncio.sleep(0)
-    raise TookTooLong(TOO_LONG)
+class Slices:
+    """Those that want a slice have one after another, and everybody else a turn in between, however many they are."""
+
+    def __init__(self, budget: Budget, now: Callable[[], float]) -> None:
+        self._budget = budget
+        self._now = now
+        self._turn = asyncio.Lock()
+        self._long = False
+        """Whether the last one took its time."""
+
+    async def run(self, step: Callable[[], T]) -> T:
+        """What the step gives, which is called until it comes to its end within a slice. Raises TookTooLong."""
+        spent = 0.0
+        while spent <= MOST:
+            async with self._turn:
+                if self._long:
+                    self._long = False
+                    await asyncio.sleep(0)
+                began = self._now()
+                try:
+                    with self._budget:
+                        return step()
+                except OutOfTime:
+                    spent += self._now() - began
+                finally:
+                    self._long = self._now() - began > SHORT
+        raise TookTooLong(TOO_LONG)
