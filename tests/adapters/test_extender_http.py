@@ -130,15 +130,15 @@ def test_a_binding_is_asked_for() -> None:
 
 # ---- what is made of answers -----------------------------------------------------------------------------------------------
 
-NAMED = {"NodeNames": ["a"], "FailedNodes": {"b": "full"}, "FailedAndUnresolvableNodes": {"c": "never"}}
+NAMED = {"NodeNames": ["a"], "FailedNodes": {"b": "full"}, "FailedAndUnresolvableNodes": {"a": "never", "c": "unasked"}}
 WHOLE = {"nodes": {"items": [{"metadata": {"name": "b"}}, {"Metadata": {"Name": "a"}}]}}
 
 
 @pytest.mark.parametrize(
     ("answer", "capable", "want"),
     [
-        pytest.param(NAMED, True, Filtered(("a",), {"b": "full"}, {"c": "never"}), id="names"),
-        pytest.param({key.lower(): value for key, value in NAMED.items()}, True, Filtered(("a",), {"b": "full"}, {"c": "never"}), id="old"),
+        pytest.param(NAMED, True, Filtered(("a",), {"b": "full"}, {"a": "never"}), id="names"),
+        pytest.param({key.lower(): value for key, value in NAMED.items()}, True, Filtered(("a",), {"b": "full"}, {"a": "never"}), id="old"),
         pytest.param(WHOLE, False, Filtered(("b", "a"), {}, {}), id="nodes"),
         pytest.param(WHOLE, True, Filtered(("b", "a"), {}, {}), id="nodes though names were asked for"),
         pytest.param({"NodeNames": ["a"]}, False, Filtered((), {}, {}), id="names though nodes were asked for"),
@@ -243,6 +243,43 @@ def test_faults(verb: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(error, Retryable), error
     assert str(error).startswith(text.replace("VERB", verb).replace("URL/", f"{server.url}/"))
     assert error.outcome_unknown
+
+
+def test_long_answers_are_read_one_at_a_time() -> None:
+    """Everybody else has a turn between two of them; of what they say only what was asked is kept."""
+    long = {"NodeNames": ["a"], "FailedNodes": {f"n{i:07}": "" for i in range(10_000)} | {"b": "no"}}
+
+    async def scenario() -> None:
+        turns, read_at = 0, list[int]()
+
+        async def one(them: Asking) -> None:
+            answer = await them.ask("filter", them.extender())
+            assert answer == Filtered(("a",), {"b": "no"}, {})
+            read_at.append(turns)
+
+        async with asking() as them:
+            them.server.then("POST", "/ext/filter", *[answers(long)] * 20)
+            asked = asyncio.gather(*(one(them) for _ in range(20)))
+            while not asked.done():
+                await asyncio.sleep(0)
+                turns += 1
+            await asked
+        assert len(set(read_at)) == 20
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize"])
+def test_a_large_pod_makes_no_room_for_a_long_answer(verb: str) -> None:
+    """Its JSON is sent, and not answered."""
+
+    async def scenario() -> None:
+        async with asking() as them:
+            them.server.then("POST", f"/ext/{verb}", answers(b'{"x":"%s"}' % (b"x" * (extender_http.SMALL + 10_000))))
+            with pytest.raises(Retryable, match="too long"):
+                await getattr(them.http, verb)(them.extender(), b'{"x":"%s"}' % (b"x" * 700_000), NODES)
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(

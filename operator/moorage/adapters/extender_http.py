@@ -26,8 +26,10 @@ from moorage.ports.surroundings import Clock
 
 CERTIFICATES_SECONDS = 60.0
 """How old what was read of a Secret may be."""
-SMALL = 2**24
-"""An answer of so many bytes is never too long; a longer one must not be longer than twice the question."""
+SMALL = 2**20
+"""Bytes that an answer may have beside twice the question's, less the pod: whoever writes pods decides how long that is."""
+AT_ONCE = 2**16
+"""Longer answers are read one at a time, and others have their turn in between."""
 _LONGEST_TEXT = 1000
 _UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding raises: for what is no such JSON, for text that is not UTF-8, for what is nested too deeply."""
@@ -44,6 +46,14 @@ class _Certificates:
     read_at: float
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Question:
+    """What is sent, and how many bytes the answer may have."""
+
+    body: bytes
+    room: int
+
+
 class HttpExtenders:
     """See the module's docstring."""
 
@@ -53,6 +63,7 @@ class HttpExtenders:
         self._certificates: dict[tuple[str, bool], _Certificates] = {}
         self._user_agent = user_agent
         self._session: aiohttp.ClientSession | None = None
+        self._reading = asyncio.Lock()
 
     async def close(self) -> None:
         """Close all connections."""
@@ -64,7 +75,7 @@ class HttpExtenders:
     async def filter(self, extender: Extender, pod: bytes, nodes: Candidates) -> Filtered:
         """Which of the nodes pass; an extender that names none lets none pass."""
         body = _arguments(extender, pod, nodes)
-        return await self._ask(extender, extender.filter_verb, body, lambda text: _filtered(_fields(text), extender))
+        return await self._ask(extender, extender.filter_verb, body, lambda text: _filtered(_fields(text), extender, nodes))
 
     async def prioritize(self, extender: Extender, pod: bytes, nodes: Candidates) -> Sequence[tuple[str, int]]:
         """(node, priority) pairs."""
@@ -94,20 +105,25 @@ class HttpExtenders:
         """The answer as ``read`` understands it. ``again``: a question may be put twice, where a kept connection turns out dead."""
         url = f"{extender.url.rstrip('/')}/{verb}"
         question = msgspec.json.encode(body)
+        room = SMALL + 2 * (len(question) - len(bytes(body.get("Pod", b""))))
         try:
             async with asyncio.timeout(extender.timeout):
-                text = await self._send(extender, verb, url, question, again=again)
+                text = await self._send(extender, verb, url, _Question(question, room), again=again)
         except TimeoutError as error:
             raise _fault(f'Post "{url}": no answer within {extender.timeout:g} s') from error
         except aiohttp.ClientError as error:
             sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL)
             raise _fault(f'Post "{url}": {str(error) or type(error).__name__}', sent=sent) from error
         try:
-            return read(text)
+            if len(text) <= AT_ONCE:
+                return read(text)
+            async with self._reading:
+                await asyncio.sleep(0)
+                return read(text)
         except _UNDECODABLE as error:
             raise _fault(f"the answer of {verb} by extender at URL {url} cannot be read: {error}") from error
 
-    async def _send(self, extender: Extender, verb: str, url: str, question: bytes, *, again: bool) -> bytes:
+    async def _send(self, extender: Extender, verb: str, url: str, question: _Question, *, again: bool) -> bytes:
         """The body of a 200. A handshake that fails is tried again with the certificates as they are now."""
         try:
             return await self._post(extender, verb, url, question)
@@ -119,14 +135,14 @@ class HttpExtenders:
                 raise
         return await self._post(extender, verb, url, question)
 
-    async def _post(self, extender: Extender, verb: str, url: str, question: bytes) -> bytes:
+    async def _post(self, extender: Extender, verb: str, url: str, question: _Question) -> bytes:
         tls: dict[str, Any] = {}
         if url.lower().startswith("https:"):
             tls = {"ssl": await self._context(extender), "server_hostname": extender.server_name or None}
-        async with self._http().post(url, data=question, allow_redirects=False, **tls) as response:
+        async with self._http().post(url, data=question.body, allow_redirects=False, **tls) as response:
             if response.status != 200:
                 raise _fault(f"failed {verb} with extender at URL {url}, code {response.status}")
-            room = max(SMALL, 2 * len(question))
+            room = question.room
             parts: list[bytes] = []
             async for part in response.content.iter_any():
                 parts.append(part)
@@ -233,19 +249,19 @@ def _name(node: msgspec.Raw) -> str:
     return _optional(_fields(fields["metadata"]), "name", str, "") if "metadata" in fields else ""
 
 
-def _texts(fields: _Fields, key: str) -> dict[str, str]:
+def _texts(fields: _Fields, key: str, nodes: Candidates) -> dict[str, str]:
     found = _read(fields[key], dict[str, str]) if key in fields else {}
-    return {node: text[:_LONGEST_TEXT] for node, text in found.items()}
+    return {node: found[node][:_LONGEST_TEXT] for node in nodes.names if node in found}
 
 
-def _filtered(fields: _Fields, extender: Extender) -> Filtered:
+def _filtered(fields: _Fields, extender: Extender, nodes: Candidates) -> Filtered:
     _no_error(fields)
     passed: Sequence[str] = ()
     if extender.node_cache_capable and "nodenames" in fields:
         passed = _read(fields["nodenames"], list[str])
     elif "nodes" in fields:
         passed = [_name(item) for item in _items(_fields(fields["nodes"]))]
-    return Filtered(tuple(passed), _texts(fields, "failednodes"), _texts(fields, "failedandunresolvablenodes"))
+    return Filtered(tuple(passed), _texts(fields, "failednodes", nodes), _texts(fields, "failedandunresolvablenodes", nodes))
 
 
 def _pairs(text: bytes) -> list[tuple[str, int]]:
