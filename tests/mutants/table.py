@@ -45,6 +45,13 @@ MUTANTS: Final = (
         tests=("tests/engine/test_slices.py",),
     ),
     Mutant(
+        name="queue: everybody waits until all pods have moved",
+        file="core/backlog/backlog.py",
+        old=" or self._slices > PATIENCE else None",
+        new=" else None",
+        tests=("tests/core/backlog/test_slices.py",),
+    ),
+    Mutant(
         name="queue: an odd pod keeps its place",
         file="core/backlog/backlog.py",
         old="                queue.discard(entry)\n            entry.place = None\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.core.backlog.backlog import BACKOFF_OVER, SLICE, SWAP, TIMEOUT
+from moorage.core.backlog.backlog import BACKOFF_OVER, PATIENCE, SLICE, SWAP, TIMEOUT
 from moorage.core.backlog.entries import Place
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.store import Objects
@@ -120,6 +120,17 @@ def test_freed_pods_move_in_slices() -> None:
     assert rig.backlog.pop(rig.now) is None
     catch_up(rig)
     assert rig.order() == ["vip", *(f"p{i}" for i in range(MANY))]
+
+
+def test_nobody_waits_for_ever_more_pods_to_move() -> None:
+    """Whoever is ready is popped after a while, although it is not known whether it is his turn."""
+    rig = parked(SLICE * (PATIENCE + 10))
+    rig.add("ready")
+    rig.now += 2
+    rig.wake(NODE_ADDED)
+    looks = next(i for i in range(1000) if rig.pop(early=False) is not None)
+    assert looks == PATIENCE - 1
+    assert rig.backlog.behind
 
 
 def test_a_burst_of_events_asks_about_freed_pods_once() -> None:

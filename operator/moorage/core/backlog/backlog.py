@@ -30,7 +30,7 @@ anywhere        outside                      the pod is gone or has a node (``re
 Going on from a refusal or a fault means active if the backoff is over, else backoff. Everything costs O(log n) of the pods it
 moves, plus one question to the hint of a plugin that both refused pods and registered for the event: for each of these pods, or, if
 it is shared, for each template of them. Pods that an event or the clock sets free are moved in slices; until all have moved nobody
-is popped, so that they go by their order.
+is popped, so that they go by their order; but for no longer than ``PATIENCE``, so that nobody can keep everybody waiting.
 
 Members of a pod group that has not enough of them yet are gated by ``groups.GATE``. While a group still needs several members to be
 placed at once, ``pop`` takes all of them that wait: the entry whose turn it is has the others as its ``companions``.
@@ -69,6 +69,8 @@ from moorage.core.pod_groups import group_of
 
 SLICE = 128
 """Moves at a time: two or three milliseconds."""
+PATIENCE = 32
+"""Slices of moves for which nobody is popped, about a tenth of a second. Where so many pods move that it takes longer, others go on."""
 MAX_UNSCHEDULABLE = 300.0
 """Seconds after which a refused pod is tried again without any event, in case one was missed."""
 
@@ -143,8 +145,10 @@ class Backlog:
         self._freed: deque[tuple[ParkedPods, Alike, str]] = deque()
         """Parked pods that are to go on, and the event that freed them."""
         self.slice = SLICE
+        self._slices = 0
+        """How many slices there were since it was last known whose turn it is."""
         self.behind = False
-        """Whether pods are due to be moved and only waited for their slice: ``tick`` moves the next ones, and nobody is popped before."""
+        """Whether pods are due to be moved and waited for their slice: ``tick`` moves the next, nobody is popped before, for a time."""
         self._queues: dict[Place, Queue] = {
             Place.ACTIVE: self._active,
             Place.BACKOFF: self._backoff,
@@ -199,7 +203,7 @@ class Backlog:
         more: theirs go when no others are active.
         """
         self.tick(now)
-        entry = self._next(early, full, late) if not self.behind else None
+        entry = self._next(early, full, late) if not self.behind or self._slices > PATIENCE else None
         while entry is not None and not self._taken(entry, now):
             entry = self._next(early, full, late)
         return entry
@@ -357,6 +361,7 @@ class Backlog:
             if done == self.slice:
                 self.behind = True
                 break
+        self._slices = self._slices + 1 if self.behind else 0
         return moved
 
     def _freed_go_on(self, now: float) -> Iterator[bool]:
