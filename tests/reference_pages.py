@@ -60,8 +60,9 @@ def conditions_page() -> str:
         f"when the attempt itself failed or\nthe profile cannot serve: the message tells. The message counts the nodes by reason: "
         f"`0/5 nodes are available: 3 Insufficient cpu,\n2 node(s) had untolerated taint(s).` In a cluster without nodes it is "
         f"`{cycle.NO_NODES}`. The event comes\nonce for refusals of one kind within the pod's backoff. A gated pod is "
-        f"not tried and gets no event; members of a pod group read\n[how many of them are missing](gangs.md), with the reason "
-        f"`{failures.GATED}`, so that autoscalers leave them alone.",
+        f"not tried and gets no event. With scheduling\ngates of its own, or as a member of a pod group that is not complete, it has the "
+        f"reason `{failures.GATED}`, so that autoscalers leave it\nalone: the gates are in `spec.schedulingGates` (the API server writes "
+        f"that condition), the message of a member says\n[how many are missing](gangs.md).",
         "These are the texts, `{}` being a detail such as the resource's name. The last column tells whether the pod could fit there if\n"
         "other pods were gone.",
         table(("plugin", "reason", "text in the message", "could other pods' leaving help?"), waits),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from moorage.core.claim_objects import DeviceClass, ResourceClaim
 from moorage.core.objects import PartialObject, Pod, PodStatus
 from moorage.engine.comparing import LOOK_AGAIN, PAGE_EVERY, REST, Comparison
-from moorage.ports.errors import Expired
+from moorage.ports.errors import Expired, NotFound
 from moorage.ports.kube import Unreadable
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
@@ -194,6 +194,24 @@ def test_a_standby_does_not_compare_and_a_failure_is_tried_again() -> None:
             assert repairs(world) == {("Pod", "missed"): 1}
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(("known", "lines"), [((), 0), ((gpu("a"),), 1)], ids=["nor have we", "but we have"])
+def test_a_kind_that_the_api_server_does_not_have(known: tuple[DeviceClass, ...], lines: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is to be said where we know of no such object either, as without the definition of PodGroups."""
+
+    async def story() -> None:
+        async with Running().leading(nodes=0) as world:
+            for one in known:
+                world.kube.put(one)
+            sink: Any = world.kube.other_sinks[DeviceClass][0]
+            comparison = Comparison([(InMemoryLook(world.kube, DeviceClass), sink)], EagerClock(), world.telemetry)
+            world.kube.fail("page", NotFound("404 page not found", 404), times=30)
+            with caplog.at_level("INFO", "moorage.engine.comparing"):
+                await comparison._compare(*comparison._compared[0])
+
+    asyncio.run(story())
+    assert len([record for record in caplog.records if "could not be compared" in record.message]) == lines
 
 
 def test_an_object_that_cannot_be_read() -> None:

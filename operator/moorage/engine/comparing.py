@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from moorage.core.objects import ObjectMeta, PartialObject, key, version
 from moorage.engine.intake import Sink
-from moorage.ports.errors import EdgeError
+from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.guards import guard
 from moorage.ports.kube import Found, Look, Unreadable
 from moorage.ports.repeats import failed
@@ -79,6 +79,8 @@ class Comparison:
                         self._tell(look.resource, difference, doubt.metadata)
                     await self._clock.sleep(READ_EVERY)
         except EdgeError as error:
+            if isinstance(error, NotFound) and not sink.known():
+                return  # neither has the kind: PodGroups, where nobody has installed their definition
             log.info("%s could not be compared with the API server, next time more: %s", look.resource, error, extra=failed(error))
 
     async def _doubts(self, look: Look[Any], sink: Sink[Any]) -> list[Doubt]:

@@ -112,7 +112,10 @@ One that you scale yourself stays as you want it: kubectl -n {samples.NAMESPACE}
 
 def _instructions(stage: Stage, folder: Path) -> str:
     """What to type in another terminal."""
-    addresses = ", ".join(f"https://127.0.0.1:{replica.port} ({replica.name})" for replica in stage.replicas)
+    leads = {replica.name for replica in stage.look().replicas if replica.leads}
+    leader = next((replica for replica in stage.replicas if replica.name in leads), stage.replicas[0])
+    names = {replica.name: f"{replica.name}{', leads' if replica.name in leads else ''}" for replica in stage.replicas}
+    addresses = ", ".join(f"https://127.0.0.1:{replica.port} ({names[replica.name]})" for replica in stage.replicas)
     pem = folder / "admin.pem"
     pem.touch(mode=0o600)
     pem.write_text(client_pem(stage.plane.kubeconfig), encoding="utf-8")
@@ -143,7 +146,7 @@ In another terminal:
   echo '{json.dumps(_DEFAULT)}' | kubectl apply -f -
 {moving}
 Logs: {folder}/moorage-*.log
-/metrics and /debug: {addresses}
-  curl -k --cert {shlex.quote(str(pem))} https://127.0.0.1:{stage.replicas[0].port}/debug/queue
-Kill the leader's process (kill -9), and the other one takes over. Ctrl-C ends all and leaves nothing.
+/metrics, /configz and /debug: {addresses}
+  curl -k --cert {shlex.quote(str(pem))} https://127.0.0.1:{leader.port}/debug/queue
+Kill the leader's process (kill -9 {leader.pid}), and the other one takes over. Ctrl-C ends all and leaves nothing.
 """
