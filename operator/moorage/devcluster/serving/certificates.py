@@ -83,6 +83,7 @@ class Certificates:
         context.load_cert_chain(file)
         file.unlink()
         context.set_alpn_protocols(["http/1.1"])
+        context.num_tickets = 0  # no client resumes a session here: tickets would only be sent ahead of each first answer
         return context
 
     def configuration(self) -> Body:
