@@ -294,7 +294,8 @@ class Engine:
 
     def _plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
-        log.error("%s failed for a waiting pod", plugin, extra=bug(error, pod=key(pod)), exc_info=error)
+        what = plugin if plugin == QUEUE else f"plugin {plugin}"
+        log.error("%s failed for a waiting pod", what, extra=bug(error, pod=key(pod)), exc_info=error)
         if plugin == QUEUE:
             self.failures.report(Verdict(pod, SCHEDULER_ERROR, f"out of the queue until it changes: {error!r}"))
         if isinstance(error, PluginFault) and error.point == Point.PRE_ENQUEUE and self.swapper.leading:
