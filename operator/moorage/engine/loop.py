@@ -187,13 +187,18 @@ class Loop:
             self._hand_over()
             return
         began = self._clock.boottime()
-        attempt = min(self._set_down, key=lambda attempt: self._turns.late.get(attempt.entry.scheduler_name, 0.0))
+        attempt = min(self._set_down, key=self._waits)
         self._set_down.remove(attempt)
         if attempt.placing is None and attempt.entry.place is not Place.IN_FLIGHT:
             self._let_go(attempt.entry)
         else:
             self._take_up(attempt)
         self._next_turn = 2 * self._clock.boottime() - began
+
+    def _waits(self, attempt: Attempt) -> tuple[bool, float]:
+        """Who is first goes on first. A group that has to wait for another one would only take the turns of that one."""
+        waits_for_group = bool(attempt.entry.companions) and self._group not in (None, attempt)
+        return waits_for_group, self._turns.late.get(attempt.entry.scheduler_name, 0.0)
 
     def _take_up(self, attempt: Attempt) -> None:
         """Work on it for a slice; what is not finished by then is set down."""
