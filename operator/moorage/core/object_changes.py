@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.requests import OCCUPIED, pod_amounts
 from moorage.core.objects import Node, Pod
@@ -68,3 +70,10 @@ def _amount(quantity: str | int) -> int | str:
 
 def _conditions(node: Node) -> dict[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions or ()}
+
+
+def only_told(old: Pod, new: Pod) -> bool:
+    """Whether nothing differs but what schedulers write to say why a pod waits: that is no reason to try it again."""
+    told = msgspec.structs.replace(new.status, conditions=old.status.conditions, nominated_node_name=old.status.nominated_node_name)
+    metadata = msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version)
+    return old.spec == new.spec and old.metadata == metadata and old.status == told

@@ -49,8 +49,6 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Protocol
 
-import msgspec
-
 from moorage.core.backlog.active import ActiveQueue
 from moorage.core.backlog.backoff import BackoffQueue, backoff_end
 from moorage.core.backlog.entries import UNSETTLED, Counts, Entry, Place, Sort
@@ -63,7 +61,7 @@ from moorage.core.backlog.profile_views import LiveProfiles, ProfileView, Report
 from moorage.core.backlog.rosters import Roster
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.store import Objects
-from moorage.core.object_changes import pod_changes
+from moorage.core.object_changes import only_told, pod_changes
 from moorage.core.objects import Pod, key
 from moorage.core.pod_groups import group_of
 
@@ -173,7 +171,7 @@ class Backlog:
     def update(self, pod: Pod, now: float) -> None:
         """A new state of a pod that is here, which may free it. Raises KeyError when it is not here."""
         entry = self._all.entries[pod.metadata.uid]
-        events = [] if _only_told(entry.pod, pod) else pod_changes(entry.pod, pod)
+        events = [] if only_told(entry.pod, pod) else pod_changes(entry.pod, pod)
         self._renew(entry, pod, now)
         if entry.place in (Place.ACTIVE, Place.BACKOFF):
             self._queues[entry.place].add(entry)
@@ -496,10 +494,3 @@ class Backlog:
 
 
 _EMPTY = Roster()
-
-
-def _only_told(old: Pod, new: Pod) -> bool:
-    """Whether nothing differs but what schedulers write to say why a pod waits: that is no reason to try it again."""
-    told = msgspec.structs.replace(new.status, conditions=old.status.conditions, nominated_node_name=old.status.nominated_node_name)
-    metadata = msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version)
-    return old.spec == new.spec and old.metadata == metadata and old.status == told
