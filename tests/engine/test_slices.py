@@ -193,6 +193,21 @@ def test_what_happens_to_a_gang_that_is_half_placed(happens: Callable[[Bench], N
     assert bench.cache.assumed == 4
 
 
+@pytest.mark.parametrize("of", [1, 4])
+def test_what_was_set_down_is_not_bound_by_a_suspended_profile(of: int) -> None:
+    """A pod, or a gang that is half placed, was begun before the profile was suspended."""
+    bench = a_bench(1.5, nodes=1)
+    name = next(iter(bench.loop.live))
+    for i in range(of):
+        bench.pods.put(member(i, of))
+    run(bench, until=lambda: bool(bench.loop._set_down))
+    assert bench.loop._set_down
+    bench.backlog.set_profile(name, None, bench.clock.boottime())
+    run(bench)
+    assert not placed(bench)
+    assert bench.cache.assumed == 0
+
+
 def test_one_gang_at_a_time() -> None:
     """Two that cannot both fit: one does, whole."""
     bench = a_bench(8, nodes=2, cpu="2")

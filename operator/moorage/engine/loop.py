@@ -214,7 +214,7 @@ class Loop:
     def _work_on(self, attempt: Attempt) -> None:
         """Bring an attempt to its end. Raises OutOfTime."""
         entry = attempt.entry
-        revision = self.live.get(entry.scheduler_name)
+        revision = self._deciding_for(entry.scheduler_name)
         if attempt.placing is not None:
             self._place(attempt)
         elif revision is None or self._is_of_group(entry):
@@ -236,6 +236,10 @@ class Loop:
                 raise
             return Diagnosis(pod, revision, Code.ERROR, TOO_LONG)
 
+    def _deciding_for(self, scheduler_name: str) -> Revision | None:
+        """By which revision such pods are decided about now; None also where the profile is suspended."""
+        return self.live.get(scheduler_name) if self.backlog.serves(scheduler_name) else None
+
     def _is_of_group(self, entry: Entry) -> bool:
         """Whether its group is being placed or handed over just now, so that who of it is on its way cannot be told: it is tried later."""
         now = self._group.entry if self._group is not None else None
@@ -244,7 +248,8 @@ class Loop:
     def _let_go(self, entry: Entry) -> None:
         """It is not tried after all; those that are left of its group go back."""
         for each in (entry, *entry.companions):
-            self.backlog.requeue(each, frozenset(), self._clock.boottime())
+            if each.place is Place.IN_FLIGHT:
+                self.backlog.requeue(each, frozenset(), self._clock.boottime())
 
     def _conclude(self, entry: Entry, outcome: Placement | Diagnosis, started: float) -> None:
         if self._group is not None and isinstance(outcome, Diagnosis):
@@ -267,7 +272,7 @@ class Loop:
 
         def broken() -> str:
             name = revision.scheduler_name
-            return "" if self.live.get(name) is revision else f"profile {name} has changed"
+            return "" if self._deciding_for(name) is revision else f"profile {name} has changed"
 
         self._group = attempt
         attempt.placing = self.handover.gangs.placing(attempt.entry, place, broken)
@@ -299,10 +304,12 @@ class Loop:
         until = self._clock.boottime() + SLICE
         while self._ending:
             member, outcome, share = self._ending.popleft()
-            if member.place is Place.IN_FLIGHT:
+            if member.place is Place.IN_FLIGHT and self._deciding_for(member.scheduler_name) is not None:
                 self.handover.conclude(member, outcome, self._clock.boottime() - share)
-            elif isinstance(outcome, Placement):
-                cycle.undo(outcome, self.scheduler.cache)
+            else:
+                if isinstance(outcome, Placement):
+                    cycle.undo(outcome, self.scheduler.cache)
+                self._let_go(member)
             if self._clock.boottime() > until:
                 return
         self._group = None

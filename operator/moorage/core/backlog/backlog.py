@@ -216,6 +216,10 @@ class Backlog:
         if entry is not None and entry.place is Place.IN_FLIGHT:
             self._move(entry, None, "")
 
+    def serves(self, scheduler_name: str) -> bool:
+        """Whether pods of this profile are handed out; else they are held."""
+        return scheduler_name in self._profiles.views
+
     def requeue(self, entry: Entry, rejectors: frozenset[str], now: float, pending: bool = False) -> None:
         """An attempt failed: refused by these plugins (``pending``: by PENDING), or by a fault when there are none.
 
