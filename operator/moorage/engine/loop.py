@@ -304,12 +304,13 @@ class Loop:
         until = self._clock.boottime() + SLICE
         while self._ending:
             member, outcome, share = self._ending.popleft()
-            if member.place is Place.IN_FLIGHT and self._deciding_for(member.scheduler_name) is not None:
-                self.handover.conclude(member, outcome, self._clock.boottime() - share)
-            else:
-                if isinstance(outcome, Placement):
-                    cycle.undo(outcome, self.scheduler.cache)
-                self._let_go(member)
+            with self.handover.sure(member):
+                if member.place is Place.IN_FLIGHT and self._deciding_for(member.scheduler_name) is not None:
+                    self.handover.conclude(member, outcome, self._clock.boottime() - share)
+                else:
+                    if isinstance(outcome, Placement):
+                        cycle.undo(outcome, self.scheduler.cache)
+                    self._let_go(member)
             if self._clock.boottime() > until:
                 return
         self._group = None
