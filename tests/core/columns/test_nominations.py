@@ -203,3 +203,14 @@ def test_in_the_end_both_say_the_same(steps: list[tuple[str, str]], lag: int) ->
         if them.node("uid-a") != status[-1]:
             status.append(them.node("uid-a"))
     assert them.node("uid-a") == status[-1] == status[shown]
+
+
+def test_the_foremost_come_first_after_each_change(nodes: NodeTable) -> None:
+    """By priority, and of equal ones who came first; what was sorted before a change is sorted anew after it."""
+    nominations = Nominations(nodes)
+    for name, priority in (("a", 1), ("b", 5), ("c", 1)):
+        nominations.decide(make_pod(name, cpu="1", priority=priority), "n1")
+    assert [record.pod.metadata.name for record in nominations.foremost()] == ["b", "a", "c"]
+    nominations.decide(make_pod("d", cpu="1", priority=9), "n2")
+    nominations.remove("uid-b")
+    assert [record.pod.metadata.name for record in nominations.foremost()] == ["d", "a", "c"]

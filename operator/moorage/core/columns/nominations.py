@@ -14,7 +14,7 @@ from moorage.core.columns.changes import Aspect
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.records import Record, State
 from moorage.core.columns.requests import Requests, pod_requests
-from moorage.core.objects import Pod
+from moorage.core.objects import Pod, priority
 
 _NOBODY: dict[str, Record] = {}
 
@@ -28,6 +28,8 @@ class Nominations:
         """Told of a pod, and of the node where it was promised room that it neither has nor is promised any more."""
         self.version = 0
         """Moves with every change of what is promised."""
+        self._foremost: tuple[int, list[Record]] = (0, [])
+        """What ``foremost`` gave, and for which version."""
         self._on: dict[str, dict[str, Record]] = {}
         self._records: dict[str, Record] = {}
         self._unwritten: dict[str, str] = {}
@@ -69,6 +71,14 @@ class Nominations:
     def unwritten(self) -> Collection[str]:
         """UIDs of the pods whose status does not say yet what we decided."""
         return self._unwritten.keys()
+
+    def foremost(self) -> list[Record]:
+        """All of them, the most important pods first; sorted once for each version."""
+        version, records = self._foremost
+        if version != self.version:
+            records = sorted(self._records.values(), key=lambda record: -priority(record.pod) if isinstance(record.pod, Pod) else 0)
+            self._foremost = self.version, records
+        return records
 
     # ---- what is promised --------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
@@ -106,9 +107,7 @@ class WhatIf:
     @functools.cached_property
     def far(self) -> Mapping[int, list[tuple[Pod, int]]]:
         """The far guests that each such plugin (by place) is concerned with, and their rows."""
-        row_of, nominations = self._snapshot.nodes.row_of, self._snapshot.nominations
-        there = [(record.pod, row_of[record.node]) for record in nominations if record.node in row_of and self._yields_to(record)]
-        pods = sorted(((pod, row) for pod, row in there if isinstance(pod, Pod)), key=lambda one: -priority(one[0]))[:FAR]
+        pods = list(itertools.islice(self._yielded_to(), FAR))
         found = {}
         for i, plugin, state in self._filters if pods else ():
             if is_a(plugin, AdjustingPlugin):
@@ -122,6 +121,15 @@ class WhatIf:
             there = self._snapshot.nominations.on(self._snapshot.nodes.names[row])
             found = self._guests[row] = [record for record in there if self._yields_to(record)] if there else []
         return found
+
+    def _yielded_to(self) -> Iterator[tuple[Pod, int]]:
+        """The nominated pods, wherever they are, that go first, the most important one first, and their rows."""
+        for record in self._snapshot.nominations.foremost():
+            other, row = record.pod, self._snapshot.nodes.row_of.get(record.node)
+            if isinstance(other, Pod) and priority(other) < priority(self._pod):
+                return
+            if isinstance(other, Pod) and row is not None and self._yields_to(record):
+                yield other, row
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
