@@ -67,14 +67,22 @@ def replaced(method: Method, before: Callable[[], None]) -> Iterator[None]:
     cls, name = method
     original = vars(cls)[name]
 
+    def first(*args: Any) -> None:
+        try:
+            before()
+        except Bug:
+            for coroutine in filter(inspect.iscoroutine, args):
+                coroutine.close()  # nobody will await what this call was given
+            raise
+
     @functools.wraps(original)
     def instead(*args: Any, **kwargs: Any) -> Any:
-        before()
+        first(*args)
         return original(*args, **kwargs)
 
     @functools.wraps(original)
     async def instead_async(*args: Any, **kwargs: Any) -> Any:
-        before()
+        first(*args)
         return await original(*args, **kwargs)
 
     setattr(cls, name, instead_async if inspect.iscoroutinefunction(original) else instead)

@@ -176,7 +176,8 @@ class Loop:
         with guard("taking the next pod from the queue"):
             entry = self.backlog.pop(self._clock.boottime(), full=self.binder.full, late=self._turns.late)
         if entry is not None:
-            self._turns.begins(entry.scheduler_name)
+            with guard("beginning a profile's turn"):
+                self._turns.begins(entry.scheduler_name)
         return entry
 
     # ---- in slices ---------------------------------------------------------------------------------------------------------
@@ -209,7 +210,8 @@ class Loop:
         except OutOfTime:
             attempt.spent += self._clock.boottime() - began
             self._set_down.append(attempt)
-        self._turns.used(attempt.entry.scheduler_name, self._clock.boottime() - began)
+        with guard("counting a profile's turn"):
+            self._turns.used(attempt.entry.scheduler_name, self._clock.boottime() - began)
 
     def _work_on(self, attempt: Attempt) -> None:
         """Bring an attempt to its end. Raises OutOfTime."""

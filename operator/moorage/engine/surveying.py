@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import NamedTuple, ParamSpec
 
 from moorage.core.framework.registry import Access
 from moorage.engine.judging import Need, Situation, needs_of
@@ -19,6 +19,7 @@ from moorage.ports.kube import REPLICA_PERIOD
 from moorage.ports.repeats import failed
 
 log = logging.getLogger(__name__)
+P = ParamSpec("P")
 
 APART = 2.0
 """Seconds between two rounds, however often the live revisions change."""
@@ -108,18 +109,18 @@ class Surveyor:
     async def round(self, swapper: Swapper, reconciler: Reconciler) -> None:
         """One look around. What fails is looked at again next time."""
         live = {record.name: record.active.revision.id for record in swapper.records.values() if record.active is not None}
-        await self._try(self._announcer.announce(self._identity, live))
-        await self._try(self._look_at_quarantine())
+        await self._try(self._announcer.announce, self._identity, live)
+        await self._try(self._look_at_quarantine)
         if swapper.leading:
-            await self._try(self._look_at_replicas(reconciler.situation))
-            await self._try(self._look_at_rights(reconciler.situation, swapper))
+            await self._try(self._look_at_replicas, reconciler.situation)
+            await self._try(self._look_at_rights, reconciler.situation, swapper)
             reconciler.poke()
 
-    async def _try(self, look: Awaitable[None]) -> None:
+    async def _try(self, look: Callable[P, Awaitable[None]], *args: P.args, **kwargs: P.kwargs) -> None:
         """One failing look, as for want of a right, must not hide what the others see."""
         with guard("looking around"):
             try:
-                await look
+                await look(*args, **kwargs)
             except EdgeError as error:
                 log.warning("looking around failed, next time more: %s", error, extra=failed(error))
 
