@@ -209,10 +209,12 @@ def test_what_was_set_down_is_not_bound_by_a_suspended_profile(of: int) -> None:
 
 
 def test_one_gang_at_a_time() -> None:
-    """Two that cannot both fit: one does, whole."""
+    """Two that cannot both fit, of which the second comes when the first is half placed: one does, whole."""
     bench = a_bench(8, nodes=2, cpu="2")
     for i in range(3):
         bench.pods.put(member(i, 3))
+    begun(bench, 1)
+    for i in range(3):
         bench.pods.put(member(10 + i, 3, group="h"))
     together = 0
 
