@@ -175,8 +175,7 @@ class Loop:
         entry = None
         with guard("taking the next pod from the queue"):
             entry = self.backlog.pop(self._clock.boottime(), full=self.binder.full, late=self._turns.late)
-        if entry is not None:
-            with guard("beginning a profile's turn"):
+            if entry is not None:
                 self._turns.begins(entry.scheduler_name)
         return entry
 

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from moorage.adapters.kube_watch.watched import DECODE_ERRORS, T, Watched, remains
+from moorage.adapters.kube_watch.watched import DECODE_ERRORS, Identity, T, Watched, remains
 from moorage.api.extent import shallow
 from moorage.core.objects import ObjectMeta, version
 from moorage.ports.errors import Retryable
@@ -26,15 +26,8 @@ class _ListMeta(msgspec.Struct, rename="camel"):
     continue_: str | None = msgspec.field(default=None, name="continue")
 
 
-class _Name(msgspec.Struct, rename="camel"):
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-
-
 class _Named(msgspec.Struct):
-    metadata: _Name
+    metadata: Identity
 
 
 class _Names(msgspec.Struct):

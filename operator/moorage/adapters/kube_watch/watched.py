@@ -44,7 +44,7 @@ class Watched(Generic[T]):
         return f"{self.path}?{urllib.parse.urlencode({key: value for key, value in query.items() if value != ''})}"
 
 
-class _Identity(msgspec.Struct, rename="camel"):
+class Identity(msgspec.Struct, rename="camel"):
     """The least that tells which object it is, whatever else in its metadata is broken."""
 
     name: str
@@ -54,7 +54,7 @@ class _Identity(msgspec.Struct, rename="camel"):
 
 
 class _Remains(msgspec.Struct):
-    metadata: _Identity
+    metadata: Identity
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
 
