@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 from collections.abc import Callable
 
 import pytest
 
+from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.backlog.entries import Place
 from moorage.core.objects import Pod
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Status, failed
 from moorage.engine.sending import REFUSED_FOR, RETRIES
 from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, NotFound, Retryable
 from tests.builders import make_pod
-from tests.engine.running import STEPS, TRIED_AGAIN, Running
+from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps
 from tests.engine.worlds import a_body, on_node, versioned
 from tests.fakes.clocks import settle
 
@@ -145,6 +147,91 @@ def test_a_binding_that_is_cancelled(where: str) -> None:
             await world.clock.advance(TRIED_AGAIN)
             assert world.kube.bindings.keys() == {"a"}
             assert len(world.notes("Scheduled")) == 1
+
+    asyncio.run(scenario())
+
+
+class Stubborn(Steps):
+    """An actor whose preBind goes on although it is broken off."""
+
+    async def pre_bind(self, pod: Pod, node: str, reserved: object) -> None:
+        """As scripted, or all the same."""
+        with contextlib.suppress(asyncio.CancelledError):
+            await super().pre_bind(pod, node, reserved)
+
+
+def test_a_plugin_that_goes_on_although_it_is_broken_off() -> None:
+    """Its pod is not bound all the same, and nothing that runs in this task later takes itself for cancelled."""
+
+    async def scenario() -> None:
+        async with Running(steps=Stubborn()).leading() as world:
+            gate = world.steps.gates.setdefault("pre_bind", asyncio.Event())
+            world.kube.put(make_pod("a"))
+            await settle()
+            (binding,) = world.engine.binder._bindings.values()
+            assert binding.task is not None
+            world.engine.profile_seen("test", a_body("test", plugins=STEPS, suspend=True, generation=2))
+            await world.clock.advance(1)
+            assert (world.kube.bindings, world.assumed, len(world.engine.binder)) == ({}, 0, 0)
+            assert binding.task.cancelling() == 0
+            gate.set()
+            world.engine.profile_seen("test", a_body("test", plugins=STEPS, generation=3))
+            await world.clock.advance(TRIED_AGAIN)
+            assert world.kube.bindings.keys() == {"a"}
+
+    asyncio.run(scenario())
+
+
+def test_a_cancellation_at_the_moment_of_another_cause() -> None:
+    """It counts as well: the task ends as a cancelled one."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            world.steps.gates["pre_bind"] = asyncio.Event()
+            world.kube.put(make_pod("a"))
+            await settle()
+            (binding,) = world.engine.binder._bindings.values()
+            assert binding.task is not None
+            world.engine.binder.break_off("this replica stops")
+            binding.task.cancel()
+            await settle()
+            assert binding.task.cancelled()
+            assert (world.kube.bindings, world.assumed) == ({}, 0)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("waits", ["to begin", "for a slot"])
+@pytest.mark.parametrize("cause", ["suspended", "its node goes", "the pod goes"])
+def test_what_happens_while_a_binding_waits_for_its_turn(waits: str, cause: str) -> None:
+    """It counts when its turn comes: the pod is not bound."""
+
+    async def scenario() -> None:
+        config = OperatorConfiguration.model_validate({"bindConcurrency": 1})
+        async with Running(config=config).leading(nodes=1) as world:
+            gate = world.steps.gates.setdefault("pre_bind", asyncio.Event())
+            if waits == "for a slot":
+                bind = world.kube.hold("bind")
+                world.kube.put(make_pod("a"))
+                await settle()
+            pod = world.kube.put(make_pod("b"))
+            if waits == "to begin":
+                while not len(world.engine.binder):
+                    await asyncio.sleep(0)
+            else:
+                await settle()
+                gate.set()
+                await settle()
+            if cause == "suspended":
+                world.engine.loop.recall("test", "suspended")
+            else:
+                world.kube.delete(pod if cause == "the pod goes" else world.kube.nodes["n1"])
+            gate.set()
+            if waits == "for a slot":
+                bind.set()
+            await settle()
+            assert "b" not in [write.arguments[0].name for write in world.kube.written if write.method == "bind"]
+            assert len(world.engine.binder) == 0
 
     asyncio.run(scenario())
 

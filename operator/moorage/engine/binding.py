@@ -76,13 +76,18 @@ class Binding:
     stage: Stage = Stage.WAITING
     interruption: Outcome | None = None
     """Why the present stage was broken off."""
+    withdrawn: Outcome | None = None
+    """Why it is not to begin, or to be sent: this came while it waited for its turn."""
     task: asyncio.Task[None] | None = None
     prepared: list[TakeBack] = dataclasses.field(default_factory=list)
     """What takes back what has been prepared."""
 
 
 class _AtStage:
-    """A stage that may be broken off: it ends there then, and goes on behind the block. ``interruption`` says so, and why."""
+    """A stage that may be broken off: it ends there then, and goes on behind the block. ``interruption`` says so, and why.
+
+    It says so, too, where whoever was broken off went on all the same.
+    """
 
     def __init__(self, binding: Binding, stage: Stage) -> None:
         self._binding = binding
@@ -95,10 +100,10 @@ class _AtStage:
         """Any other end is handed on."""
         binding, task = self._binding, asyncio.current_task()
         binding.stage = Stage.WAITING
-        if not isinstance(error, asyncio.CancelledError) or binding.interruption is None or task is None:
+        if binding.interruption is None or task is None:
             return False
-        task.uncancel()
-        return True
+        asked_by_others = task.uncancel() > 0
+        return isinstance(error, asyncio.CancelledError) and not asked_by_others
 
 
 class Binder:
@@ -180,6 +185,8 @@ class Binder:
         """From outside: what is sent is not called back."""
         if binding.stage is Stage.PREPARING:
             self._break_off(binding, outcome)
+        elif binding.stage is Stage.WAITING:
+            binding.withdrawn = binding.withdrawn or outcome
 
     def _break_off(self, binding: Binding, outcome: Outcome) -> None:
         if binding.interruption is None and binding.task is not None:
@@ -205,9 +212,12 @@ class Binder:
 
     async def _prepared(self, binding: Binding) -> Outcome | None:
         """Permit and preBind, unless they are broken off: why the pod is not to be bound, None when it is."""
+        outcome = binding.withdrawn
+        if outcome is not None:
+            return outcome
         with _AtStage(binding, Stage.PREPARING):
-            return await self._permit(binding) or await self._timed(Point.PRE_BIND, binding.placement, self._pre_bind(binding))
-        return binding.interruption
+            outcome = await self._permit(binding) or await self._timed(Point.PRE_BIND, binding.placement, self._pre_bind(binding))
+        return binding.interruption or outcome
 
     async def _permit(self, binding: Binding) -> Outcome | None:
         placement, holds = binding.placement, dict[str, float]()
@@ -272,6 +282,8 @@ class Binder:
         """Have it bound, as soon as its profile has room for another request, if the node still takes it."""
         placement = binding.placement
         async with self._slots.asking(placement.revision.scheduler_name):
+            if binding.withdrawn is not None:
+                return binding.withdrawn
             if self._scheduler.cache.news(placement.node) != binding.news and (why := await self._objection(placement)):
                 return Outcome(False, failed(why), overtaken=True)
             with _AtStage(binding, Stage.SENDING):
