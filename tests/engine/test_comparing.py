@@ -177,6 +177,23 @@ class _Reads:
         self.resource, self.page, self.read = look.resource, look.page, read
 
 
+@pytest.mark.parametrize(("unread", "read", "asked"), [(1, 3, 4), (2, 2, 4), (5, 0, 3)], ids=["one", "two", "all"])
+def test_a_read_that_fails_costs_no_other_its_turn(unread: int, read: int, asked: int) -> None:
+    """Where one after another fails the rest waits for the next round; whatever was left is put right then."""
+
+    async def story() -> None:
+        async with Running().leading(nodes=1) as world:
+            without_a_word(world, *(lambda name=name: world.kube.put(make_pod(name, node="n1")) for name in "abcd"))
+            world.kube.fail("read", Expired("410"), times=unread)
+            await world.clock.advance(A_ROUND)
+            assert (sum(repairs(world).values()), len(world.kube.looked_at)) == (read, asked)
+            world.kube.release()
+            await world.clock.advance(A_ROUND)
+            assert repairs(world) == {("Pod", "missed"): 4}
+
+    asyncio.run(story())
+
+
 def test_a_standby_does_not_compare_and_a_failure_is_tried_again() -> None:
     """Its cost is the leader's alone; a list that took too long is begun anew in the next round."""
 

@@ -30,6 +30,8 @@ LOOK_AGAIN = 3.0
 """Seconds until what differs is looked at again."""
 READ_EVERY = 0.02
 """Seconds between two reads of single objects."""
+UNREAD = 3
+"""Reads that fail, one after another, after which the rest of a kind is left for the next round."""
 
 Compared: TypeAlias = tuple[Look[Any], Sink[Any]]
 """The API server's objects of a kind, and where its watch goes."""
@@ -70,18 +72,33 @@ class Comparison:
         """One kind. What fails is left for the next round: a list that took too long, say."""
         try:
             doubts = await self._doubts(look, sink)
-            if doubts:
-                await self._clock.sleep(LOOK_AGAIN)
-            for doubt in doubts:
-                if sink.state(doubt.identity) == doubt.ours:  # else it has come, or gone, by the watch
-                    found = await look.read(doubt.metadata.namespace, doubt.metadata.name)
-                    if difference := put_right(doubt, found, sink):
-                        self._tell(look.resource, difference, doubt.metadata)
-                    await self._clock.sleep(READ_EVERY)
         except EdgeError as error:
             if isinstance(error, NotFound) and not sink.known():
                 return  # neither has the kind: PodGroups, where nobody has installed their definition
             log.info("%s could not be compared with the API server, next time more: %s", look.resource, error, extra=failed(error))
+            return
+        if doubts:
+            await self._clock.sleep(LOOK_AGAIN)
+        unread = 0
+        for doubt in doubts:
+            if sink.state(doubt.identity) != doubt.ours:
+                continue  # it has come, or gone, by the watch
+            unread = 0 if await self._settled(doubt, look, sink) else unread + 1
+            if unread == UNREAD:
+                return
+            await self._clock.sleep(READ_EVERY)
+
+    async def _settled(self, doubt: Doubt, look: Look[Any], sink: Sink[Any]) -> bool:
+        """Read one object, and put right what differs; False where it cannot be read now, which costs no other its turn."""
+        try:
+            found = await look.read(doubt.metadata.namespace, doubt.metadata.name)
+        except EdgeError as error:
+            named = key(PartialObject(doubt.metadata))
+            log.info("%s %s could not be read, next time more: %s", look.resource, named, error, extra=failed(error))
+            return False
+        if difference := put_right(doubt, found, sink):
+            self._tell(look.resource, difference, doubt.metadata)
+        return True
 
     async def _doubts(self, look: Look[Any], sink: Sink[Any]) -> list[Doubt]:
         """What differs from a list of one moment."""
