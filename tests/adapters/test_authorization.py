@@ -212,6 +212,30 @@ def test_a_flood_of_tokens_is_none_at_the_api_server() -> None:
     run(scenario)
 
 
+def test_those_who_come_and_go_leave_nothing_behind() -> None:
+    """Reviews that nobody waits for any more end; who asks the same again, at whatever moment, has an answer."""
+
+    async def scenario(server: Server) -> None:
+        server.held.clear()
+        before = len(asyncio.all_tasks())
+        for i in range(200):
+            gone = asyncio.create_task(server.verdict(f"wrong {i}"))
+            await asyncio.sleep(0)
+            gone.cancel()
+            await settle()
+        assert len(asyncio.all_tasks()) == before
+        gone = asyncio.create_task(server.verdict())
+        await settle()
+        gone.cancel()
+        await asyncio.sleep(0)
+        again = asyncio.create_task(server.verdict())
+        await settle()
+        server.held.set()
+        assert await again == 200
+
+    run(scenario)
+
+
 def test_the_authorities_of_client_certificates() -> None:
     """Those that kube-apiserver names; none where it names none or does not let us see; an outage is told."""
 

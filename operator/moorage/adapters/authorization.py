@@ -6,6 +6,7 @@ Whatever cannot be found out is refused. Without credentials nobody is asked: th
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import json
 import logging
@@ -64,33 +65,53 @@ class _ConfigMap(msgspec.Struct):
     data: dict[str, str] | None = None
 
 
+@dataclasses.dataclass(slots=True)
+class _Answer(Generic[V]):
+    """An answer, or what will be one; ``waiting`` callers wait for it."""
+
+    asked: float
+    task: asyncio.Task[V]
+    waiting: int = 0
+
+
 class _Answers(Generic[K, V]):
-    """What was answered lately, by question. Those who ask the same at one time wait for one answer; failures are not kept."""
+    """What was answered lately, by question. Those who ask the same at one time wait for one answer; failures are not kept.
+
+    What nobody waits for any more is not asked: else those who come and go would leave ever more behind while answers are slow.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[K, tuple[float, asyncio.Task[V]]] = {}
+        self._known: dict[K, _Answer[V]] = {}
 
     async def get(self, question: K, ask: Callable[[], Awaitable[V]]) -> V:
         """The answer, asked for where there is none. Raises what ``ask`` raises."""
         now = self._clock.boottime()
         self._drop(now)
-        if question not in self._known:
-            task = asyncio.create_task(_awaited(ask))
-            task.add_done_callback(lambda task: self._done(question, task))
-            self._known[question] = now, task
-        return await asyncio.shield(self._known[question][1])  # who goes away does not take the answer from the others
+        answer = self._known.get(question)
+        if answer is None:
+            answer = self._known[question] = _Answer(now, asyncio.create_task(_awaited(ask)))
+        answer.waiting += 1
+        try:
+            return await asyncio.shield(answer.task)  # who goes away does not take the answer from the others
+        finally:
+            answer.waiting -= 1
+            if not answer.waiting and not answer.task.done():
+                answer.task.cancel()
+            if self._known.get(question) is answer and not _good(answer.task):
+                del self._known[question]
 
     def _drop(self, now: float) -> None:
         """The oldest come first."""
-        for question, (asked, _) in list(self._known.items()):
-            if asked + KEPT_SECONDS > now and len(self._known) < MOST_KEPT:
+        for question, answer in list(self._known.items()):
+            if answer.asked + KEPT_SECONDS > now and len(self._known) < MOST_KEPT:
                 return
             del self._known[question]
 
-    def _done(self, question: K, task: asyncio.Task[V]) -> None:
-        if (task.cancelled() or task.exception() is not None) and self._known.get(question, (0.0, None))[1] is task:
-            del self._known[question]
+
+def _good(task: asyncio.Task[Any]) -> bool:
+    """Whether it has an answer, or may get one."""
+    return not task.cancelling() and not (task.done() and (task.cancelled() or task.exception() is not None))
 
 
 async def _awaited(ask: Callable[[], Awaitable[V]]) -> V:
