@@ -110,6 +110,33 @@ def test_what_is_severed_never_arrives(run: Callable[[Coroutine[Any, Any, Any]],
         run(scenario())
 
 
+def _told(_: object) -> None:
+    """Nothing to give back."""
+
+
+@loops
+def test_a_connection_that_has_just_opened_is_severed_too(run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+    """Its first request is written before whoever opened it hears of that; and before, nothing of it is sent any more."""
+    with listener() as server:
+
+        async def scenario() -> None:
+            pool, loop = opened(server), asyncio.get_running_loop()
+            with pytest.raises(ConnectionFailed) as failed:
+                await pool.request("POST", "/binding", b"", "", Options(2, guard=lambda: _told(loop.call_soon(pool.sever))))
+            assert failed.value.sent
+            assert "given up" in str(failed.value)
+            pool = opened(server)
+            opening = asyncio.create_task(pool.request("POST", "/binding", b"", "", Options(2)))
+            while not pool._all:
+                await asyncio.sleep(0)
+            pool.sever()
+            with pytest.raises(ConnectionFailed, match="given up") as unsent:
+                await opening
+            assert not unsent.value.sent
+
+        run(scenario())
+
+
 @loops
 def test_what_is_not_acknowledged_is_given_up(run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
     """After the time that the next leader waits out, whatever the process does: it may be stopped."""

@@ -88,7 +88,8 @@ class Connection(asyncio.Protocol):
         self.idle_since = 0.0
         self._first: Request | None = first
         self._unacknowledged = unacknowledged
-        self._transport: asyncio.Transport
+        self._given_up = False
+        self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
         self._buffer = bytearray()
         self._head = b""
@@ -97,6 +98,9 @@ class Connection(asyncio.Protocol):
         """It is open."""
         self._transport = cast(asyncio.Transport, transport)
         give_up_soon(transport.get_extra_info("socket"), self._unacknowledged)
+        if self._given_up:
+            self._transport.abort()
+            return
         self.reusable = True
         if self._first is not None:
             self._first.send(self)
@@ -112,7 +116,7 @@ class Connection(asyncio.Protocol):
 
     def send(self, request: bytes) -> asyncio.Future[Answer]:
         """Write a request at once; the future is its answer. Raises ConnectionFailed with nothing sent."""
-        if not self.reusable or self._transport.is_closing():
+        if not self.reusable or self._transport is None or self._transport.is_closing():
             raise ConnectionFailed("the connection was closed", sent=False)
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(request)
@@ -120,10 +124,11 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """End it now."""
-        self.reusable = False
+        self.reusable, self._given_up = False, True
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(ConnectionFailed("the connection was given up", sent=True))
-        self._transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Bytes of an answer."""
@@ -236,9 +241,7 @@ class Connections:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds):
-                _, connection = await loop.create_connection(
-                    lambda: Connection(first, self._unacknowledged), self._host, self._port, **self._tls
-                )
+                _, connection = await loop.create_connection(lambda: self._made(first), self._host, self._port, **self._tls)
         except (OSError, TimeoutError) as error:
             first.forget()
             text = f"cannot connect to {self._netloc}: {str(error) or type(error).__name__}"
@@ -246,6 +249,13 @@ class Connections:
         except asyncio.CancelledError:
             first.forget()
             raise
+        if first.answer is None and first.refused is None:
+            raise ConnectionFailed("the connection was given up", sent=False)
+        return connection
+
+    def _made(self, first: Request) -> Connection:
+        """Known from here on: its first request is written before ``_open`` hears that it is open."""
+        connection = Connection(first, self._unacknowledged)
         self._all.add(connection)
         return connection
 
