@@ -125,6 +125,27 @@ def test_the_end_ends_what_still_runs() -> None:
     assert ended.is_set() and not side._thread.is_alive()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_nobody_waits_for_a_thread_that_has_ended() -> None:
+    """SystemExit ends an event loop: whoever waits for what ran there hears of it."""
+
+    async def exits() -> None:
+        raise SystemExit(3)
+
+    async def for_ever() -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def scenario(side: SideLoop) -> None:
+        other = asyncio.create_task(side.run(for_ever()))
+        await asyncio.sleep(0.02)
+        with pytest.raises(SystemExit):
+            await side.run(exits())
+        await asyncio.wait({other}, timeout=2)
+        assert other.cancelled()
+
+    on_both(scenario)
+
+
 @pytest.mark.parametrize("lot", [1, 2, 5, 500])
 @pytest.mark.parametrize("two", [True, False], ids=["two loops", "one loop"])
 def test_generators_cross_in_lots(lot: int, two: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ No locks. ``OneLoop`` has the same face and puts both on the loop that runs, for
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from types import TracebackType
@@ -60,7 +61,8 @@ class SideLoop:
         return self
 
     def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with contextlib.suppress(RuntimeError):  # it has ended, and its loop is closed
+            self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(2 * END_SECONDS)
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -103,13 +105,18 @@ class SideLoop:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
-            left = asyncio.all_tasks(self._loop)
-            for task in left:
-                task.cancel()
-            if left:
-                self._loop.run_until_complete(asyncio.wait(left, timeout=END_SECONDS))
-        finally:
-            self._loop.close()
+        finally:  # also where a task ended the thread, by SystemExit: nobody may wait for ever for what ran here
+            try:
+                self._loop.run_until_complete(self._end())
+            finally:
+                self._loop.close()
+
+    async def _end(self) -> None:
+        left = asyncio.all_tasks(self._loop) - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=END_SECONDS)
 
 
 class OneLoop:
