@@ -210,8 +210,8 @@ def test_what_happens_while_a_binding_waits_for_its_turn(waits: str, cause: str)
         config = OperatorConfiguration.model_validate({"bindConcurrency": 1})
         async with Running(config=config).leading(nodes=1) as world:
             gate = world.steps.gates.setdefault("pre_bind", asyncio.Event())
+            bind = world.kube.hold("bind")
             if waits == "for a slot":
-                bind = world.kube.hold("bind")
                 world.kube.put(make_pod("a"))
                 await settle()
             pod = world.kube.put(make_pod("b"))
@@ -227,8 +227,7 @@ def test_what_happens_while_a_binding_waits_for_its_turn(waits: str, cause: str)
             else:
                 world.kube.delete(pod if cause == "the pod goes" else world.kube.nodes["n1"])
             gate.set()
-            if waits == "for a slot":
-                bind.set()
+            bind.set()
             await settle()
             assert "b" not in [write.arguments[0].name for write in world.kube.written if write.method == "bind"]
             assert len(world.engine.binder) == 0
