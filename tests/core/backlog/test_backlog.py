@@ -7,15 +7,15 @@ import itertools
 import msgspec
 import pytest
 
-from moorage.core.backlog.backlog import MOVES, IllegalMove
-from moorage.core.backlog.entries import Entry, Place
+from moorage.core.backlog.backlog import IllegalMove
+from moorage.core.backlog.entries import MOVES, Entry, Place
 from moorage.core.backlog.gates import OTHER, SHOWN, Gates
 from moorage.core.backlog.profile_views import Gate
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.store import Objects
 from moorage.core.objects import Pod, SchedulingGate
 from moorage.core.plugins.scheduling_gates import SchedulingGates
-from moorage.core.verdicts import Code, Status
+from moorage.core.verdicts import SUCCESS, Code, Status
 from tests.builders import make_pod
 from tests.core.backlog.helpers import (
     ANYTHING,
@@ -23,6 +23,7 @@ from tests.core.backlog.helpers import (
     LATCH,
     NODE_ADDED,
     NODE_DELETED,
+    SHUT,
     Rig,
     a_pod,
     node_relabelled,
@@ -496,6 +497,47 @@ def test_a_failing_gate_gates_its_pod_and_is_reported() -> None:
     rig.add("a")
     assert rig.place("a") is Place.GATED
     assert rig.failures == [("gate", "a", "a")]
+
+
+@pytest.mark.parametrize("by", ["raising", "its status"])
+@pytest.mark.parametrize("initial", [1.0, 0.0])
+def test_a_gate_that_failed_is_asked_again(by: str, initial: float) -> None:
+    """After a backoff, twice as long each time; until it answers, and then as any other. A pod that goes is forgotten."""
+    answers = iter([None, None, None, SHUT, None, SUCCESS, None, None])
+    asked = []
+
+    class Flaky:
+        name = "gate"
+
+        def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
+            asked.append(rig.now)
+            if (answer := next(answers)) is not None:
+                return answer
+            if by == "raising":
+                raise ZeroDivisionError(pod.metadata.name)
+            return Status(Code.ERROR, ("because",))
+
+    rig = Rig()
+    rig.backlog.set_profile("test", view(Flaky(), initial=initial), rig.now)
+    rig.add("a")
+    for _ in range(10):
+        deadline = rig.backlog.next_deadline(rig.now)
+        assert deadline is None or deadline > rig.now
+        rig.pass_time(1)
+    assert asked == ([0, 1, 3, 7] if initial else [0, 1, 2, 3])
+    assert rig.place("a") is Place.GATED
+    assert rig.backlog.next_deadline(rig.now) is None
+    rig.backlog.update(relabelled(rig.entry("a").pod, new=""), rig.now)
+    assert rig.backlog.next_deadline(rig.now) == rig.now + 1
+    rig.pass_time(1)
+    assert (rig.place("a"), rig.pop()) == (Place.ACTIVE, "a")
+    assert rig.backlog.next_deadline(rig.now) is None
+    rig.add("b")
+    rig.backlog.remove("uid-b")
+    assert rig.backlog.next_deadline(rig.now) is None
+    rig.add("c")
+    rig.backlog.set_profile("test", None, rig.now)
+    assert rig.backlog.next_deadline(rig.now) is None
 
 
 def test_scheduling_gates() -> None:

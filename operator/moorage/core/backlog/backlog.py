@@ -20,6 +20,7 @@ unschedulable,
 in flight
 gated           active, backoff              its pod group is complete (``tick``)
 gated           gated                        another plugin gates it now
+gated           active, backoff              the preEnqueue plugin that failed was asked again, and lets it in (``tick``)
 all but held,   held                         its profile goes or is suspended (``set_profile``)
 in flight
 in flight       held                         … and then its attempt failed
@@ -51,7 +52,7 @@ from typing import Protocol
 
 from moorage.core.backlog.active import ActiveQueue
 from moorage.core.backlog.backoff import BackoffQueue, backoff_end
-from moorage.core.backlog.entries import UNSETTLED, Counts, Entry, Place, Sort
+from moorage.core.backlog.entries import MOVES, UNSETTLED, Counts, Entry, Place, Sort
 from moorage.core.backlog.gates import Gates
 from moorage.core.backlog.groups import GATE, READY, Groups
 from moorage.core.backlog.heaps import NOBODY
@@ -83,18 +84,6 @@ GROUP = "PodGroupTurned"
 QUEUE = "the queue"
 """Reported instead of a plugin where moving a pod failed: it is not in the backlog any more."""
 
-_A, _B, _U, _G, _F, _H = Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.GATED, Place.IN_FLIGHT, Place.HELD
-MOVES: Mapping[Place | None, tuple[Place | None, ...]] = {
-    None: (_A, _G, _H),
-    _A: (_F, _G, _H, None),
-    _B: (_A, _F, _G, _H, None),
-    _U: (_A, _B, _F, _G, _H, None),
-    _G: (_A, _B, _G, _H, None),
-    _F: (_A, _B, _U, _G, _H, None),
-    _H: (_A, _B, _G, None),
-}
-"""The table above: from each place (None: outside), where a pod can go."""
-
 
 class IllegalMove(RuntimeError):
     """The caller asked for a move that is not in the table; nothing has changed."""
@@ -115,7 +104,8 @@ class Backlog:
 
     ``sort`` orders the queue for all profiles. ``store`` is what plugins look at beside the pod. ``observe(queue, event label)`` is
     called for each pod that comes into a queue, ``report(plugin, pod, error)`` for a plugin that fails: a hint that fails counts
-    as yes, a preEnqueue plugin that fails gates the pod. A pod that can be moved no more is taken out, and reported with ``QUEUE``.
+    as yes, a preEnqueue plugin that fails gates the pod until it is asked again, after a backoff. A pod that can be moved no more is
+    taken out, and reported with ``QUEUE``.
     """
 
     def __init__(
@@ -316,6 +306,8 @@ class Backlog:
             due.append(waiting.backoff_until)
         if (parked := self._unschedulable.first()) is not None:
             due.append(self._flush_at(parked))
+        if (failed := self._gates.failed.first()) is not None:
+            due.append(failed.ask_again)
         return max(now, min(due)) if due else None
 
     # ---- looking -----------------------------------------------------------------------------------------------------------
@@ -382,7 +374,7 @@ class Backlog:
             yield has_moved
 
     def _due_go_on(self, now: float) -> Iterator[bool]:
-        """Move the pods whose backoff is over, then those that were refused too long ago, one by one."""
+        """Move the pods whose backoff is over, those that were refused too long ago, and those that a gate failed on, one by one."""
         while (entry := self._backoff.first()) is not None and entry.backoff_until <= now:
             with self._sure(entry):
                 self._move(entry, Place.ACTIVE, BACKOFF_OVER)
@@ -391,16 +383,21 @@ class Backlog:
             with self._sure(entry):
                 self._admit(entry, TIMEOUT, now)
             yield True
+        while (entry := self._gates.failed.first()) is not None and entry.ask_again <= now:
+            with self._sure(entry):
+                self._admit(entry, BACKOFF_OVER, now)
+            yield True
 
     def _admit(self, entry: Entry, event: str, now: float) -> bool:
         """Let a pod go on as far as it may: past the gates, past its backoff. Returns whether it moved."""
-        gate = self._profiles.closed_gate(entry) or self.groups.shut(entry)
+        gate = self._profiles.closed_gate(entry, now) or self.groups.shut(entry)
         if entry.backoff_until == UNSETTLED:
             entry.backoff_until = backoff_end(entry, self._profiles.views[entry.scheduler_name])
         at_once = entry.pending or (entry.urgent and entry.error_count == 1)
         ready = Place.BACKOFF if entry.backoff_until > now and not at_once else Place.ACTIVE
         to = Place.GATED if gate else ready
         if to is entry.place and gate == entry.gate:
+            self._gates.note(entry)
             return False
         if not gate:
             entry.first_queued_at = min(entry.first_queued_at, now)
@@ -449,7 +446,7 @@ class Backlog:
     def _assembled(self, entry: Entry, now: float) -> bool:
         """Whether a member's group may be placed now: plugins may have shut a gate since some of its members were refused."""
         for other in self.groups.companions(entry):
-            if other.place is Place.UNSCHEDULABLE and self._profiles.closed_gate(other):
+            if other.place is Place.UNSCHEDULABLE and self._profiles.closed_gate(other, now):
                 self._admit(other, GROUP, now)
         self.tick(now)
         return entry.place is not Place.GATED

@@ -14,9 +14,6 @@ from moorage.core.backlog.entries import Entry, Sort
 from moorage.core.backlog.heaps import LazyHeap, TurnHeap
 from moorage.core.backlog.profile_views import ProfileView
 
-_DOUBLINGS = 60
-"""More would overflow nothing but make no difference: the maximum is reached long before."""
-
 
 def backoff_end(entry: Entry, view: ProfileView) -> float:
     """When the pod's backoff is over: initial, twice that, … up to the maximum after ``queued_at``, then up to the next whole second.
@@ -26,7 +23,7 @@ def backoff_end(entry: Entry, view: ProfileView) -> float:
     failures = entry.error_count or entry.unschedulable_count
     if not failures:
         return entry.queued_at
-    delay = min(view.initial_backoff * 2.0 ** min(failures - 1, _DOUBLINGS), view.max_backoff)
+    delay = view.backoff(failures)
     return math.ceil(entry.queued_at + delay) if delay > 0 else entry.queued_at
 
 

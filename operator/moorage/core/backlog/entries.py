@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from moorage.core.objects import Pod
@@ -37,6 +37,19 @@ class Place(enum.StrEnum):
     """Its profile is unknown, gone or suspended: it waits for that."""
 
 
+_A, _B, _U, _G, _F, _H = Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.GATED, Place.IN_FLIGHT, Place.HELD
+MOVES: Mapping[Place | None, tuple[Place | None, ...]] = {
+    None: (_A, _G, _H),
+    _A: (_F, _G, _H, None),
+    _B: (_A, _F, _G, _H, None),
+    _U: (_A, _B, _F, _G, _H, None),
+    _G: (_A, _B, _G, _H, None),
+    _F: (_A, _B, _U, _G, _H, None),
+    _H: (_A, _B, _G, None),
+}
+"""From each place (None: outside), where a pod can go: see the table in ``backlog``."""
+
+
 @dataclasses.dataclass(slots=True, eq=False)
 class Entry:
     """A pod in the backlog. Times are seconds of the clock that gave ``now``. Only the backlog writes, ``started`` and ``told`` aside."""
@@ -63,6 +76,10 @@ class Entry:
     """They said PENDING: once freed, it goes on without backoff."""
     gate: str = ""
     """The plugin that gates it, while it is gated."""
+    gate_faults: int = 0
+    """How often, time after time, a preEnqueue plugin failed when it was asked to let it in."""
+    ask_again: float = math.inf
+    """When the plugin that failed is asked again."""
     seen: int = 0
     """While in flight: how many events there had been when its attempt began (see ``in_flight``)."""
     group: str = ""

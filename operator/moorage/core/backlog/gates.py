@@ -1,10 +1,14 @@
-"""Gates: how many pods wait at which one. Tenants choose the names of scheduling gates, so only some of them are shown."""
+"""Gates: how many pods wait at which one, and which of them wait for a plugin that failed.
+
+Tenants choose the names of scheduling gates, so only some of them are shown.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from moorage.core.backlog.entries import Entry, Place
+from moorage.core.backlog.heaps import LazyHeap
 
 SHOWN = 20
 """Gates that are counted under their own names: those with the most pods."""
@@ -15,6 +19,8 @@ class Gates:
     """Kept up to date with each move. A pod counts once, at the first of the gates that it has left."""
 
     def __init__(self) -> None:
+        self.failed = LazyHeap()
+        """Those whose gate failed when it was asked, by when it is asked again."""
         self._at: dict[str, str] = {}
         """UID -> where a gated pod waits."""
         self._counts: Counter[str] = Counter()
@@ -22,6 +28,10 @@ class Gates:
     def note(self, entry: Entry) -> None:
         """The entry is somewhere else now, or its pod has another state."""
         gate = entry.waits_at if entry.place is Place.GATED else ""
+        if gate and entry.gate_faults:
+            self.failed.push((entry.ask_again,), entry)
+        else:
+            self.failed.discard(entry)
         before = self._at.pop(entry.uid, "")
         if before:
             self._counts[before] -= 1

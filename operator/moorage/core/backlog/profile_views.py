@@ -22,6 +22,12 @@ Report = Callable[[str, Pod, Exception], None]
 """(plugin, pod, error): the plugin failed when it was asked about the pod."""
 
 
+_DOUBLINGS = 60
+"""More would overflow nothing but make no difference: the maximum is reached long before."""
+_LEAST = 1.0
+"""Seconds, at least, until a gate that failed is asked again."""
+
+
 class Gate(Protocol):
     """A preEnqueue plugin, as far as the backlog is concerned."""
 
@@ -46,6 +52,10 @@ class ProfileView:
     max_backoff: float = 10.0
     heeds: Mapping[str, Callable[[Pod], Hashable]] = dataclasses.field(default_factory=dict)
 
+    def backoff(self, failures: int) -> float:
+        """Seconds after so many failures, at least one: the initial ones, twice that, … up to the maximum."""
+        return min(self.initial_backoff * 2.0 ** min(failures - 1, _DOUBLINGS), self.max_backoff)
+
 
 class LiveProfiles:
     """The views by schedulerName."""
@@ -55,19 +65,26 @@ class LiveProfiles:
         self._store = store
         self._report = report
 
-    def closed_gate(self, entry: Entry) -> str:
-        """The preEnqueue plugin that does not let the pod in, "" when all do; the one that gates it now is asked first."""
-        plugins = self.views[entry.scheduler_name].pre_enqueue
-        for plugin in sorted(plugins, key=lambda plugin: plugin.name != entry.gate):
+    def closed_gate(self, entry: Entry, now: float) -> str:
+        """The preEnqueue plugin that does not let the pod in, "" when all do; the one that gates it now is asked first.
+
+        One that fails does not, and is to be asked again.
+        """
+        view = self.views[entry.scheduler_name]
+        for plugin in sorted(view.pre_enqueue, key=lambda plugin: plugin.name != entry.gate):
             try:
                 status = plugin.pre_enqueue(entry.pod, self._store)
+                if status.code is Code.ERROR:
+                    raise RuntimeError(status.message)
             except Exception as error:  # noqa: BLE001  # reported; a plugin's bug gates this pod and no other
+                entry.gate_faults += 1
+                entry.ask_again = now + max(view.backoff(entry.gate_faults), _LEAST)
                 self._report(plugin.name, entry.pod, error)
                 return plugin.name
-            if status.code is Code.ERROR:
-                self._report(plugin.name, entry.pod, RuntimeError(status.message))
             if status.code is not Code.SUCCESS:
+                entry.gate_faults = 0
                 return plugin.name
+        entry.gate_faults = 0
         return ""
 
     def registered(self, scheduler_name: str, plugin: str, event: ClusterEvent) -> list[Wake]:
