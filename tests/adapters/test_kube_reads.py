@@ -112,6 +112,18 @@ def test_a_spoilt_revision_hides_no_other(data: Any) -> None:
     assert [revision.name for revision in asyncio.run(kube.revisions())] == ["a-2"]
 
 
+def test_one_revision() -> None:
+    """As it is, by a list of it alone; a spoilt one holds nothing, and None is that there is none of this name."""
+    http, _, kube = reads()
+    for data, held in (({"n": 1}, {"n": 1}), ([1], {})):
+        items = [{"metadata": {"name": "a-1", "annotations": {"moorage.dev/profile": "a"}}, "revision": 4, "data": data}]
+        http.answers.append(json.dumps({"metadata": {"resourceVersion": "7"}, "items": items}).encode())
+        assert asyncio.run(kube.revision("a-1")) == StoredRevision("a-1", "a", 4, held)
+    http.answers.append(b'{"metadata": {"resourceVersion": "7"}, "items": []}')
+    assert asyncio.run(kube.revision("a-1")) is None
+    assert http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions?fieldSelector=metadata.name%3Da-1"
+
+
 def leases(**renewed: str) -> bytes:
     """A list of replicas' Leases: identity -> renewTime."""
     items = [

@@ -15,8 +15,8 @@ import pytest
 
 from moorage.apps import supervising
 from moorage.apps.side_loop import OneLoop
-from moorage.apps.supervising import Parts, Phase, Supervisor
-from moorage.ports.errors import Retryable
+from moorage.apps.supervising import REFUSED_SECONDS, Parts, Phase, Supervisor
+from moorage.ports.errors import Forbidden, Retryable
 from moorage.ports.kube import Leadership
 from tests.fakes.clocks import EagerClock, settle
 from tests.fakes.kube import ScriptedFeed
@@ -461,6 +461,26 @@ def test_stored_revisions_are_read_until_it_succeeds() -> None:
         await signalled(signal.SIGTERM)
 
     assert run(scenario)[0] == 0
+
+
+@pytest.mark.parametrize(("refusals", "waits", "restored"), [(3, 3, True), (40, REFUSED_SECONDS, False)], ids=["for a moment", "for good"])
+def test_a_right_that_seems_to_be_missing(refusals: int, waits: float, restored: bool) -> None:
+    """An API server that has just started refuses what it allows: only after half a minute is it believed, and then it goes on without.
+
+    When the lease is had what was read before will do.
+    """
+
+    async def scenario() -> None:
+        parts = FakeParts()
+        parts.restores = [Forbidden("GET", 403) for _ in range(refusals)]
+        await parts.supervisor._restore()
+        assert (sum(parts.clock.slept), "restored" in parts.told) == (waits, restored)
+        parts.restores = [Forbidden("GET", 403)]
+        parts.supervisor._restored.set()
+        await parts.supervisor._restore()
+        assert sum(parts.clock.slept) == waits
+
+    asyncio.run(scenario())
 
 
 def test_the_collector_is_quiet_after_the_first_lists() -> None:

@@ -16,6 +16,7 @@ from moorage.engine.actors.intree import join
 from moorage.engine.reporting import GAUGES_EVERY, LAG_LIMIT
 from moorage.ports.errors import Forbidden, Retryable
 from moorage.ports.kinds import NAMESPACES
+from moorage.ports.kube import StoredRevision
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps, make_tools
 from tests.engine.worlds import a_body, make_engine, versioned
@@ -42,15 +43,16 @@ def test_readiness_names_what_is_missing() -> None:
     assert checks["profiles"]() is None
 
 
-def test_revisions_that_may_not_be_read_are_done_without(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged; any other error is for the caller, who tries again."""
+def test_revisions_that_cannot_be_read_are_for_the_caller_to_try_again() -> None:
+    """What is known stays."""
     engine = make_engine(kube := InMemoryKube(), RecordingEvents())
-    kube.fail("revisions", Forbidden("GET controllerrevisions", 403))
+    kube.stored["a-1"] = StoredRevision("a-1", "a", 1, {"uid": "u"})
     asyncio.run(engine.restore())
-    assert "stored revisions cannot be read" in caplog.text
-    kube.fail("revisions", Retryable("503"))
-    with pytest.raises(Retryable):
-        asyncio.run(engine.restore())
+    for error in (Forbidden("GET controllerrevisions", 403), Retryable("503")):
+        kube.fail("revisions", error)
+        with pytest.raises(type(error)):
+            asyncio.run(engine.restore())
+    assert list(engine.swapper.stored) == ["u"]
 
 
 def test_a_part_that_cannot_go_on_ends_the_engine() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from moorage.core.framework.profiles import Revision
 from moorage.engine.swapping import RETRY
-from moorage.ports.errors import Fenced, Forbidden, Retryable
+from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
+from moorage.ports.kube import StoredRevision
 from tests.builders import make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, a_config, make_engine
@@ -272,6 +273,36 @@ def test_a_lost_answer_to_storing_delays_the_swap_only() -> None:
             await world.clock.advance(RETRY + DEBOUNCE)
             assert swapped(world) == 2
             assert len(world.kube.stored) == 2
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("other", ["a deleted profile's", "spoilt", "gone when it is looked at"])
+def test_another_revision_of_that_name_is_not_taken_for_it(other: str) -> None:
+    """It makes room for ours; the old one decides until that is done."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            kube, before = world.kube, live(world)
+            (first,) = kube.stored.values()
+            world.engine.profile_seen("test", a_body("test", generation=2))
+            gate = kube.hold("create_revision")
+            await world.clock.advance(1)
+            resolution = world.engine.swapper.records["test"].resolution
+            assert resolution is not None
+            name = first.name.replace(first.data["revision"], resolution.id)
+            data = {**first.data, "uid": "old"} if other == "a deleted profile's" else {"revision": resolution.id}
+            kube.stored[name] = StoredRevision(name, "test", 9, data)
+            if other == "gone when it is looked at":
+                del kube.stored[name]
+                kube.fail("create_revision", Conflict("POST", 409))
+            gate.set()
+            await settle()
+            assert live(world) is before
+            await world.clock.advance(RETRY + DEBOUNCE)
+            assert live(world) is not before
+            assert kube.stored[name].data["uid"] == first.data["uid"]
+            assert kube.stored[name].data["profile"]["metadata"]["generation"] == 2
 
     asyncio.run(scenario())
 

@@ -58,6 +58,7 @@ READS = (
     "secret",
     "resource_claim",
     "revisions",
+    "revision",
     "replicas",
     "dead_replicas",
     "lease_renewed",
@@ -432,6 +433,11 @@ class InMemoryKube:
         """As stored."""
         await self._turn("revisions")
         return list(self.stored.values())
+
+    async def revision(self, name: str) -> StoredRevision | None:
+        """As stored."""
+        await self._turn("revision")
+        return self.stored.get(name)
 
     async def replicas(self) -> Sequence[Replica]:
         """As announced."""

@@ -190,12 +190,13 @@ class KubeReads:
         """All stored revisions, the oldest first."""
         query = urllib.parse.urlencode({"labelSelector": PROFILE_LABEL})
         stored = await self._get(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions?{query}", _RevisionList)
-        found = [
-            StoredRevision(item.metadata.name, (item.metadata.annotations or {}).get(PROFILE_LABEL, ""), item.revision, item.data)
-            for item in stored.items or ()
-            if isinstance(item.data, dict)
-        ]
+        found = [_stored(item) for item in stored.items or () if isinstance(item.data, dict)]
         return sorted(found, key=lambda revision: (revision.profile, revision.number, revision.name))
+
+    async def revision(self, name: str) -> StoredRevision | None:
+        """One of them."""
+        found = await self._named(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions", name, _ControllerRevision)
+        return None if found is None else _stored(found)
 
     async def replicas(self) -> Sequence[Replica]:
         """The live replicas, by identity.
@@ -304,6 +305,11 @@ class KubeReads:
 
     async def _get(self, path: str, kind: type[T]) -> T:
         return _decoded(path, await self._session.call(Call("GET", path)), kind)
+
+
+def _stored(item: _ControllerRevision) -> StoredRevision:
+    data = item.data if isinstance(item.data, dict) else {}
+    return StoredRevision(item.metadata.name, (item.metadata.annotations or {}).get(PROFILE_LABEL, ""), item.revision, data)
 
 
 def _decoded(path: str, body: bytes, kind: type[T]) -> T:

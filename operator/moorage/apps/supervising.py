@@ -26,13 +26,14 @@ import dataclasses
 import enum
 import gc
 import logging
+import math
 import os
 import signal
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from moorage.apps.side_loop import Side
-from moorage.ports.errors import EdgeError
+from moorage.ports.errors import EdgeError, Forbidden
 from moorage.ports.kube import Elector, Feed, Leadership
 from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock
@@ -48,6 +49,8 @@ POLL = 0.05
 CATCH_UP_SECONDS = 5.0
 """For feeds that only some profiles need."""
 RETRY_SECONDS = 1.0
+REFUSED_SECONDS = 30.0
+"""Until a refusal is believed: an API server that has just started refuses what it allows a moment later."""
 ASK_SECONDS = 1.0
 """How long the first lists wait for the first word on the lease."""
 _ENDING = (signal.SIGTERM, signal.SIGINT)
@@ -297,11 +300,22 @@ class Supervisor:
         return sorted(feed.resource for feed, task in self._catching_up.items() if not task.done())
 
     async def _restore(self) -> None:
-        """Read the stored revisions, however long that takes: without them a bad spec would have no last good one."""
+        """Read the stored revisions, however long that takes: without them a bad spec would have no last good one.
+
+        Without the right to, it goes on without them, or with those that were read before; not at the first word that it has none.
+        """
+        refused = math.inf
         while True:
             try:
                 return await self._parts.engine.restore()
+            except Forbidden as error:
+                now = self._parts.clock.boottime()
+                refused = min(refused, now)
+                if self._restored.is_set() or now - refused >= REFUSED_SECONDS:
+                    log.error("the stored revisions cannot be read, so it goes on without: %s", error, extra=failed(error))
+                    return None
             except EdgeError as error:
+                refused = math.inf
                 log.warning("the stored revisions could not be read, next attempt in %.1f s: %s", RETRY_SECONDS, error, extra=failed(error))
             await self._parts.clock.sleep(RETRY_SECONDS)
 

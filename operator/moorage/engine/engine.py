@@ -47,7 +47,6 @@ from moorage.engine.surveying import Surveyor
 from moorage.engine.swapping import Swapper, by_profile, profile_object
 from moorage.engine.unserved import Unserved
 from moorage.engine.waiting import Waiting
-from moorage.ports.errors import Forbidden
 from moorage.ports.guards import going, guard, heard, quiet
 from moorage.ports.kinds import NAMESPACES, POD_GROUPS, StoredKind, kinds_in, kinds_of
 from moorage.ports.kube import HOME_LABEL, Leadership
@@ -145,13 +144,10 @@ class Engine:
     async def restore(self) -> None:
         """Read the stored revisions, so that a bad spec finds its last good one, and which plugins hung.
 
-        Without the right to, it goes on without them.
+        Where they cannot be read, what is known stays.
         """
         await self.quarantine.look()
-        try:
-            self.swapper.stored = by_profile(await self._around.reads.revisions())
-        except Forbidden as error:
-            log.error("stored revisions cannot be read: %s", error)
+        self.swapper.stored = by_profile(await self._around.reads.revisions())
 
     def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str] = ()) -> None:
         """Start deciding and writing: the lease is held and the feeds have caught up, less the late ones: whoever reads these waits."""

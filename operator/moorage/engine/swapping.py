@@ -13,6 +13,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+import msgspec
+
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
@@ -59,6 +61,7 @@ class Swapper:
         self._loop = loop
         self._resolver = resolver
         self.config_facts = ConfigFacts(resolver)
+        self._reads = around.reads
         self._writes = around.writes
         self._clock = around.clock
         self._events = around.events
@@ -221,9 +224,7 @@ class Swapper:
         name = f"{shortened(record.name, NAME_LIMIT - len(resolution.id) - 1)}-{resolution.id}"
         stored = StoredRevision(name, record.name, number, {**resolution.document, "revision": resolution.id, "uid": record.uid})
         try:
-            await self._writes.create_revision(stored)
-        except Conflict:  # it is there: an answer was lost
-            pass
+            await self._create(stored)
         except EdgeError as error:
             log.warning("revision %s was not stored, so it is not swapped in yet: %s", name, error, extra={"profile": record.name})
             record.held_up = f"it could not be stored: {error}"
@@ -232,6 +233,18 @@ class Swapper:
         kept.append(stored)
         await self._prune(kept)
         return True
+
+    async def _create(self, stored: StoredRevision) -> None:
+        """Store it, unless it is there as it is to be, as when an answer was lost; another one of that name makes room first."""
+        try:
+            await self._writes.create_revision(stored)
+        except Conflict:
+            found = await self._reads.revision(stored.name)
+            if found is not None and found.data == msgspec.json.decode(msgspec.json.encode(stored.data)):
+                return
+            if found is not None:  # of a profile of this name and spec that was deleted, say: it will go with that
+                await self._writes.delete_revision(stored.name)
+            raise
 
     async def _prune(self, kept: list[StoredRevision]) -> None:
         """Keep the newest few; what cannot be deleted now is tried again with the next one."""

@@ -272,6 +272,9 @@ class Reads(Protocol):
     async def revisions(self) -> Sequence[StoredRevision]:
         """All stored revisions of our namespace."""
 
+    async def revision(self, name: str) -> StoredRevision | None:
+        """The stored revision of this name, whatever it holds; None when there is none."""
+
     async def replicas(self) -> Sequence[Replica]:
         """The replicas of this installation that have announced themselves lately."""
 
