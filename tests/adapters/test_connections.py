@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
+from moorage.adapters.kube_session import connections as module
 from moorage.adapters.kube_session.connections import Answer, ConnectionFailed, Connections, Options
 from moorage.ports.errors import Fenced
 
 PLAIN = Options(timeout=5.0)
 HEAD = b"HTTP/1.1 201 Created\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 class Server:
@@ -105,14 +107,45 @@ def test_the_request_is_whole() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n0\r\n\r\n", b"HTTP/1.1 2"],
-    ids=["length", "chunk", "cut-short"],
+    [
+        pytest.param(HEAD + b"Content-Length: many\r\n\r\n", id="length"),
+        pytest.param(HEAD + b"Content-Length: -5\r\n\r\n5\r\nhello\r\n0\r\n\r\n", id="negative-length"),
+        pytest.param(HEAD + CHUNKED + b"zz\r\n0\r\n\r\n", id="chunk"),
+        pytest.param(HEAD + CHUNKED + b"3\r\n0\r\n\r\n-8\r\n0\r\n\r\n", id="chunk-that-goes-back"),
+        pytest.param(HEAD + CHUNKED + b"1" * 70_000, id="chunk-without-end"),
+        pytest.param(HEAD + b"X: " + b"x" * 70_000, id="head-without-end"),
+        pytest.param(b"HTTP/1.1 OK 200\r\nContent-Length: 0\r\n\r\n", id="status"),
+        pytest.param(b"HTTP/1.1 2", id="cut-short"),
+    ],
 )
 def test_nonsense_is_an_answer_that_did_not_come(answer: bytes) -> None:
     """What cannot be read may follow a deed that was done."""
     with pytest.raises(ConnectionFailed) as caught:
         ask(Server(answer, ends=True))
     assert caught.value.sent
+
+
+@pytest.mark.parametrize("head", [HEAD + CHUNKED + b"5000\r\n", HEAD + b"Content-Length: 20480\r\n\r\n", HEAD + b"\r\n"])
+def test_an_answer_without_measure_is_given_up(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whatever way it comes, no more of it is kept than any page of a list has."""
+    monkeypatch.setattr(module, "MOST_BYTES", 10_000)
+    with pytest.raises(ConnectionFailed, match="longer than 10000 bytes") as caught:
+        ask(Server(head + b"x" * 20_480, 4096))
+    assert caught.value.sent
+
+
+def test_what_nobody_asked_for_is_no_answer() -> None:
+    """A second answer to one request ends the connection, so that it is not taken for the next request's."""
+    server = Server(HEAD + b"Content-Length: 2\r\n\r\nhi" + HEAD + b"Content-Length: 4\r\n\r\nevil", 41 - 12)
+
+    async def scenario() -> None:
+        async with connections(server) as pool:
+            for _ in range(2):
+                assert (await pool.request("POST", "/x", b"{}", "", PLAIN)).body == b"hi"
+                await asyncio.sleep(0.05)
+            assert server.connections == 2
+
+    asyncio.run(scenario())
 
 
 def test_silence_ends_in_time() -> None:

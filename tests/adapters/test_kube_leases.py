@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from moorage.adapters.kube_leases import KubeLease
 from moorage.adapters.kube_session import KubeSession, KubeSource
@@ -191,5 +192,28 @@ def test_every_request_is_given_up_in_time() -> None:
                 with pytest.raises(Retryable):
                     await request
                 assert time.monotonic() - started < 1.5
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b'{"metadata":{"resourceVersion":"\xff"}}', b"null", b'{"spec":[]}', b'{"spec":{"renewTime":"x"}}', b""]
+)
+def test_an_answer_that_is_no_lease_is_no_answer(body: bytes) -> None:
+    """It is asked for again, as after a time-out: whether a write was carried out is not known."""
+
+    async def odd(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=body)
+
+    async def scenario() -> None:
+        async with lease() as (server, store):
+            for method in ("GET", "PATCH"):
+                server.then(method, PATH, odd)
+            with pytest.raises(Retryable) as read:
+                await store.read()
+            assert not read.value.outcome_unknown
+            with pytest.raises(Retryable) as written:
+                await store.replace(LeaseRecord("b", 15, None, None, 3), "7")
+            assert written.value.outcome_unknown
 
     asyncio.run(scenario())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,37 @@ def test_requests_go_on_while_a_plugin_hangs(tmp_path: Path, monkeypatch: pytest
             await session.close()
 
     asyncio.run(scenario())
+
+
+def test_a_plugin_that_floods_is_told(tmp_path: Path) -> None:
+    """No more of its answer is kept than a credential could have; what it complains of has no limit."""
+    source = kubeconfig(tmp_path, exec=plugin(tmp_path, "head -c 50000000 /dev/zero"))
+    with pytest.raises(KubeconfigError, match="its answer is longer than 1048576 bytes"):
+        opened(source)
+    source = kubeconfig(tmp_path, exec=plugin(tmp_path, "head -c 5000000 /dev/zero >&2\n" + answer(token="t")))
+    assert opened(source)[1] == "Bearer t"
+
+
+def test_what_a_plugin_leaves_behind_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child of it that holds its output open is waited for no longer than the plugin, and is gone then."""
+    monkeypatch.setattr(exec_plugin, "MOST_SECONDS", 0.5)
+    left = tmp_path / "left"
+    source = kubeconfig(tmp_path, exec=plugin(tmp_path, f"(sleep 1; touch {left}) &\n" + answer(token="t")))
+    with pytest.raises(KubeconfigError, match="no answer within"):
+        opened(source)
+    time.sleep(1)
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("until", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+def test_a_credential_with_an_odd_end(tmp_path: Path, until: str) -> None:
+    """Go's zero time is over, so the plugin is asked each time; the last moment there is does not come."""
+    asked = tmp_path / "asked"
+    source = kubeconfig(tmp_path, exec=plugin(tmp_path, f"echo >> {asked}\n" + answer(token="t", expirationTimestamp=until)))
+
+    async def scenario() -> None:
+        _, reload = await source.load()
+        await reload(False)
+
+    asyncio.run(scenario())
+    assert len(asked.read_text().splitlines()) == (2 if until.startswith("0001") else 1)

@@ -17,11 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.adapters import kube_watch
+from moorage.adapters.answers import LONGEST_LINE, Lines, TooLong
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.kube_watch import KubeFeed, KubeLook, Watched
 from moorage.core.objects import Pod
 from moorage.ports.errors import EdgeError
 from moorage.ports.kube import Unreadable
+from moorage.ports.wire import LONGEST
 from tests.adapters.api_server import Answer, ApiServer, answers, api_server, line, status, streams
 from tests.fakes.clocks import EagerClock
 
@@ -252,12 +254,14 @@ def test_a_list_without_a_version_is_none() -> None:
     [
         (status(500, "InternalError"), 0.05),
         (status(429, "TooManyRequests", "", {"Retry-After": "4"}), 4.0),
+        (status(429, "TooManyRequests", "", {"Retry-After": "1000000000"}), LONGEST),
+        (status(429, "TooManyRequests", "", {"Retry-After": "Wed, 21 Oct 2065 07:28:00 GMT"}), 0.05),
         (status(403, "Forbidden", "no"), 0.05),
         (streams(abort=True), 0.05),
         (streams(line("ERROR", {"kind": "Status", "code": 500, "message": "etcd"})), 0.05),
         (streams(), 0.05),
     ],
-    ids=["500", "429-retry-after", "403", "broken", "error-line", "ends-at-once"],
+    ids=["500", "429-retry-after", "429-for-years", "429-with-a-date", "403", "broken", "error-line", "ends-at-once"],
 )
 def test_faults_wait_and_resume(fault: Answer, least: float) -> None:
     """After a fault the watch goes on from the last version, not sooner than it should; failures are counted until something comes."""
@@ -267,7 +271,7 @@ def test_faults_wait_and_resume(fault: Answer, least: float) -> None:
             await sink.until("put a 8")
             assert sink.told == ["list", "listed", "put a 8"]
             slept = feed._clock.slept  # type: ignore[attr-defined]
-            assert len(slept) == 2 and all(least <= seconds <= 10 for seconds in slept)
+            assert len(slept) == 2 and all(least <= seconds <= LONGEST for seconds in slept)
             assert {query["resourceVersion"] for query in server.queries(PATH, watch="true")} == {"7"}
             assert feed.failures == 0
 
@@ -378,12 +382,67 @@ def test_a_giant_line_in_small_pieces() -> None:
     run(scenario)
 
 
+def test_a_line_without_end_is_given_up() -> None:
+    """It is kept up to a limit that no object reaches; lines that come to their end have no limit together."""
+    lines = Lines()
+    for _ in range(40):
+        assert lines.split(b"x" * (2**20 - 1) + b"\n") == [b"x" * (2**20 - 1)]
+    for _ in range(LONGEST_LINE // 2**20):
+        assert lines.split(b"x" * 2**20) == []
+    with pytest.raises(TooLong):
+        lines.split(b"x")
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"[" * 100_000, b'["' * 100_000, b'[{"a":' * 50_000 + b'"' + b"b" * 50_000, b"\xff" * 1000, b"nonsense"]
+)
+def test_garbage_in_a_watch_costs_its_line(garbage: bytes) -> None:
+    """However deep, broken or without end: it is told, and the lines after it come at once."""
+
+    async def scenario() -> None:
+        odd = b'{"type":"ADDED","object":' + garbage + b"\n"
+        async with feeding([pods(7)], [streams(odd, odd, line("ADDED", pod("a", 8)), 0.2)]) as (feed, sink, _server):
+            began = time.perf_counter()
+            await sink.until("put a 8")
+            assert time.perf_counter() - began < 2
+            assert feed.lost == 2
+
+    run(scenario)
+
+
+def test_a_list_whose_page_names_itself_is_no_list() -> None:
+    """It would go on for ever; it is begun anew."""
+
+    async def scenario() -> None:
+        round_and_round = [pods(7, pod("a", 1), token="t")] * 3
+        async with feeding([*round_and_round, pods(8, pod("a", 1))], []) as (feed, sink, _server):
+            await sink.until("listed")
+            assert len(feed._clock.slept) >= 1  # type: ignore[attr-defined]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"\xff", b'{"metadata":' + b"[" * 50_000 + b"]" * 50_000, b'{"items":{}}'])
+def test_an_answer_that_is_no_list_is_asked_for_again(body: bytes) -> None:
+    """Whatever it is, before the first list and for a caller of catch_up."""
+
+    async def odd(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=body)
+
+    async def scenario() -> None:
+        async with feeding([odd, pods(7), odd, pods(9)], [streams(line("ADDED", pod("a", 9)), 0.2)]) as (feed, sink, _server):
+            await sink.until("put a 9")
+            await feed.catch_up()
+
+    run(scenario)
+
+
 @given(st.lists(st.binary(max_size=5).map(lambda raw: raw.replace(b"\n", b"")), max_size=8), st.lists(st.integers(0, 60), max_size=8))
 def test_lines_come_out_as_they_went_in(parts: list[bytes], cuts: list[int]) -> None:
     """However the text is cut into chunks, the same lines come out (empty ones left out), and an unfinished one waits."""
     text = b"\n".join([*parts, b"rest"])
     edges = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
-    lines = kube_watch._Lines()
+    lines = Lines()
     found = [found for a, b in itertools.pairwise(edges) for found in lines.split(text[a:b])]
     assert found == [part for part in parts if part]
     assert lines.split(b"\n") == [b"rest"]

@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from moorage.adapters.answers import decoded
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.repeats import told_once
 from moorage.ports.serving import Caller, Denied
@@ -154,7 +155,7 @@ class ApiReviews:
     async def client_authorities(self) -> str:
         """``client-ca-file`` of the ConfigMap in which kube-apiserver says whose client certificates it believes. Raises EdgeError."""
         try:
-            found = _decoded(await self._call(Call("GET", AUTHORITIES, timeout=ASK_SECONDS)), _ConfigMap)
+            found = decoded(AUTHORITIES, await self._call(Call("GET", AUTHORITIES, timeout=ASK_SECONDS)), _ConfigMap)
         except (Forbidden, NotFound) as error:
             log.warning("client certificates do not count, as their authority cannot be read: %s", error, extra=told_once("no authority"))
             return ""
@@ -187,11 +188,4 @@ class ApiReviews:
     async def _review(self, group: str, kind: str, spec: dict[str, Any], answer: type[V]) -> V:
         body = json.dumps({"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}).encode()
         async with self._slots:
-            return _decoded(await self._call(Call("POST", f"/apis/{group}/v1/{kind.lower()}s", body, timeout=ASK_SECONDS)), answer)
-
-
-def _decoded(body: bytes, kind: type[V]) -> V:
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
-        raise EdgeError(f"the API server's answer is no {kind.__name__.strip('_')}: {error}") from error
+            return decoded(kind, await self._call(Call("POST", f"/apis/{group}/v1/{kind.lower()}s", body, timeout=ASK_SECONDS)), answer)

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 import aiohttp
 import msgspec
 
+from moorage.adapters.answers import DECODE_ERRORS
 from moorage.core.framework.extenders import Extender, Filtered, Spared
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.extenders import Candidates, Proposal
@@ -31,8 +32,6 @@ SMALL = 2**20
 AT_ONCE = 2**16
 """Longer answers are read one at a time, and others have their turn in between."""
 _LONGEST_TEXT = 1000
-_UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding raises: for what is no such JSON, for text that is not UTF-8, for what is nested too deeply."""
 _Fields: TypeAlias = dict[str, msgspec.Raw]
 """An object by lower-case key, without nulls; values are not decoded yet."""
 T = TypeVar("T")
@@ -120,7 +119,7 @@ class HttpExtenders:
             async with self._reading:
                 await asyncio.sleep(0)
                 return read(text)
-        except _UNDECODABLE as error:
+        except DECODE_ERRORS as error:
             raise _fault(f"the answer of {verb} by extender at URL {url} cannot be read: {error}") from error
 
     async def _send(self, extender: Extender, verb: str, url: str, question: _Question, *, again: bool) -> bytes:

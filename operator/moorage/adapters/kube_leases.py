@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from moorage.ports.errors import Refused, Retryable
+from moorage.adapters.answers import decoded
+from moorage.ports.errors import Refused
 from moorage.ports.leases import LeaseRecord
 from moorage.ports.wire import JSON_PATCH, MERGE_PATCH, Call, Session
 
@@ -83,10 +84,7 @@ class KubeLease:
             self._unanswered = False
             raise
         self._unanswered = False
-        try:
-            return msgspec.json.decode(body, type=_Lease)
-        except msgspec.MsgspecError as error:
-            raise Retryable(f"{call.method} {call.path}: no Lease: {error}", outcome_unknown=call.method != "GET") from error
+        return decoded(f"{call.method} {call.path}", body, _Lease, outcome_unknown=call.method != "GET")
 
 
 def _spec(record: LeaseRecord) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from moorage.adapters.answers import DECODE_ERRORS, decoded
 from moorage.core.claim_objects import ResourceClaim
 from moorage.core.objects import Struct
 from moorage.ports import quarantine
@@ -167,7 +168,7 @@ class KubeReads:
         """The whole pod."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods"
         found = await self._named(path, pod.name, msgspec.Raw)
-        if found is None or _decoded(path, bytes(found), _PodPlace).metadata.uid != pod.uid:
+        if found is None or decoded(path, bytes(found), _PodPlace).metadata.uid != pod.uid:
             return None
         return _without_managers(path, bytes(found), apiVersion="v1", kind="Pod")
 
@@ -175,7 +176,7 @@ class KubeReads:
         """Page by page, of one moment."""
         path = "/api/v1/nodes"
         found = [_without_managers(path, bytes(node)) async for node in self._pages(path, {}, _Whole)]
-        return {_decoded(path, node, _Named).metadata.name: node for node in found}
+        return {decoded(path, node, _Named).metadata.name: node for node in found}
 
     async def secret(self, name: str) -> Mapping[str, bytes] | None:
         """The data of a Secret in the Lease's namespace."""
@@ -259,7 +260,7 @@ class KubeReads:
             "spec": {"resourceAttributes": attributes},
         }
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        return _decoded(path, await self._session.call(Call("POST", path, msgspec.json.encode(review))), _Review).status.allowed
+        return decoded(path, await self._session.call(Call("POST", path, msgspec.json.encode(review))), _Review).status.allowed
 
     async def _lease_of(self, namespace: str, name: str) -> _Lease | None:
         """Another installation's; the names come from a status that anyone with the right to may have written."""
@@ -282,9 +283,11 @@ class KubeReads:
             page = await self._get(f"{path}?{urllib.parse.urlencode({**query, 'limit': PAGE, 'continue': token})}", kind)
             for item in page.items or ():
                 yield item
-            token = page.metadata.continue_ or ""
+            before, token = token, page.metadata.continue_ or ""
             if not token:
                 return
+            if token == before:
+                raise Retryable(f"{path}: the list goes round: a page names itself as the next one")
 
     async def _named(self, path: str, name: str, kind: type[T]) -> T | None:
         """The object of this name, by a list of it alone: an empty one says that it is not there, while a 404 may be a proxy's."""
@@ -292,7 +295,7 @@ class KubeReads:
         found = await self._get(path, _Whole)
         if not found.metadata.resource_version:
             raise Retryable(f"{path}: the answer is no list")
-        return next((_decoded(path, bytes(item), kind) for item in found.items or ()), None)
+        return next((decoded(path, bytes(item), kind) for item in found.items or ()), None)
 
     async def _found(self, path: str, kind: type[T]) -> T | None:
         """The object, where lists are not for us; None when the API server says, in its own words, that it is not there."""
@@ -304,7 +307,7 @@ class KubeReads:
             return None
 
     async def _get(self, path: str, kind: type[T]) -> T:
-        return _decoded(path, await self._session.call(Call("GET", path)), kind)
+        return decoded(path, await self._session.call(Call("GET", path)), kind)
 
 
 def _stored(item: _ControllerRevision) -> StoredRevision:
@@ -312,18 +315,10 @@ def _stored(item: _ControllerRevision) -> StoredRevision:
     return StoredRevision(item.metadata.name, (item.metadata.annotations or {}).get(PROFILE_LABEL, ""), item.revision, data)
 
 
-def _decoded(path: str, body: bytes, kind: type[T]) -> T:
-    """The body as this kind; an answer that is none is asked for again later."""
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
-        raise Retryable(f"{path}: the answer cannot be read: {error}") from error
-
-
 def _without_managers(path: str, body: bytes, **more: str) -> bytes:
     """The object without metadata.managedFields, which are often most of it and which no schedulers and extenders read."""
-    fields = _decoded(path, body, dict[str, msgspec.Raw])
-    metadata = _decoded(path, bytes(fields.get("metadata", b"{}")), dict[str, msgspec.Raw])
+    fields = decoded(path, body, dict[str, msgspec.Raw])
+    metadata = decoded(path, bytes(fields.get("metadata", b"{}")), dict[str, msgspec.Raw])
     metadata.pop("managedFields", None)
     return msgspec.json.encode({**more, **fields, "metadata": metadata})
 
@@ -332,5 +327,5 @@ def _announced(annotations: Mapping[str, str] | None) -> dict[str, str]:
     """Profile name -> revision, as a replica wrote it; {} where it wrote something else."""
     try:
         return msgspec.json.decode((annotations or {}).get(REVISIONS_ANNOTATION, "{}"), type=dict[str, str])
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         return {}

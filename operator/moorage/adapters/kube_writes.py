@@ -11,12 +11,13 @@ from typing import Any
 
 import msgspec
 
+from moorage.adapters.answers import decoded
 from moorage.api.v1alpha1.resources import API_VERSION
 from moorage.core.claim_objects import Allocation, Consumer, ResourceClaim
 from moorage.core.objects import ContainerExtendedResourceRequest, ObjectMeta
 from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes import BOUND_BY_CONTROLLER, SELECTED_NODE
-from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
+from moorage.ports.errors import Conflict, Invalid, NotFound
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PROFILE_LABEL, PodRef, StoredRevision
 from moorage.ports.names import replica_lease, shortened
@@ -229,7 +230,4 @@ def _claim_path(claim: ResourceClaim) -> str:
 
 
 def _claim(path: str, body: bytes) -> ResourceClaim:
-    try:
-        return msgspec.json.decode(body, type=ResourceClaim)
-    except msgspec.MsgspecError as error:
-        raise Retryable(f"{path}: the answer cannot be read: {error}", outcome_unknown=True) from error
+    return decoded(path, body, ResourceClaim, outcome_unknown=True)

@@ -17,7 +17,8 @@ PARSED = 256
 """Levels that are read of any object; what is deeper is left out."""
 _MARGIN = 100
 """Levels that a parser may have less where it is called than here."""
-_TOKENS = re.compile(rb'"(?:[^"\\]+|\\.)*"|[{}\[\]]')
+_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}\[\]]', re.DOTALL)
+"""A text without an end reaches to the end; nothing is tried twice, so this is linear whatever is read."""
 
 
 def excess(value: object) -> str:
@@ -49,7 +50,7 @@ def parseable(text: bytes) -> bytes:
 
 
 def shallow(text: bytes) -> bytes:
-    """The JSON with null for whatever is nested deeper than ``PARSED`` levels."""
+    """The JSON with null for whatever is nested deeper than ``PARSED`` levels; less all after that where it does not come to its end."""
     pieces, depth, start = [], 0, 0
     for token in _TOKENS.finditer(text):
         at = token.start()
@@ -62,4 +63,4 @@ def shallow(text: bytes) -> bytes:
                 pieces.append(b"null")
                 start = token.end()
             depth -= 1
-    return b"".join((*pieces, text[start:]))
+    return b"".join((*pieces, text[start:] if depth <= PARSED else b""))

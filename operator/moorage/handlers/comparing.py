@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from moorage.api.extent import parseable
-from moorage.handlers.deliveries import Deliveries, Listing
+from moorage.handlers.deliveries import Deliveries, Listing, version_of
 from moorage.ports.errors import EdgeError, NotFound, Retryable
 from moorage.ports.repeats import failed
 from moorage.ports.surroundings import Clock
@@ -105,7 +105,7 @@ class Comparing:
         body = await self._session.call(Call("GET", path))
         try:
             found = json.loads(parseable(body))
-            objects = {item["metadata"]["name"]: item for item in found["items"]}
+            objects = {item["metadata"]["name"]: item for item in found["items"] or () if version_of(item)}
             return Listing(int(found["metadata"]["resourceVersion"]), objects)
         except (ValueError, TypeError, KeyError) as error:
             raise Retryable(f"GET {path}: not a list: {error!r}: {body[:200]!r}") from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import AsyncGenerator, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from moorage.ports.errors import Conflict, EdgeError, Expired, Forbidden, Invalid, NotFound, Protected, Retryable
 
@@ -16,6 +16,9 @@ JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+LONGEST = 60.0
+"""Seconds that a Retry-After is heeded: a wrong one must not silence a watch for a year."""
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,14 +51,16 @@ class Session(Protocol):
 def refusal(request: str, code: int, body: bytes, retry_after: str = "") -> EdgeError:
     """The error for an answer that is no 2xx: its HTTP code, its body (a metav1.Status or anything) and its Retry-After."""
     status = _status(body)
-    reason, message = str(status.get("reason") or ""), str(status.get("message") or body[:500].decode(errors="replace"))
+    details = _of(dict, status.get("details"))
+    reason, message = _of(str, status.get("reason"))[:100], _of(str, status.get("message")) or body[:500].decode(errors="replace")
     if code == 410:
         return Expired(f"{request}: 410 {reason}: {message[:500]}")
-    causes = [cause for cause in (status.get("details") or {}).get("causes") or () if cause.get("reason") == "DisruptionBudget"]
-    if code == 429 and causes:
-        return Protected(request, code, reason, " ".join([message, *(str(cause.get("message") or "") for cause in causes)]))
+    causes = [_of(dict, cause) for cause in _of(list, details.get("causes"))]
+    budgets = [_of(str, cause.get("message")) for cause in causes if cause.get("reason") == "DisruptionBudget"]
+    if code == 429 and budgets:
+        return Protected(request, code, reason, " ".join([message, *budgets]))
     if code == 429 or code >= 500:
-        after = max(_seconds(retry_after), _seconds((status.get("details") or {}).get("retryAfterSeconds")))
+        after = max(_seconds(retry_after), _seconds(details.get("retryAfterSeconds")))
         # 429 is said before anything is done; after a 5xx it may have been done all the same.
         return Retryable(f"{request}: {code} {reason}: {message[:500]}", after=after, outcome_unknown=code >= 500)
     kind = {401: Forbidden, 403: Forbidden, 404: NotFound, 409: Conflict}.get(code, Invalid)
@@ -66,14 +71,19 @@ def _status(body: bytes) -> dict[str, Any]:
     """The Status in a body, {} when it is something else (a proxy's HTML, nothing at all)."""
     try:
         status = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
-    return status if isinstance(status, dict) else {}
+    return _of(dict, status)
+
+
+def _of(kind: type[T], value: object) -> T:
+    """The value where it is of this kind, else an empty one: whoever stands before the API server may have written it."""
+    return value if isinstance(value, kind) else kind()
 
 
 def _seconds(value: Any) -> float:
-    """Seconds of a Retry-After; 0 for none and for a date, which the API server never sends."""
+    """Seconds of a Retry-After, LONGEST at most; 0 for none and for a date, which the API server never sends."""
     try:
-        return max(0.0, float(value))
-    except (TypeError, ValueError):
+        return min(LONGEST, max(0.0, float(value)))
+    except (TypeError, ValueError, OverflowError):
         return 0.0

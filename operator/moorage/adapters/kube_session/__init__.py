@@ -20,6 +20,8 @@ from kubernetes.aio import client
 from moorage.adapters.kube_session.connections import (
     CONNECT_TIMEOUT,
     IDLE_SECONDS,
+    MOST_BYTES,
+    MOST_HEAD,
     UNACKNOWLEDGED,
     ConnectionFailed,
     Connections,
@@ -146,7 +148,9 @@ class KubeSession:
                 if response.status != 200:
                     if response.status == 401:
                         self._credentials_due = 0.0
-                    raise refusal(f"GET {path}", response.status, await response.read(), response.headers.get("Retry-After", ""))
+                    raise refusal(
+                        f"GET {path}", response.status, await response.content.read(MOST_HEAD), response.headers.get("Retry-After", "")
+                    )
                 try:
                     yield b""
                     async for chunk in response.content.iter_any():
@@ -192,7 +196,7 @@ class KubeSession:
             async with self._http.request(
                 call.method, url, data=call.body, headers=headers, timeout=timeout, **self._options()
             ) as response:
-                return response.status, await response.read(), response.headers.get("Retry-After", "")
+                return response.status, await _body(response), response.headers.get("Retry-After", "")
         except (aiohttp.ClientError, TimeoutError) as error:
             self._reread_soon(error)
             raise _fault(f"{call.method} {call.path}", error) from error
@@ -267,6 +271,16 @@ def _fault(request: str, error: aiohttp.ClientError | TimeoutError) -> EdgeError
     unsent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL)
     text = redacted(str(error)) or type(error).__name__  # a proxy's address may hold a password
     return Retryable(f"{request}: {text}", outcome_unknown=not unsent)
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """All of it. Raises ClientPayloadError where that is too much."""
+    parts, room = [], MOST_BYTES
+    async for part in response.content.iter_any():
+        parts.append(part)
+        if (room := room - len(part)) < 0:
+            raise aiohttp.ClientPayloadError(f"the answer is longer than {MOST_BYTES} bytes")
+    return b"".join(parts)
 
 
 def _abandon(response: aiohttp.ClientResponse) -> None:

@@ -24,6 +24,10 @@ from typing import Any, cast
 CONNECT_TIMEOUT = 5.0
 IDLE_SECONDS = 75.0
 """How long an idle connection is kept; the API server closes it after 90 s."""
+IN_CHUNKS = -1
+MOST_HEAD = 2**16
+MOST_BYTES = 2**30
+"""Of an answer: what is longer is no page of a list."""
 UNACKNOWLEDGED = 30.0
 """Seconds without an acknowledgement after which the kernel gives a connection up."""
 
@@ -93,6 +97,9 @@ class Connection(asyncio.Protocol):
         self._answer: asyncio.Future[Answer] | None = None
         self._buffer = bytearray()
         self._head = b""
+        self._chunks: list[bytes] = []
+        self._length = 0
+        """Bytes that came of this answer."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open."""
@@ -131,28 +138,56 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of an answer."""
-        self._buffer += data
-        if not self._head and not self._take_head():
+        """Bytes of an answer; those that nobody has asked for end the connection."""
+        if self._answer is None or self._answer.done():
+            self.close()
             return
+        self._buffer += data
+        self._length += len(data)
         try:
-            body = _whole_body(self._head, self._buffer)
+            if self._length > MOST_BYTES:
+                raise ValueError(f"it is longer than {MOST_BYTES} bytes")
+            body = self._take_body() if self._head or self._take_head() else None
         except ValueError as error:
-            if self._answer is not None and not self._answer.done():
-                self._answer.set_exception(ConnectionFailed(f"the answer cannot be read: {error}", sent=True))
+            self._answer.set_exception(ConnectionFailed(f"the answer cannot be read: {error}", sent=True))
             self.close()
             return
         if body is not None:
             self._finish(body)
 
     def _take_head(self) -> bool:
-        """Cut the head off the buffer once it is all there; interim (1xx) heads are passed over."""
+        """Cut the head off the buffer once it is all there; interim (1xx) heads are passed over. Raises ValueError."""
         while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
             head = bytes(self._buffer[:end]).lower()
             del self._buffer[: end + 4]
             if not head.startswith(b"http/1.1 1"):
+                _number(head[9:12], 10)
                 self._head = head
                 return True
+        if len(self._buffer) > MOST_HEAD:
+            raise ValueError(f"its head is longer than {MOST_HEAD} bytes")
+        return False
+
+    def _take_body(self) -> bytes | None:
+        """Cut the body off the buffer once it is all there. Raises ValueError for nonsense."""
+        length = _length(self._head)
+        if length == IN_CHUNKS:
+            return b"".join(self._chunks) if self._take_chunks() else None
+        return _cut(self._buffer, length) if length is not None and len(self._buffer) >= length else None
+
+    def _take_chunks(self) -> bool:
+        """Cut off those that are all there; whether the last one was among them."""
+        while (end := self._buffer.find(b"\r\n", 0, MOST_HEAD)) >= 0:
+            size = _number(bytes(self._buffer[:end]).partition(b";")[0].strip(), 16)
+            if len(self._buffer) < end + size + 4:
+                return False
+            del self._buffer[: end + 2]
+            self._chunks.append(_cut(self._buffer, size))
+            del self._buffer[:2]
+            if not size:
+                return True
+        if len(self._buffer) > MOST_HEAD:
+            raise ValueError("a chunk does not say how long it is")
         return False
 
     def _finish(self, body: bytes) -> None:
@@ -160,6 +195,7 @@ class Connection(asyncio.Protocol):
         if self._buffer or b"\r\nconnection: close" in head:
             self.reusable = False
         self._buffer.clear()
+        self._chunks, self._length = [], 0
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(Answer(int(head[9:12]), head, body))
 
@@ -285,43 +321,25 @@ def _header(head: bytes, name: bytes) -> bytes:
 
 
 def _length(head: bytes) -> int | None:
-    """How long the body is by its head: -1 in chunks, None up to the connection's end."""
+    """How long the body is by its head: IN_CHUNKS, None up to the connection's end. Raises ValueError."""
     if head[9:12] in (b"204", b"304"):
         return 0
     if b"chunked" in _header(head, b"transfer-encoding"):
-        return -1
+        return IN_CHUNKS
     length = _header(head, b"content-length")
-    return int(length) if length else None
+    return _number(length, 10) if length else None
 
 
-def _whole_body(head: bytes, buffer: bytearray) -> bytes | None:
-    """The body, cut off the buffer, once it is all there. Raises ValueError for nonsense."""
-    length = _length(head)
-    if length is None:
-        return None
-    if length < 0:
-        return _whole_chunks(buffer)
-    if len(buffer) < length:
-        return None
-    body = bytes(buffer[:length])
+def _number(text: bytes, base: int) -> int:
+    """Of digits only. Raises ValueError."""
+    if not text.isalnum():
+        raise ValueError(f"{text[:20]!r} is no number")
+    return int(text, base)
+
+
+def _cut(buffer: bytearray, length: int) -> bytes:
+    """So many bytes, taken off the front; copied once, however many they are."""
+    with memoryview(buffer) as view:
+        body = bytes(view[:length])
     del buffer[:length]
     return body
-
-
-def _whole_chunks(buffer: bytearray) -> bytes | None:
-    """The chunks joined, once the last one is there; the buffer is untouched before."""
-    if not buffer.endswith(b"0\r\n\r\n"):
-        return None  # a long list comes in many pieces: look at it once
-    parts: list[bytes] = []
-    at = 0
-    while (end := buffer.find(b"\r\n", at)) >= 0:
-        size = int(bytes(buffer[at:end]).partition(b";")[0], 16)
-        following = end + 2 + size + 2
-        if len(buffer) < following:
-            return None
-        if not size:
-            del buffer[:following]
-            return b"".join(parts)
-        parts.append(bytes(buffer[end + 2 : end + 2 + size]))
-        at = following
-    return None

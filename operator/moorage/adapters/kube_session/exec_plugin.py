@@ -7,6 +7,7 @@ error with the program's name and what it wrote to stderr. Its stdout may hold a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -22,6 +23,10 @@ SLOW_SECONDS = 5.0
 """After them it is told who is waited for."""
 MOST_SECONDS = 30.0
 """After them the program is ended."""
+KILLED_SECONDS = 1.0
+"""For its pipes to come to their end."""
+MOST_BYTES = 2**20
+"""Of its answer."""
 MOST_QUOTED = 300
 """Characters of what the program wrote."""
 
@@ -66,15 +71,31 @@ async def _run(words: list[str], environment: Mapping[str, str]) -> tuple[bytes,
     process = await asyncio.create_subprocess_exec(*words, env=environment, stdin=nothing, stdout=pipe, stderr=pipe, start_new_session=True)
     text = "the exec plugin %s has not answered for %g s; it is waited for up to %g s"
     notice = asyncio.get_running_loop().call_later(SLOW_SECONDS, log.warning, text, words[0], SLOW_SECONDS, MOST_SECONDS)
+    written = [asyncio.create_task(_beginning(end)) for end in (process.stdout, process.stderr) if end is not None]
     try:
+        if (await asyncio.wait(written, timeout=MOST_SECONDS))[1]:
+            raise TimeoutError
+        stdout, stderr = (end.result() for end in written)
+        if len(stdout) > MOST_BYTES:
+            raise ValueError(f"its answer is longer than {MOST_BYTES} bytes")
         async with asyncio.timeout(MOST_SECONDS):
-            stdout, stderr = await process.communicate()
             return stdout, stderr, await process.wait()
     finally:
         notice.cancel()
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # also what it has left behind, which holds our pipes open
+        await process.wait()
+        for end in (await asyncio.wait(written, timeout=KILLED_SECONDS))[1]:
+            end.cancel()
+
+
+async def _beginning(stream: asyncio.StreamReader) -> bytes:
+    """What comes until its end, but no more than a little over the limit; the rest is read and thrown away."""
+    kept = bytearray()
+    while part := await stream.read(2**16):
+        if len(kept) <= MOST_BYTES:
+            kept += part
+    return bytes(kept)
 
 
 def _environment(config: Mapping[str, Any]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import aiohttp
 
+from moorage.adapters.answers import Lines, TooLong
 from moorage.api.extent import parseable
 
 
@@ -39,10 +40,13 @@ class _Lines:
 
     async def iter_chunked(self, size: int) -> AsyncGenerator[bytes, None]:
         """Whole lines."""
-        rest = b""
+        cut = Lines()
         async for chunk in self._stream.iter_chunked(size):
-            *lines, rest = (rest + chunk).split(b"\n")
+            try:
+                lines = cut.split(chunk)
+            except TooLong as error:
+                raise aiohttp.ClientPayloadError(str(error)) from error
             if lines:
                 yield b"".join(parseable(line) + b"\n" for line in lines)
-        if rest:
+        if rest := cut.rest():
             yield parseable(rest)

@@ -97,7 +97,7 @@ class _Kubeconfig(kube_config.KubeConfigLoader):
 
     async def load_from_exec_plugin(self) -> bool:
         """Ask the plugin, unless its last credential is good for some time. Raises ExecPluginError."""
-        if self.expires is None or self.expires - EARLY <= datetime.datetime.now(datetime.UTC):
+        if self.expires is None or self.expires <= datetime.datetime.now(datetime.UTC) + EARLY:
             credential = await exec_plugin.ask(self._user["exec"].value)  # type: ignore[index]
             self.expires = credential.expires
             if credential.token:

@@ -25,8 +25,9 @@ from typing import Any, Generic
 
 import msgspec
 
+from moorage.adapters.answers import DECODE_ERRORS, Lines, TooLong
 from moorage.adapters.kube_watch.looking import KubeLook
-from moorage.adapters.kube_watch.watched import DECODE_ERRORS, T, Watched, remains
+from moorage.adapters.kube_watch.watched import T, Watched, leniently, remains
 from moorage.api.extent import shallow
 from moorage.core.objects import PartialObject
 from moorage.ports.errors import EdgeError, Expired, NotFound, Retryable
@@ -248,11 +249,13 @@ class KubeFeed(Generic[T]):
         pace = _Pace()
         self._sink.list_started()
         coming: asyncio.Task[_Page] | None = asyncio.create_task(self._get_page(""))
-        page = _Page(_ListMeta())
+        page, token = _Page(_ListMeta()), ""
         try:
             while coming is not None:
                 page = await coming
-                token = page.metadata.continue_
+                if page.metadata.continue_ and page.metadata.continue_ == token:
+                    raise Retryable(f"GET {self._watched.path}: the list goes round: a page names itself as the next one")
+                token = page.metadata.continue_ or ""
                 # The API server writes the next page while this one is taken in.
                 coming = asyncio.create_task(self._get_page(token)) if token else None
                 for raw in page.items or ():
@@ -282,9 +285,7 @@ class KubeFeed(Generic[T]):
 
     def _page(self, body: bytes) -> _Page:
         try:
-            page = _PAGE.decode(body)
-        except RecursionError:
-            page = _PAGE.decode(shallow(body))
+            page = leniently(_PAGE, body)
         except DECODE_ERRORS as error:
             raise Retryable(f"GET {self._watched.path}: not a list: {error}: {body[:200]!r}") from error
         if not page.metadata.resource_version:
@@ -317,13 +318,15 @@ class KubeFeed(Generic[T]):
                 await self._follow(chunks)
         except TimeoutError:
             return  # catch_up cut it
+        except TooLong as error:
+            raise Retryable(f"GET {url}: {error}") from error
         finally:
             self._scope = None
         if self._version == version and self._clock.boottime() - opened < SHORT:
             raise Retryable(f"GET {url}: ended at once with nothing delivered")
 
     async def _follow(self, chunks: AsyncGenerator[bytes, None]) -> None:
-        lines, pace = _Lines(), _Pace()
+        lines, pace = Lines(), _Pace()
         async for chunk in chunks:
             self._heard = self._clock.boottime()
             for line in lines.split(chunk):
@@ -402,23 +405,6 @@ class _Waiter:
     def finish(self) -> None:
         if not self.done.done():
             self.done.set_result(None)
-
-
-class _Lines:
-    """Cuts chunks into lines; the start of an unfinished line is kept in pieces, so that a giant one is joined once."""
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-
-    def split(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes."""
-        if b"\n" not in chunk:
-            self._pieces.append(chunk)
-            return []
-        first, *lines = chunk.split(b"\n")
-        lines.insert(0, b"".join((*self._pieces, first)))
-        self._pieces = [lines.pop()]
-        return [line for line in lines if line]
 
 
 class _Pace:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import urllib.parse
-from typing import Generic, TypeVar
+from typing import Generic
 
 import msgspec
 
-from moorage.adapters.kube_watch.watched import DECODE_ERRORS, Identity, T, Watched, remains
-from moorage.api.extent import shallow
+from moorage.adapters.answers import DECODE_ERRORS
+from moorage.adapters.kube_watch.watched import Identity, M, T, Watched, leniently, remains
 from moorage.core.objects import ObjectMeta, version
 from moorage.ports.errors import Retryable
 from moorage.ports.kube import Found, ListedPage, Unreadable
 from moorage.ports.wire import Call, Session
 
-M = TypeVar("M")
 PAGE = 500
 """Objects a page: their metadata is a few milliseconds to read."""
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -112,9 +111,7 @@ class KubeLook(Generic[T]):
     async def _get(self, url: str, decoder: msgspec.json.Decoder[M], accept: str = "") -> M:
         body = await self._session.call(Call("GET", url, accept=accept))
         try:
-            return decoder.decode(body)
-        except RecursionError:
-            return decoder.decode(shallow(body))
+            return leniently(decoder, body)
         except DECODE_ERRORS as error:
             raise Retryable(f"GET {url}: the answer cannot be read: {error}") from error
 

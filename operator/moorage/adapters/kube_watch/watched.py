@@ -8,10 +8,10 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from moorage.adapters.answers import DECODE_ERRORS
+from moorage.api.extent import shallow
 from moorage.core.objects import ObjectMeta, PartialObject
 from moorage.ports.kube import Unreadable
-
-DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class Watchable(Protocol):
@@ -23,6 +23,7 @@ class Watchable(Protocol):
 
 
 T = TypeVar("T", bound=Watchable)
+M = TypeVar("M")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,6 +43,14 @@ class Watched(Generic[T]):
         """The path with a query; empty values are left out."""
         query = {"fieldSelector": self.field_selector, **parameters}
         return f"{self.path}?{urllib.parse.urlencode({key: value for key, value in query.items() if value != ''})}"
+
+
+def leniently(decoder: msgspec.json.Decoder[M], text: bytes) -> M:
+    """Decoded, less what is nested too deeply. Raises DECODE_ERRORS."""
+    try:
+        return decoder.decode(text)
+    except RecursionError:
+        return decoder.decode(shallow(text))
 
 
 class Identity(msgspec.Struct, rename="camel"):

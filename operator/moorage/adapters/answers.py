@@ -1,0 +1,58 @@
+"""Answers: a body that others wrote, read as what it should be."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from moorage.ports.errors import Retryable
+
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: for what is no such JSON, for text that is not UTF-8, for what is nested too deeply."""
+
+LONGEST_LINE = 2**25
+"""Bytes of one line of a watch. An object has 1.5 MiB as the API server keeps it, and as JSON at most six times that."""
+
+T = TypeVar("T")
+
+
+class TooLong(Exception):
+    """A line does not come to its end."""
+
+
+class Lines:
+    """Cuts chunks into lines; the start of an unfinished line is kept in pieces, so that a giant one is joined once."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._length = 0
+
+    def split(self, chunk: bytes) -> list[bytes]:
+        """The lines that this chunk completes. Raises TooLong."""
+        if b"\n" not in chunk:
+            self._keep(chunk)
+            return []
+        first, *lines = chunk.split(b"\n")
+        lines.insert(0, self.rest() + first)
+        self._keep(lines.pop())
+        return [line for line in lines if line]
+
+    def rest(self) -> bytes:
+        """What is unfinished, which is kept no longer."""
+        pieces, self._pieces, self._length = self._pieces, [], 0
+        return b"".join(pieces)
+
+    def _keep(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._length += len(piece)
+        if self._length > LONGEST_LINE:
+            raise TooLong(f"a line is longer than {LONGEST_LINE} bytes")
+
+
+def decoded(request: str, body: bytes, kind: type[T], *, outcome_unknown: bool = False) -> T:
+    """The body as this kind; an answer that is none is asked for again later. Raises Retryable, without the body: it may hold secrets."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except DECODE_ERRORS as error:
+        raise Retryable(f"{request}: the answer cannot be read: {error}", outcome_unknown=outcome_unknown) from error
