@@ -233,6 +233,28 @@ def test_all_faults_are_told_at_once() -> None:
 # ---- good specs ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("unreadable", "path"),
+    [
+        ({"wieghts": {}}, "wieghts"),
+        ({"weights": {"NodeAffinity": "much"}}, "weights[NodeAffinity]"),
+        ({"suspend": "yes"}, "suspend"),
+        ({"plugins": {"score": {"enabled": [{"name": "NodeAffinityy", "weight": "x"}]}}}, "plugins.score.enabled[0].weight"),
+        ({"extenders": ["http://x"]}, "extenders[0]"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_names_are_told_beside_fields_that_cannot_be_read(unreadable: dict[str, Any], path: str) -> None:
+    """So that nobody has to correct a spec twice; what is wrong only as those fields are left out is not told."""
+    spec = {
+        "pluginConfig": [{"name": "Fitt", "args": {}}, {"name": FIT, "args": {"x": 1}}, {"name": "NodeAffinity", "args": 5}],
+        **unreadable,
+    }
+    paths = {error.path for error in resolve(spec).errors}
+    assert paths - {"plugins.score.enabled[0].name"} == {path, "pluginConfig[2].args", "pluginConfig[0].name", "pluginConfig[1].args.x"}
+    assert ("plugins.score.enabled[0].name" in paths) == ("plugins" in unreadable)
+
+
 def test_an_empty_spec_is_the_default_preset_with_the_operators_values() -> None:
     """Named like the object; 1 s and 10 s of backoff, all nodes."""
     resolution = resolve({})

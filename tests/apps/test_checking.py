@@ -88,6 +88,16 @@ def test_faults_are_told_with_file_document_and_path(text: str, want: str, tmp_p
     assert want in line
 
 
+def test_one_run_tells_all(tmp_path: Path) -> None:
+    """A field that cannot be read hides no misspelt name."""
+    head = "apiVersion: moorage.dev/v1alpha1\nkind: SchedulerProfile\nmetadata: {name: bad}\n"
+    report = check([write(tmp_path, f"{head}spec: {{wieghts: {{}}, plugins: {{filter: {{enabled: [{{name: NodeNam}}]}}}}}}")])
+    assert [path for path in ("spec.wieghts", "spec.plugins.filter.enabled[0].name") if path in " ".join(report.lines)] == [
+        "spec.wieghts",
+        "spec.plugins.filter.enabled[0].name",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "want"),
     [

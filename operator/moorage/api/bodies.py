@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from moorage.api.conditions import Reason
@@ -22,6 +23,8 @@ from moorage.core.framework.profiles import FieldError, ProfileErrors
 Body: TypeAlias = Mapping[str, Any]
 """An object as the API server has it."""
 
+_STEP = re.compile(r"\[([^]]*)\]|([^.\[\]]+)")
+"""Of a field's path."""
 _Kind = TypeVar("_Kind", SchedulerProfile, PluginConfig)
 
 
@@ -45,6 +48,29 @@ def _decode(kind: type[_Kind], body: Body) -> _Kind:
         raise ProfileErrors(
             FieldError(v.path.removeprefix("spec").removeprefix("."), v.value, v.message, Reason.INVALID_SPEC) for v in error.violations
         ) from error
+
+
+def without(body: Body, paths: Iterable[str]) -> Body:
+    """The object less these fields of its spec; of a list whose item is to go, less the field at its top."""
+    spec: Any = _mapping(body.get("spec"))
+    for path in paths:
+        steps = [key or name for key, name in _STEP.findall(path)]
+        try:
+            spec = _less(spec, steps)
+        except (LookupError, TypeError, ValueError):
+            spec = {name: kept for name, kept in spec.items() if name not in steps[:1]}
+    return {**body, "spec": spec}
+
+
+def _less(value: Any, steps: Sequence[str]) -> Any:
+    """A copy. Raises LookupError, TypeError or ValueError where the steps do not lead to a mapping's entry."""
+    head, *rest = steps
+    if isinstance(value, list):
+        i = int(head)
+        return [*value[:i], _less(value[i], rest), *value[i + 1 :]]
+    if rest:
+        return {**value, head: _less(value[head], rest)}
+    return {name: kept for name, kept in value.items() if name != head}
 
 
 def revision_hash(profile: Body, configs: Iterable[Body]) -> str:

@@ -8,7 +8,7 @@ reason; that of a PluginConfig shows up at the profile's reference to it, and in
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moorage.api import bodies, extenders, plugin_args
@@ -90,10 +90,22 @@ class Resolver:
         try:
             decoded = bodies.decode_profile(profile)
         except ProfileErrors as error:
-            return dataclasses.replace(blank, errors=error.errors)
+            return dataclasses.replace(blank, errors=(*error.errors, *self._others(profile, error.errors, used, blank)))
         if faults := tuple(self._quarantined(decoded)):
             return dataclasses.replace(blank, errors=faults)
         return _Resolving(self, decoded, used, trusted).outcome(blank)
+
+    def _others(self, profile: Body, unreadable: Sequence[FieldError], used: Mapping[str, Body], blank: Resolution) -> Iterator[FieldError]:
+        """Which names and arguments are wrong beside fields that cannot be read, so that all is told at once."""
+        paths = [error.path for error in unreadable]
+        try:
+            decoded = bodies.decode_profile(bodies.without(profile, paths))
+        except ProfileErrors:
+            return
+        for error in tuple(self._quarantined(decoded)) or _Resolving(self, decoded, used, trusted=False).outcome(blank).errors:
+            # Not what is said of them only because a field in them was left out.
+            if error.reason != Reason.INVALID_SPEC and not any(path.startswith(error.path) for path in paths):
+                yield error
 
     def config_errors(self, body: Body, *, trusted: bool = False) -> tuple[FieldError, ...]:
         """Everything that is wrong with a PluginConfig by itself."""
