@@ -116,6 +116,15 @@ def test_refused(message: str, why: str) -> None:
     gated = {**condition("PodScheduled", "False"), "reason": "SchedulingGated"}
     pods = [{"metadata": {"namespace": "x", "name": name}, "status": {"conditions": [each]}} for name, each in (("p", said), ("q", gated))]
     assert state.refused([*pods, pod("a1")]) == {"x/p": why}
+    assert state.failed(pods) == {}
+
+
+def test_failed() -> None:
+    """The whole text; that is no refusal by the nodes."""
+    text = "spec.volumes: 1,001. more than 1,000"
+    said = {**condition("PodScheduled", "False", text), "reason": "SchedulerError"}
+    pods = [{"metadata": {"namespace": "x", "name": "p"}, "status": {"conditions": [said]}}]
+    assert (state.failed(pods), state.refused(pods)) == ({"x/p": text}, {})
 
 
 @pytest.mark.parametrize(

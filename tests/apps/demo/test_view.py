@@ -62,6 +62,20 @@ DECIDED    POD     NODE                              PROFILE  REVISION
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "none will do"),
+        ({"refused": {"demo/q": "2 Insufficient cpu"}}, "none will do: 2 Insufficient cpu"),
+        ({"failed": {"demo/q": "spec.volumes: too many"}}, "failed: spec.volumes: too many"),
+        ({"failed": {"demo/q": "x" * 99}}, f"failed: {'x' * (view.MOST_WORDS - 1)}…"),
+    ],
+)
+def test_what_became_of_a_pod(more: dict[str, dict[str, str]], said: str) -> None:
+    """That something failed says nothing about the nodes."""
+    assert view.outcome(Decision(ago(0), "demo/q", "", "spread", "-"), State(**more)) == said  # type: ignore[arg-type]
+
+
 def test_nothing_yet() -> None:
     """Headings only."""
     assert "PROFILE" in text(State())

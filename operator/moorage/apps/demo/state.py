@@ -84,6 +84,8 @@ class State:
     """Profile -> pod -> its node, "" while it has none. Pods are called by namespace and name."""
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Pod -> why no node would do when it was tried last."""
+    failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Pod -> what failed when it was tried last, so that it is not known whether a node would do."""
 
     @property
     def ready(self) -> bool:
@@ -169,12 +171,22 @@ def places(pods: Iterable[Body]) -> dict[str, dict[str, str]]:
 
 def refused(pods: Iterable[Body]) -> dict[str, str]:
     """Pod -> why no node will do, without what preemption has to add."""
+    told = _unscheduled(pods, "Unschedulable").items()
+    return {pod: (message.partition(" are available: ")[2] or message).partition(". ")[0].rstrip(".") for pod, message in told}
+
+
+def failed(pods: Iterable[Body]) -> dict[str, str]:
+    """Pod -> what failed when it was tried."""
+    return _unscheduled(pods, "SchedulerError")
+
+
+def _unscheduled(pods: Iterable[Body], reason: str) -> dict[str, str]:
+    """Pod -> what its condition PodScheduled says, where it has this reason."""
     found = {}
     for pod in pods:
         for condition in (pod.get("status") or {}).get("conditions") or ():
-            if condition["type"] == "PodScheduled" and condition["status"] == "False" and condition.get("reason") == "Unschedulable":
-                message = printable(condition.get("message", ""))
-                found[key(pod)] = (message.partition(" are available: ")[2] or message).partition(". ")[0].rstrip(".")
+            if condition["type"] == "PodScheduled" and condition["status"] == "False" and condition.get("reason") == reason:
+                found[key(pod)] = printable(condition.get("message", ""))
     return found
 
 

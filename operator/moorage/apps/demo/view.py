@@ -110,11 +110,12 @@ def _decisions(decisions: Sequence[Decision], state: State, now: datetime.dateti
 
 
 def outcome(decision: Decision, state: State) -> str:
-    """The node that a pod got; or that there is none, and why when that is known."""
+    """The node that a pod got; or that there is none, or that it failed, and why when that is known."""
     if decision.node:
         return decision.node
-    why = state.refused.get(decision.pod, "")
-    return f"none will do: {why if len(why) <= MOST_WORDS else why[: MOST_WORDS - 1] + '…'}" if why else "none will do"
+    failed = state.failed.get(decision.pod, "")
+    what, why = ("failed", failed) if failed else ("none will do", state.refused.get(decision.pod, ""))
+    return f"{what}: {why if len(why) <= MOST_WORDS else why[: MOST_WORDS - 1] + '…'}" if why else what
 
 
 def age(passed: datetime.timedelta) -> str:

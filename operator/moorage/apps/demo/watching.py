@@ -56,6 +56,7 @@ class Watcher:
             swaps=dict(self._tails[leader].swaps) if leader in self._tails else {},
             places=state.places(pods),
             refused=state.refused(pods),
+            failed=state.failed(pods),
         )
 
     def _leader(self) -> str:
