@@ -327,8 +327,8 @@ MUTANTS: Final = (
     Mutant(
         name="comparison: mends at the first look",
         file="engine/comparing.py",
-        old="if sink.state(doubt.identity) == doubt.ours:",
-        new="if True:",
+        old="if sink.state(doubt.identity) != doubt.ours:",
+        new="if False:",
         tests=("tests/engine/test_comparing.py",),
     ),
     Mutant(
@@ -404,7 +404,7 @@ MUTANTS: Final = (
     Mutant(
         name="serving: answers of the API server count for ever",
         file="adapters/authorization.py",
-        old="if asked + KEPT_SECONDS > now and len",
+        old="if answer.asked + KEPT_SECONDS > now and len",
         new="if len",
         tests=("tests/adapters/test_authorization.py",),
     ),
@@ -458,10 +458,10 @@ MUTANTS: Final = (
         tests=(_SERVER,),
     ),
     Mutant(
-        name="serving: half a change of certificates is used",
-        file="adapters/kube_session/trust.py",
-        old="for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), self._context):",
-        new="for context in (self._context,):",
+        name="serving: an authority that was taken away is believed",
+        file="adapters/kube_session/__init__.py",
+        old="                self._connections.trust(self._trust.context)",
+        new="                pass",
         tests=("tests/adapters/test_trust.py",),
     ),
     Mutant(

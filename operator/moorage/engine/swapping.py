@@ -10,10 +10,9 @@ installation, kube-scheduler) stands back.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-
-import msgspec
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
@@ -240,7 +239,7 @@ class Swapper:
             await self._writes.create_revision(stored)
         except Conflict:
             found = await self._reads.revision(stored.name)
-            if found is not None and found.data == msgspec.json.decode(msgspec.json.encode(stored.data)):
+            if found is not None and found.data == json.loads(json.dumps(stored.data)):
                 return
             if found is not None:  # of a profile of this name and spec that was deleted, say: it will go with that
                 await self._writes.delete_revision(stored.name)
