@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -55,6 +56,7 @@ class Place:
         context.verify_mode = ssl.CERT_OPTIONAL
 
         async def who(request: web.BaseRequest) -> web.Response:
+            await asyncio.sleep(0.3 if request.path == "/slow" else 0)
             certificate = request.get_extra_info("peercert") or {}
             return web.json_response({name: value for part in certificate.get("subject", ()) for name, value in part})
 
@@ -124,6 +126,37 @@ def test_an_authority_that_rotates(tmp_path: Path) -> None:
                 assert await anext(stream) == b""
         async with place.served(place.authority):
             assert await place.who() == "one"
+
+    run(tmp_path, scenario)
+
+
+def test_an_authority_that_is_taken_away(tmp_path: Path) -> None:
+    """Is not believed by any new connection, that of a watch or of a library to whom we lend a session either; idle ones end."""
+
+    async def scenario(place: Place) -> None:
+        new = place.authority_of("new")
+        lent = place.session.lend()
+        async with place.served(place.authority):
+            assert await place.who() == "one"
+            assert len(place.session._connections._idle) == 1
+            under_way = asyncio.create_task(place.session.call(Call("GET", "/slow", timeout=5)))
+            await asyncio.sleep(0)
+            place.believe(new)
+            place.clock.jump(CREDENTIALS_PERIOD)
+            await place.session._refresh(5)
+            assert not under_way.done()
+            await under_way
+            assert not place.session._connections._idle
+            with pytest.raises(Retryable, match="certificate verify failed"):
+                await place.who()
+            with pytest.raises(Retryable, match="certificate verify failed"):
+                await anext(place.session.stream("/who"))
+            with pytest.raises(aiohttp.ClientConnectorCertificateError):
+                await lent.get(f"https://127.0.0.1:{place.port}/who")
+        async with place.served(new):
+            assert await place.who() == "one"
+            async with lent.get(f"https://127.0.0.1:{place.port}/who") as response:
+                assert (await response.json(content_type=None))["commonName"] == "one"
 
     run(tmp_path, scenario)
 

@@ -69,12 +69,10 @@ class KubeSession:
         self._credentials_due = clock.boottime() + CREDENTIALS_PERIOD
         self._refreshing: asyncio.Task[None] | None = None
         self._unacknowledged = unacknowledged
-        self._connector = aiohttp.TCPConnector(
-            limit=0, ssl=api.rest_client.ssl_context, keepalive_timeout=IDLE_SECONDS, socket_factory=self._socket
-        )
+        self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=self._socket)
         self._http = self._session(owner=True)
         self._sessions = [self._http]
-        self._connections = Connections(self.server, api.rest_client.ssl_context, self._configuration.tls_server_name, unacknowledged)
+        self._connections = Connections(self.server, self._trust.context, self._configuration.tls_server_name, unacknowledged)
         self._connections.headers.update(self._http.headers)
 
     @classmethod
@@ -212,7 +210,8 @@ class KubeSession:
         """Read the credentials again. Where that fails the old ones stay in use, which a log line tells."""
         try:
             await self._reload(refused)
-            self._trust.reread()
+            if self._trust.reread():
+                self._connections.trust(self._trust.context)
             await self._authorize()
         except Exception as error:  # noqa: BLE001 the library and the plugins that it runs raise anything
             log.warning("the credentials could not be read again, the old ones stay in use: %s", error)
@@ -229,6 +228,7 @@ class KubeSession:
 
     def _session(self, owner: bool, response_class: type[aiohttp.ClientResponse] = aiohttp.ClientResponse) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
+            request_class=_trusting(self._trust),
             response_class=response_class,
             connector=self._connector,
             connector_owner=owner,
@@ -259,6 +259,16 @@ def _headers(call: Call) -> dict[str, str]:
     """What this request alone has."""
     headers = {"Accept": call.accept} if call.accept else {}
     return headers | {"Content-Type": call.content_type} if call.body is not None else headers
+
+
+def _trusting(trust: Trust) -> type[aiohttp.ClientRequest]:
+    """Requests over connections that were made with the present context: also for libraries that know of no context."""
+
+    class Trusting(aiohttp.ClientRequest):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **{**kwargs, "ssl": trust.context})
+
+    return Trusting
 
 
 @functools.lru_cache(maxsize=64)

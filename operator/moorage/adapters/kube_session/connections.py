@@ -213,6 +213,8 @@ class Connections:
         self._prefix = url.path.rstrip("/")
         self._netloc = url.netloc
         self._tls: dict[str, Any] = {"ssl": context, "server_hostname": server_name or self._host} if url.scheme == "https" else {}
+        self._distrusted: weakref.WeakSet[Connection] = weakref.WeakSet()
+        """Those of a former context: they end when they are idle."""
         self._unacknowledged = unacknowledged
         self._idle: collections.deque[Connection] = collections.deque()
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
@@ -244,6 +246,13 @@ class Connections:
         finally:
             self._give_back(connection)
 
+    def trust(self, context: ssl.SSLContext) -> None:
+        """Make connections with this context from now on, and use none of the others for another request."""
+        if self._tls:
+            self._tls["ssl"] = context
+            self._distrusted.update(self._all)
+            self.close()
+
     def sever(self) -> None:
         """End all connections at once; what they hold is dropped."""
         for connection in list(self._all):
@@ -269,7 +278,9 @@ class Connections:
         return None
 
     def _give_back(self, connection: Connection) -> None:
-        if connection.reusable:
+        if connection in self._distrusted:
+            connection.close()
+        elif connection.reusable:
             connection.idle_since = time.monotonic()
             self._idle.append(connection)
 

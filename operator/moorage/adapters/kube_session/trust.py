@@ -7,6 +7,7 @@ import ssl
 from pathlib import Path
 
 from kubernetes.aio import client
+from kubernetes.aio.client import rest
 
 from moorage.ports.repeats import told_once
 
@@ -14,36 +15,33 @@ log = logging.getLogger(__name__)
 
 
 class Trust:
-    """The files of a configuration, in the context that was made of them: new connections see what has changed.
-
-    Authorities are added; one that was taken away is believed until the process ends.
-    """
+    """The files of a configuration, and the context that is made of them: another one when they change, for new connections."""
 
     def __init__(self, configuration: client.Configuration, context: ssl.SSLContext) -> None:
+        self.context = context
         self._configuration = configuration
-        self._context = context
         self._seen = self._read()
 
-    def reread(self) -> None:
-        """Take what has changed. What cannot be used is told, and tried again the next time."""
+    def reread(self) -> bool:
+        """Take what has changed; whether there is another context. What cannot be used is told, and tried again the next time."""
         found = self._read()
         if found == self._seen:
-            return
+            return False
         try:
-            # First where it does no harm: half a change would leave us without a certificate.
-            for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), self._context):
-                self._load(context)
-        except OSError as error:
+            context = self._made()
+        except (OSError, ValueError) as error:
             log.warning("the certificates for the API server could not be read again: %s", error, extra=told_once(f"trust {error}"))
-            return
-        self._seen = found
+            return False
+        self.context, self._seen = context, found
         log.info("new connections to the API server use the newest certificates")
+        return True
 
-    def _load(self, context: ssl.SSLContext) -> None:
-        if self._configuration.ssl_ca_cert:
-            context.load_verify_locations(self._configuration.ssl_ca_cert)
-        if self._configuration.cert_file:
-            context.load_cert_chain(self._configuration.cert_file, self._configuration.key_file, password="")
+    def _made(self) -> ssl.SSLContext:
+        if self._configuration.cert_file:  # where the key is encrypted the library would ask for its password at the terminal
+            probe = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            probe.load_cert_chain(self._configuration.cert_file, self._configuration.key_file, password="")
+        context: ssl.SSLContext = rest.RESTClientObject(self._configuration).ssl_context
+        return context
 
     def _read(self) -> list[bytes]:
         files = self._configuration.ssl_ca_cert, self._configuration.cert_file, self._configuration.key_file
