@@ -7,14 +7,14 @@ Whatever takes time runs beside the loop and comes back here when it has ended. 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 
 from moorage.core import cycle
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
+from moorage.core.catching import Catching
 from moorage.core.columns.cache import Cache
 from moorage.core.framework.extenders import EXTENDER
 from moorage.core.object_changes import room_freed
@@ -74,20 +74,9 @@ class Handover:
                 extra={"pod": key(pod), "uid": pod.metadata.uid, "profile": revision.scheduler_name, "revision": revision.id, "node": node},
             )
 
-    @contextlib.contextmanager
-    def sure(self, *entries: Entry, placement: Placement | None = None) -> Iterator[None]:
+    def sure(self, *entries: Entry, placement: Placement | None = None) -> Catching:
         """A bug that ends what is done inside takes the placement back; of these pods those in flight go to the queue, and say so."""
-        try:
-            yield
-        except FAULTS as error:
-            if placement is not None:
-                self._take_back(placement)
-            for entry in entries:
-                tell("what is done for a pod", error, pod=key(entry.pod))
-                if entry.place is Place.IN_FLIGHT:
-                    with guard("sending a pod back to the queue", pod=key(entry.pod)):
-                        self.backlog.requeue(entry, frozenset(), self.around.clock.boottime())
-                        self.failures.report(Verdict(entry.pod, SCHEDULER_ERROR, f"scheduling failed: {error!r}"))
+        return Catching(FAULTS, self._ended_by_bug, entries, placement)
 
     async def settle(self, seconds: float) -> None:
         """Wait, at most so long, for what is under way to end; bindings that are only being prepared are broken off."""
@@ -157,6 +146,16 @@ class Handover:
             self.gangs.unbound(entry, diagnosis)
             self._refuse(entry, diagnosis, now - entry.started)
         self.unbound(entry.uid)
+
+    def _ended_by_bug(self, error: BaseException, entries: Sequence[Entry], placement: Placement | None) -> None:
+        if placement is not None:
+            self._take_back(placement)
+        for entry in entries:
+            tell("what is done for a pod", error, pod=key(entry.pod))
+            if entry.place is Place.IN_FLIGHT:
+                with guard("sending a pod back to the queue", pod=key(entry.pod)):
+                    self.backlog.requeue(entry, frozenset(), self.around.clock.boottime())
+                    self.failures.report(Verdict(entry.pod, SCHEDULER_ERROR, f"scheduling failed: {error!r}"))
 
     def _take_back(self, placement: Placement) -> None:
         with guard("taking back a placement", pod=key(placement.pod), node=placement.node):

@@ -11,11 +11,11 @@ core that is all or nothing, or puts in order itself.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ParamSpec, TypeVar, cast
 
+from moorage.core.catching import Catching
 from moorage.ports.repeats import bug
 from moorage.ports.surroundings import Clock
 
@@ -36,13 +36,13 @@ def tell(what: str, error: BaseException, **named: object) -> None:
     log.error("%s failed with a bug", what, exc_info=error, extra=bug(error, **named))
 
 
-@contextlib.contextmanager
-def guard(what: str, **named: object) -> Iterator[None]:
-    """What is raised inside is told and ends here."""
-    try:
-        yield
-    except FAULTS as error:
-        tell(what, error, **named)
+def guard(what: str, **named: object) -> Catching:
+    """What is raised inside a block is told and ends there."""
+    return Catching(FAULTS, _told_of, what, named)
+
+
+def _told_of(error: BaseException, what: str, named: Mapping[str, object]) -> None:
+    tell(what, error, **named)
 
 
 def heard(listener: Callable[P, object]) -> Callable[P, None]:

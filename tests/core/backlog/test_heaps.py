@@ -56,8 +56,8 @@ def test_discarding_leaves_nothing() -> None:
     assert heap.first() is None
 
 
-def test_passing_over_costs_once() -> None:
-    """Entries of a profile that can take none are looked at once, not each time that another one has its turn; their order stays."""
+def test_passing_over_costs_nothing() -> None:
+    """Entries of a profile that can take none are not looked at; their order stays."""
     heap = TurnHeap()
     full = [Entry(a_pod(f"full{i}", "full"), "full", 0.0) for i in range(1000)]
     for i, entry in enumerate(full):
@@ -65,7 +65,6 @@ def test_passing_over_costs_once() -> None:
     other = Entry(a_pod("other", "other"), "other", 0.0)
     heap.push((2000,), other)
     assert heap.first({"full"}) is other
-    assert len(heap._heap) == 1
     heap.discard(full[0])
     assert heap.first() is full[1]
     heap.push((3000,), full[1])
@@ -73,5 +72,18 @@ def test_passing_over_costs_once() -> None:
     for entry in full[2:]:
         heap.discard(entry)
     assert heap.first() is other
+    assert heap.first(late={"other": 1.0}) is full[1]
     heap.discard(full[1])
-    assert heap._aside == {}
+    assert heap.first({"other"}) is None
+    assert list(heap._heaps) == ["other"]
+
+
+def test_equals_of_several_profiles_go_in_the_order_in_which_they_came() -> None:
+    """However many there are of each."""
+    heap, names = TurnHeap(), ["b", "a", "a", "b", "a"]
+    entries = [Entry(a_pod(f"p{i}", name), name, 0.0) for i, name in enumerate(names)]
+    for entry in entries:
+        heap.push((1,), entry)
+    for entry in entries:
+        assert heap.first() is entry
+        heap.discard(entry)

@@ -44,7 +44,6 @@ backoff ends it.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -60,6 +59,7 @@ from moorage.core.backlog.in_flight import InFlight
 from moorage.core.backlog.parked import Alike, ParkedPods
 from moorage.core.backlog.profile_views import LiveProfiles, ProfileView, Report
 from moorage.core.backlog.rosters import Roster
+from moorage.core.catching import Catching
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.store import Objects
 from moorage.core.object_changes import only_told, pod_changes
@@ -431,17 +431,16 @@ class Backlog:
             entry.urgent = False
         return entry.place is Place.IN_FLIGHT
 
-    @contextlib.contextmanager
-    def _sure(self, entry: Entry) -> Iterator[None]:
+    def _sure(self, entry: Entry) -> Catching:
         """A pod whose move raises is taken out and reported, so that nobody waits behind it; it may be added again."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001  # reported; whatever it is, it is this pod's trouble
-            for queue in self._queues.values():
-                queue.discard(entry)
-            entry.place = None
-            self._noted(entry)
-            self._report(QUEUE, entry.pod, error)
+        return Catching(Exception, self._taken_out, entry)
+
+    def _taken_out(self, error: Exception, entry: Entry) -> None:
+        for queue in self._queues.values():
+            queue.discard(entry)
+        entry.place = None
+        self._noted(entry)
+        self._report(QUEUE, entry.pod, error)
 
     def _assembled(self, entry: Entry, now: float) -> bool:
         """Whether a member's group may be placed now: plugins may have shut a gate since some of its members were refused."""

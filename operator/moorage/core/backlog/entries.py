@@ -94,11 +94,12 @@ class Entry:
     """What kind of refusal it was last told of; kept here for the engine."""
     told_until: float = -math.inf
     """As long as this nothing is said of the same kind again."""
+    uid: str = dataclasses.field(init=False)
+    """The pod's UID, by which the backlog knows it."""
 
-    @property
-    def uid(self) -> str:
-        """The pod's UID, by which the backlog knows it."""
-        return self.pod.metadata.uid
+    def __post_init__(self) -> None:
+        """All states of a pod have one UID."""
+        self.uid = self.pod.metadata.uid
 
     @property
     def waits_at(self) -> str:

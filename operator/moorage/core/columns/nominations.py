@@ -8,6 +8,7 @@ says (``read``) counts whenever no decision of ours has yet to be written there.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 from moorage.core.columns.all_or_none import all_or_none
 from moorage.core.columns.changes import Aspect
@@ -28,10 +29,9 @@ class Nominations:
         """Told of a pod, and of the node where it was promised room that it neither has nor is promised any more."""
         self.version = 0
         """Moves with every change of what is promised."""
-        self._foremost: tuple[int, list[Record]] = (0, [])
-        """What ``foremost`` gave, and for which version."""
         self._on: dict[str, dict[str, Record]] = {}
         self._records: dict[str, Record] = {}
+        self._by_priority: dict[int, dict[str, Record]] = {}
         self._unwritten: dict[str, str] = {}
         """What we decided and the pod's status does not say yet, by UID; "" for no node."""
         self._lapsed: dict[str, str] = {}
@@ -72,13 +72,10 @@ class Nominations:
         """UIDs of the pods whose status does not say yet what we decided."""
         return self._unwritten.keys()
 
-    def foremost(self) -> list[Record]:
-        """All of them, the most important pods first; sorted once for each version."""
-        version, records = self._foremost
-        if version != self.version:
-            records = sorted(self._records.values(), key=lambda record: -priority(record.pod) if isinstance(record.pod, Pod) else 0)
-            self._foremost = self.version, records
-        return records
+    def foremost(self) -> Iterator[Record]:
+        """All of them, the most important pods first, equals in the order in which they came. Not to be changed while this runs."""
+        for level in sorted(self._by_priority, reverse=True):
+            yield from self._by_priority[level].values()
 
     # ---- what is promised --------------------------------------------------------------------------------------------------
 
@@ -145,16 +142,24 @@ class Nominations:
         return old
 
     def _swap(self, uid: str, old: Record | None, new: Record | None, sign: int) -> None:
-        self.version += 1
         gone, come = (old, new) if sign > 0 else (new, old)
-        if gone is not None:
-            del self._records[uid]
-            del self._on[gone.node][uid]
-            if not self._on[gone.node]:
-                del self._on[gone.node]
+        left, entered = self._groups(gone), self._groups(come)
+        self.version += 1
+        self._records.pop(uid, None)
+        for groups, group in left:
+            del groups[group][uid]
+            if not groups[group]:
+                del groups[group]
         if come is not None:
             self._records[uid] = come
-            self._on.setdefault(come.node, {})[uid] = come
+        for groups, group in entered:
+            groups.setdefault(group, {})[uid] = come
+
+    def _groups(self, record: Record | None) -> tuple[tuple[dict[Any, Any], str | int], ...]:
+        """Where a record is found beside its UID."""
+        if record is None:
+            return ()
+        return (self._on, record.node), (self._by_priority, priority(record.pod) if isinstance(record.pod, Pod) else 0)
 
     def _tell(self, pod: Pod, node: str, _sign: int) -> None:
         self.freed(pod, node)

@@ -28,7 +28,7 @@ from moorage.core.framework.interfaces import (
     Refusal,
     is_a,
 )
-from moorage.core.framework.what_if import WhatIf
+from moorage.core.framework.what_if import FarGuests, WhatIf
 from moorage.core.objects import Pod
 from moorage.core.verdicts import REFUSALS, SUCCESS, Code, Status, Why, failed, hopeless, refused_for, texts
 
@@ -112,8 +112,8 @@ class Blueprint:
         self._names: frozenset[str] | None = None
         self._own = self._scored_for = NOBODY
         """The pod (UID) and the row where it is nominated that ``blame`` was last corrected for, and ``totals``."""
-        self._far = False
-        """Whether ``blame`` heeds pods that are nominated elsewhere."""
+        self._far: FarGuests = {}
+        """The pods nominated elsewhere that ``blame`` heeds."""
         self._far_asked: tuple[int, object] = (-1, NOBODY)
         """The version of the nominations, and the pod, that this was last looked at for."""
         self._failing = [(i, column) for i, column in enumerate(filters.values()) if is_a(column.plugin, FailingPlugin)]
@@ -180,7 +180,7 @@ class Blueprint:
     @property
     def heeds_far(self) -> bool:
         """Whether pods that are nominated elsewhere matter."""
-        return self._far
+        return bool(self._far)
 
     @property
     def fits(self) -> bool:
@@ -224,6 +224,8 @@ class Blueprint:
         ``without``: plugins that are not to be asked.
         """
         filters = self.filters if self.verdict[1].code is Code.SUCCESS else {}
+        if filters and not without:
+            return WhatIf(self.pod, filters, snapshot, self._far)
         return WhatIf(self.pod, {name: column for name, column in filters.items() if name not in without}, snapshot)
 
     def rejectors(self) -> frozenset[str]:
@@ -233,9 +235,11 @@ class Blueprint:
 
     def keepers(self, snapshot: Snapshot) -> list[Record]:
         """The pods nominated to nodes that would take this pod but for them."""
-        columns = [column for column in self.filters.values() if column.takes_part]
-        what_if = self.what_if(snapshot)
-        full = [row for row in sorted(self.crowded) if not any(column.values[row] for column in columns)]
+        what_if, rows = self.what_if(snapshot), np.array(sorted(self.crowded), np.intp)
+        for column in self.filters.values():
+            if column.takes_part:
+                rows = rows[column.values[rows] == 0]
+        full = rows.tolist()
         near = {record.pod.metadata.uid: record for row in full for record in what_if.guests(row)}
         if any(not what_if.guests(row) for row in full):
             far = (pod.metadata.uid for guests in what_if.far.values() for pod, _ in guests)
@@ -285,8 +289,8 @@ class Blueprint:
         asked = nominations.version, self._own
         if asked == self._far_asked and changed is not None and not changed.size:
             return changed
+        before, self._far = self._far, WhatIf(self.pod, self.filters, snapshot).far if len(nominations) else {}
         self._far_asked = asked
-        before, self._far = self._far, bool(len(nominations) and self.what_if(snapshot).far)
         if not before and not self._far:
             return changed
         self._scored_for = STALE

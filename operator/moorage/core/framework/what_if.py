@@ -28,9 +28,10 @@ from moorage.core.pod_groups import group_of
 IntRows = npt.NDArray[np.intp]
 States = dict[int, Any]
 """The state of an adjusting plugin, for each row where it differs from the template's."""
+FarGuests = Mapping[int, list[tuple[Pod, int]]]
+"""The far guests that each plugin whose state spans nodes (by place) is concerned with, and their rows."""
 FAR = 100
 """Far guests that are heeded at most, the most important ones."""
-
 
 _MOVING = frozenset({Aspect.RESOURCES, Aspect.PORTS, Aspect.VOLUMES, Aspect.PODS})
 """What pods that are tried away or there change about a node."""
@@ -44,7 +45,7 @@ class WhatIf:
     domain nobody may take elsewhere either.
     """
 
-    def __init__(self, pod: Pod, filters: Mapping[str, Column], snapshot: Snapshot) -> None:
+    def __init__(self, pod: Pod, filters: Mapping[str, Column], snapshot: Snapshot, far: FarGuests | None = None) -> None:
         self._snapshot = snapshot
         self._filters: list[tuple[int, FilterPlugin, Any]] = [
             (i, column.plugin, column.prepared.state)  # type: ignore[misc]  # filter columns have filter plugins
@@ -63,6 +64,8 @@ class WhatIf:
         self._stack = contextlib.ExitStack()
         self._trial: Trial
         self._pod = pod
+        self._priority = priority(pod)
+        self._far = far
         self._guests: dict[int, list[Record]] = {}
         self._everywhere: States = {}
         """By plugin: its state with the far guests there, where no row has a state of its own."""
@@ -104,9 +107,14 @@ class WhatIf:
         self.remove(guests, everyone)
         return self._ask(rows) | refused  # what was said first counts
 
-    @functools.cached_property
-    def far(self) -> Mapping[int, list[tuple[Pod, int]]]:
-        """The far guests that each such plugin (by place) is concerned with, and their rows."""
+    @property
+    def far(self) -> FarGuests:
+        """The far guests; looked for once, unless somebody else has done it."""
+        if self._far is None:
+            self._far = self._find_far()
+        return self._far
+
+    def _find_far(self) -> FarGuests:
         pods = list(itertools.islice(self._yielded_to(), FAR))
         found = {}
         for i, plugin, state in self._filters if pods else ():
@@ -126,7 +134,7 @@ class WhatIf:
         """The nominated pods, wherever they are, that go first, the most important one first, and their rows."""
         for record in self._snapshot.nominations.foremost():
             other, row = record.pod, self._snapshot.nodes.row_of.get(record.node)
-            if isinstance(other, Pod) and priority(other) < priority(self._pod):
+            if isinstance(other, Pod) and priority(other) < self._priority:
                 return
             if isinstance(other, Pod) and row is not None and self._yields_to(record):
                 yield other, row
@@ -138,8 +146,8 @@ class WhatIf:
         if not isinstance(other, Pod) or other.metadata.uid == mine.metadata.uid:
             return False
         if record.held and group_of(other) != group_of(mine):
-            return priority(other) > priority(mine)
-        return priority(other) >= priority(mine)
+            return priority(other) > self._priority
+        return priority(other) >= self._priority
 
     @contextlib.contextmanager
     def _far_guests_there(self) -> Iterator[None]:

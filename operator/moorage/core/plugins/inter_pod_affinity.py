@@ -180,6 +180,8 @@ class InterPodAffinity:
 
     def adjust(self, state: Wanted, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Wanted:
         """Count one pod more or less, in every map that it has a part in."""
+        if other.spec.affinity is None and not state.avoids and not state.demands:
+            return state  # neither speaks of the other
         nodes, pod = snapshot.nodes, state.pod
         theirs = [term.topology_key for term in pod_terms(other).anti_affinity if carried_speaks_of(term, pod, snapshot.store)]
         mine = [key for selects, key in state.avoids if selects.matches(other)]
