@@ -54,8 +54,8 @@ MUTANTS: Final = (
     Mutant(
         name="queue: an odd pod keeps its place",
         file="core/backlog/backlog.py",
-        old="                queue.discard(entry)\n            entry.place = None\n",
-        new="                pass\n            raise\n",
+        old="            queue.discard(entry)\n        entry.place = None\n",
+        new="            pass\n        raise error\n",
         tests=("tests/core/backlog/test_odd_entries.py",),
     ),
     Mutant(
