@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.core.remembering import BUDGET, length, remembered
+from moorage.core.remembering import BUDGET, length, remembered, spelt_out
 
 
 def test_answers_are_kept_within_bounds() -> None:
@@ -36,3 +36,20 @@ def test_errors_are_not_remembered() -> None:
     with pytest.raises(ValueError, match="x"):
         fail("x")
     assert len(fail) == 0
+
+
+def test_a_budget_of_its_own() -> None:
+    """For what many ask for again and again."""
+
+    @remembered(length, budget=10)
+    def double(text: str) -> str:
+        return text * 2
+
+    for text in ("aaaa", "bbbb", "cccc"):
+        double(text)
+    assert len(double) == 2
+
+
+def test_plugins_arguments() -> None:
+    """By what they say, however they are nested."""
+    assert spelt_out(None, ("x" * 100, {"y": "z" * 1000}), "hard") > 1100

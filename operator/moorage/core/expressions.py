@@ -170,7 +170,7 @@ class Program:
         raise ExpressionError(f"no such key: {missing['key']}" if missing else _plain(result.value()))
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(lambda _, text, variables: len(text), most=1024)
 def compile_program(text: str, variables: Variables) -> Program:
     """Compile an expression. Raises ExpressionError, whose text begins with line:column, both from 1, where there is a place."""
     try:

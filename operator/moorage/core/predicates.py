@@ -110,7 +110,12 @@ def required_node_selector(pod: Pod) -> NodeSelector | None:
     return affinity.node_affinity.required_during_scheduling_ignored_during_execution
 
 
-@remembered(lambda terms, _: WORD * sum(1 + len(one.values) for term in terms for one in term.labels + term.fields))
+def extent(terms: NodeTerms) -> int:
+    """The size of compiled terms, for ``remembered``."""
+    return WORD * sum(1 + len(one.values) for term in terms for one in term.labels + term.fields)
+
+
+@remembered(lambda terms, _: extent(terms))
 def readable_terms(selector: NodeSelector) -> NodeTerms:
     """The terms that can be read, compiled; one with a fault matches nothing, silently."""
     compiled: list[NodeTerm] = []

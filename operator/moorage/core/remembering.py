@@ -24,11 +24,12 @@ R = TypeVar("R")
 class Remembered(Generic[P, R]):
     """A function that remembers. ``size`` of the result and the arguments, which must be positional and hashable."""
 
-    def __init__(self, function: Callable[P, R], size: Callable[..., int], most: int) -> None:
+    def __init__(self, function: Callable[P, R], size: Callable[..., int], most: int, budget: int) -> None:
         self.__wrapped__ = function
         self.__doc__ = function.__doc__
         self._size = size
         self._most = most
+        self._budget = budget
         self._kept: OrderedDict[tuple[Hashable, ...], tuple[R, int]] = OrderedDict()
         self._total = 0
 
@@ -42,7 +43,7 @@ class Remembered(Generic[P, R]):
         size = self._size(result, *args)
         self._kept[args] = result, size
         self._total += size
-        while len(self._kept) > 1 and (self._total > BUDGET or len(self._kept) > self._most):
+        while len(self._kept) > 1 and (self._total > self._budget or len(self._kept) > self._most):
             self._total -= self._kept.popitem(last=False)[1][1]
         return result
 
@@ -56,9 +57,14 @@ class Remembered(Generic[P, R]):
         return len(self._kept)
 
 
-def remembered(size: Callable[..., int], most: int = MOST) -> Callable[[Callable[P, R]], Remembered[P, R]]:
+def remembered(size: Callable[..., int], most: int = MOST, budget: int = BUDGET) -> Callable[[Callable[P, R]], Remembered[P, R]]:
     """Decorates a function: see ``Remembered``."""
-    return lambda function: Remembered(function, size, most)
+    return lambda function: Remembered(function, size, most, budget)
+
+
+def spelt_out(_result: Any, args: Any, *_: Any) -> int:
+    """The size of what is asked by a plugin's arguments: that of their text."""
+    return len(repr(args))
 
 
 def length(_result: Any, *args: Any) -> int:

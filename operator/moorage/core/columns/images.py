@@ -6,15 +6,15 @@ which ImageLocality knows that all its scores are stale.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection
 
 from moorage.core.objects import ContainerImage
+from moorage.core.remembering import length, remembered
 
 _DOCKER, _OFFICIAL = "docker.io/", "library/"
 
 
-@functools.lru_cache(maxsize=16384)
+@remembered(length, most=16384)
 def canonical(image: str) -> str:
     """An image's name with its registry and a tag, as container runtimes report it: ``nginx`` is ``docker.io/library/nginx:latest``.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,8 +18,9 @@ from moorage.core.claim_objects import CounterConsumption, Device, DeviceAttribu
 from moorage.core.expressions import DeviceFacts, ExpressionError, quantity, semver
 from moorage.core.label_selectors import SelectorError
 from moorage.core.objects import Node, NodeSelector
-from moorage.core.predicates import NodeTerms, compile_node_selector, matches_any
+from moorage.core.predicates import NodeTerms, compile_node_selector, extent, matches_any
 from moorage.core.quantities import nanos
+from moorage.core.remembering import length, remembered
 
 
 class AllocationError(ValueError):
@@ -144,7 +144,7 @@ def reaches(reach: Reach, node: Node, piece: ResourceSlice) -> bool:
         raise AllocationError(f"gather pool information: failed to perform node selection for slice {name}: {error}") from error
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(lambda terms, _: extent(terms), most=1024)
 def _terms(selector: NodeSelector) -> NodeTerms:
     return compile_node_selector(selector)
 
@@ -223,7 +223,7 @@ def facts_of(driver: str, device: Device) -> DeviceFacts:
     return _facts(msgspec.msgpack.encode(content))
 
 
-@functools.lru_cache(maxsize=16384)
+@remembered(length, most=16384, budget=2**23)
 def _facts(content: bytes) -> DeviceFacts:
     driver, shared, attributes, capacity = msgspec.msgpack.decode(content, type=_Content)
     known: dict[str, dict[str, object]] = {}

@@ -30,7 +30,7 @@ from moorage.core.framework.arguments import ARGUMENTS, Trial, Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Point, Prepared, Scores
 from moorage.core.framework.profiles import suggest
 from moorage.core.objects import Node, Pod
-from moorage.core.remembering import length, remembered
+from moorage.core.remembering import length, remembered, spelt_out
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why
 
 NAME = "CEL"
@@ -146,7 +146,7 @@ class _Compiled(NamedTuple):
     identity: Picked
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(spelt_out, most=256)
 def _compiled(args: CELArgs) -> _Compiled:
     filters, scores = _group(one.expression for one in args.filters), _group(one.expression for one in args.scores)
     own = {name: variable for name, variable in POD.items() if not variable.template}

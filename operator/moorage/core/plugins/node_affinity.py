@@ -7,7 +7,6 @@ Source: kube-scheduler NodeAffinity (v1.36).
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Hashable
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -35,6 +34,7 @@ from moorage.core.predicates import (
     required_node_selector,
     required_node_terms,
 )
+from moorage.core.remembering import remembered, spelt_out
 from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, failed, refused
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -137,7 +137,7 @@ class Added(NamedTuple):
     preferred: tuple[Preference, ...]
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(spelt_out, most=256)
 def _added(args: NodeAffinityArgs) -> Added:
     affinity = _affinity_of(args)
     required = affinity.required_during_scheduling_ignored_during_execution

@@ -9,7 +9,6 @@ topology domain are kept as pods come and go.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Hashable, Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -29,6 +28,7 @@ from moorage.core.framework.interfaces import Codes, Prepared, Ranking
 from moorage.core.label_selectors import EVERYTHING, Selector, SelectorError
 from moorage.core.objects import HasMetadata, Labels, Node, Pod, TopologySpreadConstraint
 from moorage.core.qualified_names import problems
+from moorage.core.remembering import remembered, spelt_out
 from moorage.core.topology_ranking import Ranked, rank, ranked
 from moorage.core.topology_skew import Skews, judge, shift, skews
 from moorage.core.topology_spreading import HARD, HOSTNAME, SOFT, Constraints, compile_constraint, constraints_of
@@ -120,7 +120,7 @@ _SYSTEM = (
 )
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(spelt_out, most=256)
 def _defaults(args: PodTopologySpreadArgs, when: str) -> tuple[TopologySpreadConstraint, ...]:
     listed = [msgspec.convert(one, TopologySpreadConstraint, from_attributes=True) for one in args.default_constraints or ()]
     constraints = _SYSTEM if args.defaulting_type == "System" else listed
