@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import json
 import logging
+import os
 import resource
 import signal
 import socket
@@ -161,6 +162,37 @@ def test_without_an_api_server_it_lives_is_not_ready_and_ends_when_told() -> Non
         process.send_signal(signal.SIGTERM)
         logged(process, "SIGTERM: ending")
         assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("kind", ["blocked", "full", "closed"])
+def test_a_standard_error_that_takes_nothing_holds_nobody_up(kind: str) -> None:
+    """Be it a pipe that nobody reads, a full disk or not there at all: it serves, and ends in time and with 0 when told."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 4096)
+    os.set_blocking(writing, True)
+    command = [sys.executable, "-I", "-m", "moorage", "run", f"--master={NOWHERE}", "--bind-address=127.0.0.1", f"--secure-port={port}"]
+    if kind == "closed":
+        command = ["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh", *command]
+    with Path("/dev/full").open("w") as full, subprocess.Popen(command, stderr=writing if kind == "blocked" else full) as process:
+        try:
+            until = time.monotonic() + 20
+            while time.monotonic() < until and process.poll() is None:
+                with contextlib.suppress(OSError):
+                    assert answer(port, "/livez") == (200, "ok")
+                    break
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+            os.close(reading)
+            os.close(writing)
 
 
 def test_an_address_that_is_taken() -> None:

@@ -12,6 +12,8 @@ import collections
 import datetime
 import json
 import logging
+import os
+import sys
 import threading
 import time
 from typing import TextIO
@@ -129,6 +131,15 @@ class LogOutput(logging.Handler):
             self._told = dropped
             text = f"{_time(record)} WARNING {__name__} {dropped} log records were dropped so far\n" + text
         return text
+
+
+def standard_error() -> TextIO:
+    """Standard error as a stream of its own, for ``install``.
+
+    Python and libraries flush ``sys.stderr`` when the process ends: for ever where somebody is blocked in it, and with an exit status of
+    their own where what was written cannot go out.
+    """
+    return os.fdopen(os.dup(sys.stderr.fileno()), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
 
 
 def install(style: str, level: int, stream: TextIO) -> LogOutput:

@@ -15,7 +15,6 @@ import os
 import resource
 import secrets
 import socket
-import sys
 import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -107,7 +106,7 @@ def run(config: OperatorConfiguration) -> int:
 
 
 def _operate(config: OperatorConfiguration, marks: Marks) -> int:
-    output = log_output.install(config.logging.format, logging.INFO, sys.stderr)
+    output = log_output.install(config.logging.format, logging.INFO, log_output.standard_error())
     raise_file_limit()
     set_verbosity(config.logging.verbosity)
     for warning in config.warnings():

@@ -81,7 +81,18 @@ def _program(
 
 def main() -> None:
     """The program; raises SystemExit."""
+    _open_standard_streams()
     app(args=[_as_typer_has_it(word) for word in sys.argv[1:]], prog_name="moorage")
+
+
+def _open_standard_streams() -> None:
+    """Those that are closed: else a connection would have their numbers, which nobody expects of one, libuv least of all."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 
 def _as_typer_has_it(word: str) -> str:

@@ -134,7 +134,7 @@ def watched(operate: Callable[[Marks], int], record: Callable[[str, str], None],
     status, hung = _watch(child, marks)
     if not hung:
         return status
-    output = log_output.install(log_format, logging.INFO, sys.stderr)
+    output = log_output.install(log_format, logging.INFO, log_output.standard_error())
     try:
         plugin, version, point = json.loads(hung)
         extra = {"plugin": plugin, "version": version, "point": point}
