@@ -26,11 +26,10 @@ import uvloop
 
 from moorage.adapters.kube_session import connections
 from moorage.adapters.kube_session.connections import ConnectionFailed, Connections, Options
+from tests.adapters.late_proxy import BINDING, OK, delivered_late
 from tests.rig.certificates import Authority
 
 ATTACH, DETACH = 26, 27
-BINDING = b"x" * 300
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 RETRANSMITTED = 0.6
 """Seconds within which a kernel that has something to deliver tries again after a cut of ``CUT``."""
 CUT = 0.3
@@ -165,52 +164,11 @@ def test_without_all_that_it_does_arrive(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("heeds_resets", [True, False], ids=["proxy", "proxy that keeps what was reset"])
 def test_a_proxy_that_delivers_late(heeds_resets: bool) -> None:
-    """It drops what it holds when the connection was reset, as proxies do. What it keeps all the same arrives: docs/limits.md says so."""
-    came: list[bytes] = []
+    """It drops what it holds when the connection was reset, as proxies do. What it keeps all the same arrives: docs/limits.md says so.
 
-    async def upstream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(4096):
-            came.append(data)
-            writer.write(OK)
-        writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
-
-    async def scenario() -> None:
-        server = await asyncio.start_server(upstream, "127.0.0.1", 0)
-        late = 0.0
-
-        async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            far, on = await asyncio.open_connection("127.0.0.1", server.sockets[0].getsockname()[1])
-            with contextlib.suppress(ConnectionError):
-                while data := await reader.read(4096):
-                    await asyncio.sleep(late)
-                    if heeds_resets and reader.exception() is not None:
-                        break
-                    on.write(data)
-                    if not late:
-                        writer.write(await far.read(4096))
-            for end in (on, writer):
-                end.close()
-                with contextlib.suppress(ConnectionError):
-                    await end.wait_closed()
-
-        front = await asyncio.start_server(proxy, "127.0.0.1", 0)
-        pool = Connections(f"http://127.0.0.1:{front.sockets[0].getsockname()[1]}", None, None)
-        await pool.request("GET", "/", None, "", Options(5))
-        late = 0.5
-        write = asyncio.create_task(pool.request("POST", "/binding", BINDING, "", Options(5)))
-        await asyncio.sleep(0.1)
-        pool.sever()
-        with pytest.raises(ConnectionFailed):
-            await write
-        await asyncio.sleep(0.7)
-        assert any(BINDING in data for data in came) is not heeds_resets
-        for listening in (server, front):
-            listening.close()
-            await listening.wait_closed()
-
-    asyncio.run(scenario())
+    tests/faults/late_bindings.py holds it back for half a minute.
+    """
+    assert asyncio.run(delivered_late(0.5, heeds_resets)) is not heeds_resets
 
 
 PROGRAM = """
