@@ -208,7 +208,7 @@ def test_what_was_set_down_is_not_bound_by_a_suspended_profile(of: int) -> None:
     assert bench.cache.assumed == 0
 
 
-def test_one_gang_at_a_time() -> None:
+def test_one_gang_of_a_profile_at_a_time() -> None:
     """Two that cannot both fit, of which the second comes when the first is half placed: one does, whole."""
     bench = a_bench(8, nodes=2, cpu="2")
     for i in range(3):

@@ -8,8 +8,6 @@ import pytest
 
 from moorage.core.backlog.entries import Entry
 from moorage.core.columns.budget import SLICE
-from moorage.core.objects import PodAnnotations
-from moorage.core.pod_groups import LABEL
 from moorage.engine.turns import ROUND, Turns
 from tests.builders import make_node, make_pod
 from tests.engine.test_slices import placed, run
@@ -78,22 +76,6 @@ def test_a_pod_does_not_wait_for_slices_of_another_profile(looks: float) -> None
         assert waits(bench, "f") < SOON
     finally:
         BusyClock.step = step
-
-
-def test_a_gang_does_not_share_its_turns_with_gangs_that_wait_for_it() -> None:
-    """Gangs of other profiles, which have used no time yet."""
-
-    def seconds(others: int) -> float:
-        names = ["a", *(f"b{i}" for i in range(others))]
-        bench = a_bench(*names)
-        bench.scheduler.snapshot.now = bench.clock.boottime
-        for name in names:
-            for i in range(40):
-                pod = make_pod(f"{name}-{i}", scheduler_name=name, cpu=f"{i + 1}m", priority=9 if name == "a" else 0)
-                bench.pods.put(versioned(pod, labels={LABEL: name}, annotations=PodAnnotations("40")))
-        return waits(bench, "a-0", 100_000)
-
-    assert seconds(others=10) < 2 * seconds(others=0)
 
 
 def test_profiles_whose_pods_are_many_take_turns() -> None:

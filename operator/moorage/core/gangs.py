@@ -2,8 +2,8 @@
 
 Members are placed one after another, for real: each sees what those before it took, whatever kind of thing that is. When fewer fit
 than are needed everything is taken back, in reverse order, so a group that does not fit holds nothing while it waits. A large group is
-placed in slices, one group at a time, so that two groups cannot block each other by what each of them has got; what others did to its
-nodes meanwhile is looked at before anything is bound.
+placed in slices, beside groups of other profiles (``engine/loop.py`` says which of them goes first where they are in each other's
+way); what others did to its nodes meanwhile is looked at before anything is bound.
 
 No room is made for a group that does not fit: what would be evicted for one member helps nobody if the next one finds no room. For one
 that has waited for long, room is held (``engine/holds.py`` says for whom and how long): its members are nominated.
@@ -11,6 +11,7 @@ that has waited for long, room is held (``engine/holds.py`` says for whom and ho
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias
@@ -91,9 +92,10 @@ def placing(gang: Gang, pods: Sequence[Pod], place: Placer, scheduler: Scheduler
                     scheduler.cache.nominations.put(outcome.pod, outcome.node, pod_requests(outcome.pod), held=True)
                 yield True
     except BaseException:
-        for outcome in reversed(outcomes):
-            if isinstance(outcome, Placement):
-                cycle.undo(outcome, scheduler.cache)
+        with contextlib.ExitStack() as stack:  # each is taken back, in reverse order, whatever another one raises
+            for outcome in outcomes:
+                if isinstance(outcome, Placement):
+                    stack.callback(cycle.undo, outcome, scheduler.cache)
         raise
     return list(explained)
 

@@ -4,13 +4,17 @@ Decisions are made one after another on the event loop's thread; between slices 
 bindings have their turn. A pod is decided by the revision that is live at that moment and keeps it to the end of its binding.
 
 An attempt that takes longer than its slice is set down; it goes on when others have had as long a turn, with what is kept of it. A
-pod is then decided from the start; of a group what is placed stays placed.
+pod is then decided from the start; of a group what is placed stays placed. Each profile has one group at a time that is being placed.
+Those of several profiles are placed side by side, and see what each other's members take. So that two of them cannot keep each other
+out for ever, the one that was begun first goes first: when one of its members fits nowhere, those begun later are taken back and begin
+anew, and that member is tried again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 from collections import deque
 from collections.abc import Callable, Generator
 
@@ -23,7 +27,7 @@ from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.profiles import Revision
 from moorage.core.objects import Pod, key
 from moorage.core.scheduler import Diagnosis, Placement, Scheduler
-from moorage.core.verdicts import Code
+from moorage.core.verdicts import REFUSALS, Code
 from moorage.engine.extending import Extending
 from moorage.engine.failures import broken, pod_object
 from moorage.engine.gangs import Member
@@ -47,6 +51,10 @@ class Attempt:
     started: float
     spent: float = 0.0
     placing: Generator[bool, bool | None, list[Member]] | None = None
+    alone: bool = False
+    """Whether groups that were begun later have been taken back, and wait until the member that is being placed is."""
+    in_vain: bool = False
+    """Whether that has helped nobody: it is not done again."""
 
 
 class Loop:
@@ -71,12 +79,12 @@ class Loop:
         """Attempts that took longer than their slice."""
         self._next_turn = 0.0
         """When the first of them may go on although others are ready."""
-        self._group: Attempt | None = None
-        """The group of which some members may be placed, or handed over, and others not yet."""
+        self._groups: dict[str, Attempt] = {}
+        """By schedulerName, the group of which some members may be placed, or handed over, and others not yet; who began first is first."""
         self._misled: list[str] = []
-        """Pods (UIDs) that were refused meanwhile, perhaps for the room that it may give back."""
+        """Pods (UIDs) that were refused meanwhile, perhaps for the room that one of these may give back."""
         self._ending: deque[tuple[Entry, Placement | Diagnosis, float]] = deque()
-        """Members of that group that were decided about and are to be handed over, and how long it took."""
+        """Members of these that were decided about and are to be handed over, and how long it took."""
 
     def poke(self) -> None:
         """There may be something to do."""
@@ -156,8 +164,8 @@ class Loop:
     async def settle(self, seconds: float) -> None:
         """Decide no more; wait, at most so long, for what is under way."""
         self.deciding = False
-        if self._group is not None and self._group.placing is not None:
-            self._group.placing.close()
+        for attempt in self._groups.values():
+            _taken_back(attempt)
         await self.extending.settle()
         await self.handover.settle(seconds)
 
@@ -189,15 +197,12 @@ class Loop:
         began = self._clock.boottime()
         attempt = min(self._set_down, key=self._waits)
         self._set_down.remove(attempt)
-        if attempt.placing is None and attempt.entry.place is not Place.IN_FLIGHT:
-            self._let_go(attempt.entry)
-        else:
-            self._take_up(attempt)
+        self._take_up(attempt)
         self._next_turn = 2 * self._clock.boottime() - began
 
     def _waits(self, attempt: Attempt) -> tuple[bool, float]:
         """Who is first goes on first. A group that has to wait for another one would only take the turns of that one."""
-        waits_for_group = bool(attempt.entry.companions) and self._group not in (None, attempt)
+        waits_for_group = bool(attempt.entry.companions) and attempt.placing is None and self._must_wait(attempt)
         return waits_for_group, self._turns.late.get(attempt.entry.scheduler_name, 0.0)
 
     def _take_up(self, attempt: Attempt) -> None:
@@ -209,6 +214,9 @@ class Loop:
         except OutOfTime:
             attempt.spent += self._clock.boottime() - began
             self._set_down.append(attempt)
+        else:
+            if self._groups.get(attempt.entry.scheduler_name) is attempt:
+                self._end_group(attempt.entry.scheduler_name)
         with guard("counting a profile's turn"):
             self._turns.used(attempt.entry.scheduler_name, self._clock.boottime() - began)
 
@@ -218,7 +226,7 @@ class Loop:
         revision = self._deciding_for(entry.scheduler_name)
         if attempt.placing is not None:
             self._place(attempt)
-        elif revision is None or self._is_of_group(entry):
+        elif revision is None or entry.place is not Place.IN_FLIGHT or self._is_of_group(attempt):
             self._let_go(entry)
         elif entry.pod.metadata.deletion_timestamp is not None:
             self._skip(entry)
@@ -241,10 +249,11 @@ class Loop:
         """By which revision such pods are decided about now; None also where the profile is suspended."""
         return self.live.get(scheduler_name) if self.backlog.serves(scheduler_name) else None
 
-    def _is_of_group(self, entry: Entry) -> bool:
+    def _is_of_group(self, attempt: Attempt) -> bool:
         """Whether its group is being placed or handed over just now, so that who of it is on its way cannot be told: it is tried later."""
-        now = self._group.entry if self._group is not None else None
-        return now is not None and (now.group, now.scheduler_name) == (entry.group, entry.scheduler_name)
+        entry = attempt.entry
+        now = self._groups.get(entry.scheduler_name, attempt)
+        return now is not attempt and now.entry.group == entry.group
 
     def _let_go(self, entry: Entry) -> None:
         """It is not tried after all; those that are left of its group go back."""
@@ -253,31 +262,57 @@ class Loop:
                 self.backlog.requeue(each, frozenset(), self._clock.boottime())
 
     def _conclude(self, entry: Entry, outcome: Placement | Diagnosis, started: float) -> None:
-        if self._group is not None and isinstance(outcome, Diagnosis):
+        if self._groups and isinstance(outcome, Diagnosis):
             self._misled.append(entry.uid)
         self.handover.conclude(entry, outcome, started)
 
     # ---- groups ------------------------------------------------------------------------------------------------------------
 
     def _begin_group(self, attempt: Attempt, revision: Revision) -> None:
-        """One attempt of a whole pod group. Raises OutOfTime where another one has to end first."""
-        if self._group is not None:
+        """One attempt of a whole pod group. Raises OutOfTime where another one goes first."""
+        name = revision.scheduler_name
+        if self._must_wait(attempt):
             raise OutOfTime
-
-        def place(pod: Pod, *, holds: bool) -> Placement | Diagnosis:
-            if revision.extenders and asked(pod, revision):
-                return Diagnosis(pod, revision, Code.UNRESOLVABLE, ALONE, frozenset({EXTENDER}))
-            if attempt.spent > MOST:
-                return Diagnosis(pod, revision, Code.ERROR, TOO_LONG)
-            return _tried(pod, revision, lambda: gangs.place(pod, revision, self.scheduler, holds))
+        self._groups.setdefault(name, attempt)
 
         def broken() -> str:
-            name = revision.scheduler_name
             return "" if self._deciding_for(name) is revision else f"profile {name} has changed"
 
-        self._group = attempt
+        def place(pod: Pod, *, holds: bool) -> Placement | Diagnosis:
+            return self._place_one(attempt, pod, revision, holds)
+
         attempt.placing = self.handover.gangs.placing(attempt.entry, place, broken)
         self._place(attempt, first=True)
+
+    def _place_one(self, attempt: Attempt, pod: Pod, revision: Revision, holds: bool) -> Placement | Diagnosis:
+        """A member of a group. Raises OutOfTime."""
+        if revision.extenders and asked(pod, revision):
+            return Diagnosis(pod, revision, Code.UNRESOLVABLE, ALONE, frozenset({EXTENDER}))
+        if attempt.spent > MOST:
+            return Diagnosis(pod, revision, Code.ERROR, TOO_LONG)
+        while True:
+            outcome = _tried(pod, revision, lambda: gangs.place(pod, revision, self.scheduler, holds))
+            alone, attempt.alone = attempt.alone, False
+            if isinstance(outcome, Placement) or len(self._groups) == 1:
+                return outcome
+            self._misled.append(pod.metadata.uid)
+            attempt.in_vain |= alone
+            if attempt.in_vain or outcome.code not in REFUSALS or not self._take_back_later(attempt):
+                return outcome
+
+    def _must_wait(self, attempt: Attempt) -> bool:
+        """Whether a group may not begin: another one of its profile is under way, or it would be in the way of one that goes first."""
+        if self._groups.get(attempt.entry.scheduler_name, attempt) is not attempt:
+            return True
+        return any(other.alone for other in itertools.takewhile(lambda other: other is not attempt, self._groups.values()))
+
+    def _take_back_later(self, attempt: Attempt) -> bool:
+        """Have the groups that were begun after this one begin anew. Whether there were any."""
+        later = list(itertools.dropwhile(lambda other: other is not attempt, self._groups.values()))[1:]
+        for other in later:
+            with guard("taking back a group that was begun later", pod=key(other.entry.pod)):
+                attempt.alone |= _taken_back(other)
+        return attempt.alone
 
     def _place(self, attempt: Attempt, first: bool = False) -> None:
         """Go on with a group; at its end each of its members is handed over, or goes back. Raises OutOfTime."""
@@ -291,17 +326,15 @@ class Loop:
                 further = placing.send(False)
         except StopIteration as end:
             members: list[Member] = end.value
-        except FAULTS:
-            self._group = None
-            raise
         else:
             raise OutOfTime
+        attempt.placing = None
         share = (self._clock.boottime() - attempt.started) / len(members)
         self._ending.extend((member, outcome, share) for member, outcome in members)
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Hand over the members of a group, as many as there is time for; then those that it may have kept out are tried again."""
+        """Hand over the members of groups, as many as there is time for."""
         until = self._clock.boottime() + SLICE
         while self._ending:
             member, outcome, share = self._ending.popleft()
@@ -312,12 +345,21 @@ class Loop:
                     if isinstance(outcome, Placement):
                         cycle.undo(outcome, self.scheduler.cache)
                     self._let_go(member)
+            self._end_group(member.scheduler_name)
             if self._clock.boottime() > until:
                 return
-        self._group = None
+
+    def _end_group(self, name: str) -> None:
+        """Once the last member of this profile's group is handed over, those that it may have kept out are tried again."""
+        if name not in self._groups or any(member.scheduler_name == name for member, _, _ in self._ending):
+            return
+        attempt = self._groups.pop(name)
+        with guard("taking back what is left of a group", pod=key(attempt.entry.pod)):
+            _taken_back(attempt)
         misled, self._misled = self._misled, []
         for uid in misled:
-            self.backlog.retry(uid, self._clock.boottime())
+            with guard("trying again whom a group may have kept out", pod=uid):
+                self.backlog.retry(uid, self._clock.boottime())
 
     def _committed(self, outcome: Placement | Diagnosis) -> Placement | Diagnosis:
         return cycle.commit(outcome, self.scheduler) if isinstance(outcome, Placement) else outcome
@@ -325,6 +367,7 @@ class Loop:
     def _skip(self, entry: Entry) -> None:
         """A pod that is being deleted is not placed any more; the watch takes it out."""
         self.backlog.done(entry.uid)
+        self._let_go(entry)
         regarding, note = pod_object(entry.pod), f"skip schedule deleting pod: {key(entry.pod)}"
         self._events.emit(Event(regarding, "FailedScheduling", note, "Scheduling", controller=entry.scheduler_name, warning=True))
 
@@ -335,3 +378,11 @@ def _tried(pod: Pod, revision: Revision, step: Callable[[], Placement | Diagnosi
         return step()
     except FAULTS as error:
         return broken(pod, revision, error)
+
+
+def _taken_back(attempt: Attempt) -> bool:
+    """What is placed of a group is not any more. Whether it was being placed."""
+    placing, attempt.placing = attempt.placing, None
+    if placing is not None:
+        placing.close()
+    return placing is not None
