@@ -97,14 +97,14 @@ def test_only_what_a_restart_heals_is_dead(age: float, failures: int, error: Edg
     async def scenario() -> None:
         clock, feed = ManualClock(), ScriptedFeed("pods")
         feed.age, feed.failures = age, failures
-        watchdog = health.Watchdog(Server(error), clock, [feed])
-        task = asyncio.create_task(watchdog.run())
-        assert watchdog.check() is None
+        broken = health.BrokenWatches(Server(error), clock, [feed])
+        task = asyncio.create_task(broken.run())
+        assert broken.check() is None
         await clock.advance(health.EXAMINE_SECONDS)
-        assert watchdog.check() == want
+        assert broken.check() == want
         feed.age = 0.0
         await clock.advance(health.EXAMINE_SECONDS)
-        assert watchdog.check() is None
+        assert broken.check() is None
         task.cancel()
 
     asyncio.run(scenario())

@@ -201,7 +201,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
     engine = Engine(config, surroundings, Resolver(given.registry, given.presets, config), given.registry, given.actors)
     kopf = EmbeddedKopf(engine, Connection(session.server, session.lend, session, clock))
     feeds, comparison = _fed(session, clock, telemetry, engine)
-    watchdog = health.Watchdog(session, clock, feeds)
+    broken = health.BrokenWatches(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
     telemetry.leading(home[1], leader=False)
     _pull_gauges(telemetry, feeds, fence)
@@ -210,7 +210,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
         "tasks": health.tasks(lambda: supervisor.dead()),  # noqa: PLW0108 - it is made below
         "loop": pulse.check,
         "lease": health.lease(clock, fence, lambda: supervisor.phase is Phase.LEADING),
-        "watches": watchdog.check,
+        "watches": broken.check,
     }
     readyz = {**engine.checks(), **{feed.resource: health.fresh(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
     readyz["apiserver"] = health.reached(elector)
@@ -227,7 +227,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
             events=events,
             server=server,
             kopf=kopf,
-            background={"watchdog": watchdog.run, "comparison": comparison.run, **beside},
+            background={"broken watches": broken.run, "comparison": comparison.run, **beside},
             prepare=lambda: _home(session, clock, home[0]),
             warm=lambda: _warm(session),
             sever=session.sever,

@@ -71,7 +71,7 @@ def fresh(feed: Feed) -> Check:
     return check
 
 
-class Watchdog:
+class BrokenWatches:
     """Finds watches that stay broken although the API server answers: those only a restart heals."""
 
     def __init__(self, session: Session, clock: Clock, feeds: Sequence[Feed]) -> None:
