@@ -78,6 +78,17 @@ async def test_a_node_keeps_its_last_readable_state(monkeypatch: pytest.MonkeyPa
         await world.clock.advance(3)
         assert world.node("next") == "n1"
         assert len(world.notes("SetAside", "n1")) == 1
+        for news in ("a heartbeat", "another"):  # and a relist: the same fault is no news, whatever else changes
+            world.kube.put(versioned(make_node("n1", labels={"odd": "yes"}), annotations={"news": news}))
+            world.kube.relist()
+            await world.clock.advance(3)
+        assert len(world.notes("SetAside", "n1")) == 1
+        world.kube.put(make_node("n1", labels={"odd": "no"}))
+        await world.clock.advance(3)
+        assert (world.telemetry.last_aside, world.engine.nodes.untold) == ({}, {})
+        world.kube.put(versioned(make_node("n1", labels={"odd": "yes"})))
+        await world.clock.advance(3)
+        assert len(world.notes("SetAside", "n1")) == 2
 
 
 @in_a_loop

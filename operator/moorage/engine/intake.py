@@ -105,7 +105,10 @@ class Sink(Generic[T]):
         if error is not None and not isinstance(error, QuantityError):
             tell("taking in an object", error, resource=self.resource, object=named)
         log.error("an object is set aside: %s", obj.error, extra=told_once(f"{self.resource} {named} {obj.error}", object=named))
-        self.aside[name] = self.untold[name] = obj
+        before = self.aside.get(name)
+        self.aside[name] = obj
+        if before is None or before.error != obj.error or name in self.untold:
+            self.untold[name] = obj
         if not gone:
             with guard("setting an object aside", resource=self.resource, object=named):
                 self.on_unreadable(obj)
