@@ -173,7 +173,7 @@ MUTANTS: Final = (
     Mutant(
         name="names: answers are kept by number",
         file="core/remembering.py",
-        old="self._total > BUDGET or ",
+        old="self._total + size > self._budget or ",
         new="",
         tests=("tests/core/test_remembering.py",),
     ),

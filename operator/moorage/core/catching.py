@@ -27,7 +27,7 @@ class Catching:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
         """Whether it ends here."""
-        if not isinstance(error, self._kinds):
+        if error is None or not isinstance(error, self._kinds):
             return False
         self._told(error, *self._about)
         return True

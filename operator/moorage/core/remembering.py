@@ -6,6 +6,7 @@ who writes pods decides how large each of them is, so here the sum of their size
 
 from __future__ import annotations
 
+import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -21,6 +22,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@dataclasses.dataclass(slots=True, eq=False)
+class _Answer(Generic[R]):
+    """``used``: whether it was given again since it was the newest."""
+
+    result: R
+    size: int
+    used: bool = False
+
+
 class Remembered(Generic[P, R]):
     """A function that remembers. ``size`` of the result and the arguments, which must be positional and hashable."""
 
@@ -30,22 +40,32 @@ class Remembered(Generic[P, R]):
         self._size = size
         self._most = most
         self._budget = budget
-        self._kept: OrderedDict[tuple[Hashable, ...], tuple[R, int]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Hashable, ...], _Answer[R]] = OrderedDict()
         self._total = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """What it says, asked now or remembered."""
         kept = self._kept.get(args)
         if kept is not None:
-            self._kept.move_to_end(args)
-            return kept[0]
+            kept.used = True
+            return kept.result
         result = self.__wrapped__(*args, **kwargs)
         size = self._size(result, *args)
-        self._kept[args] = result, size
+        while self._kept and (self._total + size > self._budget or len(self._kept) >= self._most):
+            self._make_room()
+        self._kept[args] = _Answer(result, size)
         self._total += size
-        while len(self._kept) > 1 and (self._total > self._budget or len(self._kept) > self._most):
-            self._total -= self._kept.popitem(last=False)[1][1]
         return result
+
+    def _make_room(self) -> None:
+        """Forget the oldest answer, or let it be the newest if it was given again: to note that costs less than to keep an order."""
+        asked, oldest = next(iter(self._kept.items()))
+        del self._kept[asked]
+        if oldest.used:
+            oldest.used = False
+            self._kept[asked] = oldest
+        else:
+            self._total -= oldest.size
 
     def cache_clear(self) -> None:
         """Forget everything."""

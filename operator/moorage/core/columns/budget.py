@@ -42,5 +42,5 @@ class Budget:
 
     def check(self) -> None:
         """A piece of work is done and its result kept: raises OutOfTime when the slice's time is over."""
-        if self.over:
+        if self._now() > self._until:
             raise OutOfTime
