@@ -197,7 +197,7 @@ def test_every_request_is_given_up_in_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"[" * 100_000, b'{"metadata":{"resourceVersion":"\xff"}}', b"null", b'{"spec":[]}', b'{"spec":{"renewTime":"x"}}', b""]
+    "body", [b"[" * 100_000, b'{"metadata":{"resourceVersion":"\xff"}}', b"null", b"{}", b'{"spec":[]}', b'{"spec":{"renewTime":"x"}}', b""]
 )
 def test_an_answer_that_is_no_lease_is_no_answer(body: bytes) -> None:
     """It is asked for again, as after a time-out: whether a write was carried out is not known."""

@@ -46,6 +46,7 @@ DEVICES = msgspec.convert({"metadata": {"name": "d", "namespace": "ns", "uid": "
 ALLOCATION = Allocation(DeviceAllocation((AllocatedDevice("r", "x", "p", "gpu"),)))
 SEEN = {"uid": "uid-d", "resourceVersion": "7"}
 LONG = "p" * 60 + ".with.a.long.name"
+DONE = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
@@ -255,6 +256,7 @@ def test_what_goes_over_the_wire(name: str) -> None:
     """Method, path, content type and body of each write."""
     write, method, path, content_type, body = WRITES[name]
     http, _, kube = writes()
+    http.default = DONE if name == "bind" else http.default
     asyncio.run(write(kube))  # type: ignore[arg-type]
     (call,) = http.calls
     assert (call.method, call.path) == (method, path)
@@ -275,6 +277,16 @@ def test_a_closed_fence_stops_every_write(name: str) -> None:
     with pytest.raises(Fenced, match=f"{method} {path}"):
         asyncio.run(write(kube))  # type: ignore[arg-type]
     assert not http.calls and fence.refused == 1
+
+
+@pytest.mark.parametrize("body", [b"<html>log in</html>", b"", b"null", b"{}", b'{"status":{}}', b'{"status":"Failure"}', b"[" * 100_000])
+def test_a_binding_is_done_when_the_api_server_says_so(body: bytes) -> None:
+    """What a proxy answers with 200 is no answer: the pod is to be read, else it would wait for ever for a watch to tell."""
+    http, _, kube = writes()
+    http.answers.append(body)
+    with pytest.raises(Retryable) as caught:
+        asyncio.run(kube.bind(POD, "n"))
+    assert caught.value.outcome_unknown
 
 
 def test_deleting_what_is_gone_is_fine() -> None:
@@ -327,7 +339,7 @@ def test_bindings_are_bounded_in_total() -> None:
             nonlocal asked
             asked += 1
             await gate.wait()
-            return b"{}"
+            return DONE
 
         http.answers.extend([answer] * 5)
         binding = [asyncio.create_task(bounded.bind(PodRef("default", f"p{i}", f"u{i}"), "n")) for i in range(5)]

@@ -17,6 +17,11 @@ DEEP = b'{"name":"deep","args":' + b'{"a":' * LEVELS + b"1" + b"}" * LEVELS + b"
 FINE = b'{"name":"fine"}'
 
 
+def event(body: bytes) -> bytes:
+    """A line about it."""
+    return b'{"type":"ADDED","object":{"metadata":{"name":"x","resourceVersion":"5"},' + body[1:] + b"}"
+
+
 async def serve(answer: bytes) -> Any:
     """What is read of this answer, by lines and as a document."""
 
@@ -49,8 +54,36 @@ async def serve(answer: bytes) -> Any:
 @pytest.mark.parametrize("ending", [b"", b"\n"])
 def test_lines(ending: bytes) -> None:
     """The others come as they are, whatever ends the stream."""
-    found = asyncio.run(serve(b"\n".join((FINE, DEEP, FINE)) + ending))
-    assert [one["name"] for one in found] == ["fine", "deep", "fine"]
+    found = asyncio.run(serve(b"\n".join(map(event, (FINE, DEEP, FINE))) + ending))
+    assert [one["object"]["name"] for one in found] == ["fine", "deep", "fine"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"nonsense",
+        b"[" * 100_000,
+        b"\xff",
+        b"null",
+        b'{"type":"ADDED"}',
+        b'{"type":"ADDED","object":null}',
+        b'{"type":null,"object":{"metadata":{}}}',
+        b'{"type":"MODIFIED","object":{"metadata":null}}',
+        b'{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"x"}}}',
+        b'{"type":"MODIFIED","object":{"metadata":{"name":[],"resourceVersion":"1"}}}',
+    ],
+)
+def test_a_line_that_is_no_event_costs_itself(line: bytes) -> None:
+    """Kopf would end at it; what it was about is found by the comparison with the API server."""
+    found = asyncio.run(serve(b"\n".join((event(FINE), line, event(FINE))) + b"\n"))
+    assert [one["object"]["name"] for one in found] == ["fine", "fine"]
+
+
+@pytest.mark.parametrize("body", [{"metadata": {}, "code": 500, "message": "etcd"}, {"code": 410}, {}, None])
+def test_any_error_is_one_after_which_a_watch_lists_anew(body: Any) -> None:
+    """At another one Kopf would end for good."""
+    (found,) = asyncio.run(serve(json.dumps({"type": "ERROR", "object": body}, separators=(",", ":")).encode() + b"\n"))
+    assert (found["type"], found["object"]["code"]) == ("ERROR", 410)
 
 
 def test_a_document() -> None:

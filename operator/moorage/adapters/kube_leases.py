@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from moorage.adapters.answers import decoded
-from moorage.ports.errors import Refused
+from moorage.ports.errors import Refused, Retryable
 from moorage.ports.leases import LeaseRecord
 from moorage.ports.wire import JSON_PATCH, MERGE_PATCH, Call, Session
 
@@ -84,7 +84,11 @@ class KubeLease:
             self._unanswered = False
             raise
         self._unanswered = False
-        return decoded(f"{call.method} {call.path}", body, _Lease, outcome_unknown=call.method != "GET")
+        request, unknown = f"{call.method} {call.path}", call.method != "GET"
+        lease = decoded(request, body, _Lease, outcome_unknown=unknown)
+        if not lease.metadata.resource_version:
+            raise Retryable(f"{request}: the answer is no Lease", outcome_unknown=unknown)  # a proxy may say 200, too
+        return lease
 
 
 def _spec(record: LeaseRecord) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from moorage.core.claim_objects import Allocation, Consumer, ResourceClaim
 from moorage.core.objects import ContainerExtendedResourceRequest, ObjectMeta
 from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes import BOUND_BY_CONTROLLER, SELECTED_NODE
-from moorage.ports.errors import Conflict, Invalid, NotFound
+from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PROFILE_LABEL, PodRef, StoredRevision
 from moorage.ports.names import replica_lease, shortened
@@ -50,6 +50,12 @@ class _Binding(msgspec.Struct, rename="camel"):
     api_version: str = "v1"
 
 
+class _Done(msgspec.Struct):
+    """The part of a metav1.Status that says so."""
+
+    status: str = ""
+
+
 class KubeWrites:
     """``ports.kube.Writes``. ``namespace`` and ``lease`` are those of the leader's Lease; revisions are stored beside it.
 
@@ -69,10 +75,13 @@ class KubeWrites:
         return self._fence.open
 
     async def bind(self, pod: PodRef, node: str) -> None:
-        """POST the Binding."""
+        """POST the Binding. A proxy, too, may say 200: only the API server's own word counts, anything else is as no answer."""
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
         body = _encode(_Binding(_BindingMeta(pod.name, pod.namespace, pod.uid), _Target(node)))
         async with self._bindings:
-            await self._send("POST", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding", body)
+            answer = await self._send("POST", path, body)
+        if decoded(f"POST {path}", answer, _Done, outcome_unknown=True).status != "Success":
+            raise Retryable(f"POST {path}: the answer does not say that it was done", outcome_unknown=True)
 
     async def pod_condition(self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None) -> None:
         """Patch the condition in by its type, and the nominated node unless None ("" takes it away)."""

@@ -80,6 +80,7 @@ def settings() -> kopf.OperatorSettings:
     made.networking.error_backoffs = Backoffs()
     made.networking.request_timeout = 60.0  # Kopf's 300 s would hide a connection that is dead for that long
     made.networking.connect_timeout = 5.0
+    made.watching.reconnect_backoff = 1.0  # between two lists: an API server that has nothing but errors is not asked ten times a second
     return made
 
 

@@ -5,13 +5,43 @@ One object of 1,000 levels would end the watch of all.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import aiohttp
+import msgspec
 
-from moorage.adapters.answers import Lines, TooLong
+from moorage.adapters.answers import DECODE_ERRORS, Lines, TooLong
 from moorage.api.extent import parseable
+from moorage.ports.repeats import told_once
+
+log = logging.getLogger(__name__)
+
+GONE = b'{"type":"ERROR","object":{"kind":"Status","code":410}}\n'
+"""To Kopf: list anew."""
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    """The part of it that Kopf looks at by itself, and our handlers do."""
+
+    resource_version: Annotated[str, msgspec.Meta(pattern="^[0-9]*$")] = ""
+    name: str = ""
+    uid: str = ""
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: _Object
+
+
+_EVENT = msgspec.json.Decoder(_Event)
+_ERROR = b'{"type":"ERROR"'
+"""How the API server begins such a line."""
 
 
 class Parseable(aiohttp.ClientResponse):
@@ -47,6 +77,19 @@ class _Lines:
             except TooLong as error:
                 raise aiohttp.ClientPayloadError(str(error)) from error
             if lines:
-                yield b"".join(parseable(line) + b"\n" for line in lines)
+                yield b"".join(map(_event, lines))
         if rest := cut.rest():
-            yield parseable(rest)
+            yield _event(rest)
+
+
+def _event(line: bytes) -> bytes:
+    """The line as Kopf can take it. What is no event, and any error but 410, would end its watch for good, and the process with it."""
+    if line.startswith(_ERROR):
+        return GONE
+    line = parseable(line)
+    try:
+        found = _EVENT.decode(line)
+    except DECODE_ERRORS as error:
+        log.error("a line of Kopf's watch is no event: %s: %r", error, line[:200], extra=told_once("no event"))
+        return b""
+    return GONE if found.type == "ERROR" else line + b"\n"
