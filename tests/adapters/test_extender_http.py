@@ -283,6 +283,20 @@ def test_a_large_pod_makes_no_room_for_a_long_answer(verb: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("verb", "capable", "answer"),
+    [
+        ("prioritize", True, [{}] * 2000),
+        ("filter", False, {"Nodes": {"items": [{}] * 2000}}),
+        ("preempt", True, {"NodeNameToMetaVictims": {f"n{i}": {} for i in range(2000)}}),
+        ("preempt", True, {"NodeNameToMetaVictims": {f"n{i}": {"pods": [{}] * 200} for i in range(10)}}),
+    ],
+)
+def test_entries_about_nothing_that_was_asked_are_not_read(verb: str, capable: bool, answer: Any) -> None:
+    """A flood of empty ones, small enough to come in, would hold the loop for seconds."""
+    assert "it has 2000 entries" in str(ask(verb, answers(answer), node_cache_capable=capable)[0])
+
+
+@pytest.mark.parametrize(
     ("verb", "answer"),
     [
         ("filter", {"NodeNames": "a"}),

@@ -31,6 +31,8 @@ SMALL = 2**20
 """Bytes that an answer may have beside twice the question's, less the pod: whoever writes pods decides how long that is."""
 AT_ONCE = 2**16
 """Longer answers are read one at a time, and others have their turn in between."""
+FEW = 1000
+"""Entries that an answer may have beside twice what was asked about."""
 _LONGEST_TEXT = 1000
 _Fields: TypeAlias = dict[str, msgspec.Raw]
 """An object by lower-case key, without nulls; values are not decoded yet."""
@@ -78,7 +80,8 @@ class HttpExtenders:
 
     async def prioritize(self, extender: Extender, pod: bytes, nodes: Candidates) -> Sequence[tuple[str, int]]:
         """(node, priority) pairs."""
-        return await self._ask(extender, extender.prioritize_verb, _arguments(extender, pod, nodes), _pairs)
+        body = _arguments(extender, pod, nodes)
+        return await self._ask(extender, extender.prioritize_verb, body, lambda text: _pairs(text, len(nodes.names)))
 
     async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, Proposal]) -> Mapping[str, Spared]:
         """What it makes of the victims; the answer always names pods by UID."""
@@ -91,7 +94,9 @@ class HttpExtenders:
             for node, proposal in victims.items()
         }
         named = {"NodeNameToVictims": None if capable else proposed, "NodeNameToMetaVictims": proposed if capable else None}
-        return await self._ask(extender, extender.preempt_verb, {"Pod": msgspec.Raw(pod), **named}, _all_spared)
+        asked = len(victims) + sum(len(proposal.pods) for proposal in victims.values())
+        body = {"Pod": msgspec.Raw(pod), **named}
+        return await self._ask(extender, extender.preempt_verb, body, lambda text: _all_spared(text, asked))
 
     async def bind(self, extender: Extender, pod: PodRef, node: str) -> None:
         """Have it bind the pod; whatever it answers but a plain yes, it may have done so."""
@@ -259,23 +264,32 @@ def _filtered(fields: _Fields, extender: Extender, nodes: Candidates) -> Filtere
     if extender.node_cache_capable and "nodenames" in fields:
         passed = _read(fields["nodenames"], list[str])
     elif "nodes" in fields:
-        passed = [_name(item) for item in _items(_fields(fields["nodes"]))]
+        passed = [_name(item) for item in _few(_items(_fields(fields["nodes"])), len(nodes.names))]
     return Filtered(tuple(passed), _texts(fields, "failednodes", nodes), _texts(fields, "failedandunresolvablenodes", nodes))
 
 
-def _pairs(text: bytes) -> list[tuple[str, int]]:
-    pairs = [_fields(item) for item in _list(text)]
+def _pairs(text: bytes, asked: int) -> list[tuple[str, int]]:
+    pairs = [_fields(item) for item in _few(_list(text), asked)]
     return [(_optional(pair, "host", str, ""), _optional(pair, "score", int, 0)) for pair in pairs]
 
 
-def _all_spared(text: bytes) -> dict[str, Spared]:
+def _all_spared(text: bytes, asked: int) -> dict[str, Spared]:
     by_node = _optional(_fields(text), "nodenametometavictims", dict[str, msgspec.Raw], {})
-    return {node: _spared(_fields(found)) for node, found in by_node.items()}
+    nodes = {node: _fields(by_node[node]) for node in _few(list(by_node), asked)}
+    pods = {node: _list(fields["pods"]) if "pods" in fields else [] for node, fields in nodes.items()}
+    _few([pod for some in pods.values() for pod in some], asked)
+    return {node: _spared(fields, pods[node]) for node, fields in nodes.items()}
 
 
-def _spared(fields: _Fields) -> Spared:
-    pods = _list(fields["pods"]) if "pods" in fields else []
+def _spared(fields: _Fields, pods: list[msgspec.Raw]) -> Spared:
     return Spared(tuple(_optional(_fields(pod), "uid", str, "") for pod in pods), _optional(fields, "numpdbviolations", int, 0))
+
+
+def _few(entries: list[T], asked: int) -> list[T]:
+    """The entries of an answer; more than can be about what was asked would only hold the loop. Raises ValidationError."""
+    if len(entries) > FEW + 2 * asked:
+        raise msgspec.ValidationError(f"it has {len(entries)} entries, and was asked about {asked}")
+    return entries
 
 
 def _no_error(fields: _Fields) -> None:
