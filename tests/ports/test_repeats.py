@@ -34,6 +34,15 @@ def test_a_cause_that_goes_on_is_told_once_then_counted_ever_more_seldom() -> No
     assert sum(map(repeated, counted)) == 5399
 
 
+def test_a_clock_that_is_put_back_silences_nothing() -> None:
+    """What was told before is told with its count at once, and from then on as always."""
+    repeats = Repeats()
+    assert [repeats.counts(line(at, "a")) for at in (7200, 7201)] == [False, True]
+    (record,) = repeats.due(10)
+    assert (record.created, repeated(record)) == (10, 1)
+    assert not list(repeats.due(11))
+
+
 def test_a_cause_that_was_silent_is_told_again_at_once() -> None:
     """And so is another cause, and each line that names none."""
     repeats = Repeats()

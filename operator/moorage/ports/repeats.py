@@ -77,7 +77,7 @@ class Repeats:
     def due(self, now: float, *, last: bool = False) -> Iterator[logging.LogRecord]:
         """The lines that say how often causes came again whose time is over; the ``last`` time those of all."""
         for cause, told in list(self._told.items()):
-            if now < told.until and not last:
+            if told.until - told.period <= now < told.until and not last:  # earlier: the clock was put back
                 continue
             if not told.count:
                 del self._told[cause]
