@@ -6,7 +6,8 @@ Shared by all that DynamicResources does; a value that follows from the pod and 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -14,19 +15,25 @@ import numpy.typing as npt
 
 from moorage.core.claim_objects import Allocation, DeviceClass, ResourceClaim
 from moorage.core.columns.budget import Budget, OutOfTime
-from moorage.core.columns.devices import DeviceLedger
-from moorage.core.columns.node_table import NodeTable, Rows
+from moorage.core.columns.devices import DeviceLedger, Devices, KeptDevices
+from moorage.core.columns.keeping import Keeping
+from moorage.core.columns.node_table import Aspect, NodeTable, Rows
 from moorage.core.columns.requests import SPECIFIED, is_delegable, pod_amounts
 from moorage.core.columns.selecting import rows_matching
+from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.sparse import HAS
-from moorage.core.columns.store import Objects
-from moorage.core.devices.allocating import Answer, Search
+from moorage.core.columns.store import Objects, Store
+from moorage.core.devices.allocating import Answer, Search, TriedTooLong
 from moorage.core.devices.extended_resources import Requested, claim_to_create, classes_by_resource, requests_for
+from moorage.core.devices.pools import AllocationError
 from moorage.core.devices.requests import judge_all
 from moorage.core.devices.results import allocation_of
+from moorage.core.devices.uses import taken_by
+from moorage.core.label_selectors import SelectorError
 from moorage.core.objects import Node, Pod, key
 from moorage.core.pod_claims import ClaimError, binding_failed, check_classes, claims_of
 from moorage.core.predicates import NodeTerms, compile_node_selector
+from moorage.core.quantities import QuantityError
 
 Ways = npt.NDArray[np.int64]
 """int64[rows]: bit k is set where the k-th extended resource comes from devices; -1 where one comes from nowhere."""
@@ -46,6 +53,7 @@ class Wanted:
     """``claims`` are the pod's own. ``terms``: where each of them can be used, None for everywhere or if it has no devices yet.
 
     ``resources``: the extended resources that the pod asks for. ``stale``: a claim for these that an earlier attempt left behind.
+    ``devices``: what is searched.
     """
 
     pod: Pod
@@ -55,6 +63,7 @@ class Wanted:
     classes: Mapping[str, DeviceClass]
     stale: ResourceClaim | None
     ledger: DeviceLedger
+    devices: Devices
 
     @property
     def open(self) -> tuple[ResourceClaim, ...]:
@@ -87,15 +96,19 @@ class Wanted:
         requested = requests_for(self.pod, resources, self.classes)
         claims = self.open + ((claim_to_create(self.pod, requested.requests),) if resources else ())
         what = self.pod.metadata.uid, way, tries, tuple((claim.metadata.uid, claim.metadata.resource_version) for claim in claims)
-        search = self.ledger.searches.take(what, node)
+        search = self.devices.searches.take(what, node)
         if search is None:
-            offer = self.ledger.offer(node)
+            offer = self.devices.offer(node)
             judge_all(claims, offer, budget.check)
             search = Search(claims, offer, tries)
         if not search.run(lambda: budget.over):
-            self.ledger.searches.set_down(what, node, search)
+            self.devices.searches.set_down(what, node, search)
             raise OutOfTime
         return Found(claims, search.answers(), requested) if search.found else None
+
+    def beside(self, kept: Sequence[KeptDevices]) -> Wanted:
+        """The same where these are kept for others."""
+        return dataclasses.replace(self, devices=self.ledger.beside(kept))
 
     def allocations(self, found: Found, node: Node) -> tuple[Allocation, ...]:
         """What was found, as it is written into the claims. Raises AllocationError."""
@@ -117,7 +130,8 @@ def wanted_by(pod: Pod, store: Objects) -> Wanted | None:
             if ledger.is_assumed(claim):
                 raise ClaimError(f"resource claim {key(claim)} is in the process of being allocated")
             check_classes(claim, store.objects(DeviceClass))
-    return Wanted(pod, claims, tuple(map(_terms, claims)), resources, classes, ledger.extended_claim(pod) if resources else None, ledger)
+    stale = ledger.extended_claim(pod) if resources else None
+    return Wanted(pod, claims, tuple(map(_terms, claims)), resources, classes, stale, ledger, ledger)
 
 
 def content_of(pod: Pod, store: Objects) -> bytes:
@@ -132,6 +146,49 @@ def content_of(pod: Pod, store: Objects) -> bytes:
         (claim.spec, claim.status.allocation, binding_failed(claim), ledger.is_assumed(claim) and claim.metadata.uid) for claim in claims
     ]
     return msgspec.msgpack.encode((content, stale is not None))
+
+
+def allocated(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation]) -> tuple[ResourceClaim, ...]:
+    """The claims as they will be."""
+    return tuple(
+        msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation=allocation))
+        for claim, allocation in zip(claims, allocations, strict=True)
+    )
+
+
+# ---- what nominated pods will get ----------------------------------------------------------------------------------------------
+
+
+def kept_devices(snapshot: Snapshot, tries: int) -> Mapping[str, KeptDevices]:
+    """By nominated pod (UID): what it will get on its node, as things are. Raises OutOfTime."""
+    store, logs = snapshot.store, snapshot.nodes.logs
+    clocks = store.index(DeviceLedger).clock, store.clock(ResourceClaim), store.clock(DeviceClass)
+    rests_on = (*clocks, logs[Aspect.LABELS], logs[Aspect.ALLOCATABLE])
+    return store.index(_keeping).all(snapshot, rests_on, functools.partial(_will_get, snapshot, tries))
+
+
+def _keeping(_store: Store) -> Keeping[KeptDevices]:
+    return Keeping()
+
+
+def _will_get(snapshot: Snapshot, tries: int, pod: Pod, row: int, others: Sequence[KeptDevices]) -> KeptDevices | None:
+    """What the search finds for a pod on its node beside what is kept for others; None where it finds nothing or fails."""
+    node = snapshot.nodes.nodes[row]
+    try:
+        wanted = wanted_by(pod, snapshot.store)
+        if wanted is None or node is None:
+            return None
+        not_mine = frozenset[str]().union(*(kept.claims for kept in others))
+        claims = tuple(claim for claim in wanted.open if claim.metadata.uid not in not_mine)
+        wanted = dataclasses.replace(wanted.beside(others), claims=claims, terms=(None,) * len(claims))
+        way = int(wanted.ways(snapshot.nodes, np.array([row]))[0])
+        found = wanted.find(node, way, tries, snapshot.budget) if way > 0 or (claims and not way) else None
+        if found is None:
+            return None
+        taken = (taken_by(claim) for claim in allocated(found.claims, wanted.allocations(found, node)))
+        return KeptDevices(frozenset(claim.metadata.uid for claim in claims), tuple(one for each in taken for one in each))
+    except (ClaimError, SelectorError, QuantityError, AllocationError, TriedTooLong):
+        return None
 
 
 def delegable(pod: Pod) -> Iterator[str]:

@@ -42,8 +42,7 @@ class Lonely:
 
     def filter(self, state: dict[int, int], snapshot: Snapshot, rows: Rows) -> Codes:
         """How many there are."""
-        assert not isinstance(rows, slice)
-        return np.array([state[row] for row in rows.tolist()], np.int64)
+        return np.array([state[row] for row in np.arange(snapshot.nodes.rows)[rows].tolist()], np.int64)
 
     def explain(self, state: dict[int, int], code: int) -> tuple[tuple[Reason, str], ...]:
         """So many."""
@@ -83,6 +82,8 @@ def what_if(cache: Cache, pod: Pod = NEW) -> WhatIf:
     for plugin in (NodePorts(), NodeResourcesFit(), Lonely()):
         column = columns[plugin.name] = Column(plugin, pod, plugin.filter, plugin.pre_filter)
         column.prepare(snapshot)
+        if column.takes_part:
+            column.refresh(snapshot)
     return WhatIf(pod, columns, snapshot)
 
 

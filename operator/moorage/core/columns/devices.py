@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.columns.all_or_none import all_or_none
@@ -21,7 +22,7 @@ from moorage.core.columns.store import Store
 from moorage.core.devices.allocating import Search
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
 from moorage.core.devices.pools import AllocationError, DeviceId, Pool, PoolId, State, devices_near, gather, pool_of
-from moorage.core.devices.uses import Offer, Taken, Use, Uses, taken_by
+from moorage.core.devices.uses import Offer, Taken, Use, Uses, UsesBeside, taken_by
 from moorage.core.expressions import DeviceFacts, ExpressionError, holds
 from moorage.core.objects import Labels, Node, Pod, version
 
@@ -32,6 +33,31 @@ _MOST_SEARCHES = 64
 """Searches that are kept while others have their turn."""
 _FEW = 64
 """So many nodes that are gone are worth no look."""
+_MOST_BESIDE = 16
+
+
+class KeptDevices(NamedTuple):
+    """What is kept for a pod: claims (UIDs) that only it may have allocated, and the devices that they will get."""
+
+    claims: frozenset[str]
+    taken: tuple[Taken, ...]
+
+
+class Devices(Protocol):
+    """What there is for nodes."""
+
+    @property
+    def searches(self) -> Searches:
+        """Searches that were set down."""
+
+    def offer(self, node: Node) -> Offer:
+        """What there is for a node. Raises AllocationError when a slice can't be used."""
+
+    def knows(self, node: Node) -> bool:
+        """Whether the node's shape is known, so that it costs nothing now."""
+
+    def shape(self, node: Node) -> int:
+        """The same for nodes that offer the same, names aside. Raises AllocationError."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -67,6 +93,7 @@ class DeviceLedger:
         self._shapes: dict[tuple[object, ...], int] = {}
         self._next_shape = 0
         self.searches = Searches(self)
+        self._beside: OrderedDict[frozenset[int], DevicesBeside] = OrderedDict()
         store.follow(ResourceSlice, self._put_slice)
         store.follow(ResourceClaim, self._put_claim)
 
@@ -85,13 +112,30 @@ class DeviceLedger:
         """The same for nodes that offer the same, names aside. Raises AllocationError."""
         seen = self._look(node)
         if seen.shape is None:
-            shape = tuple(self._shape_of(pool) for pool in seen.pools if pool.devices or pool.state is not State.USABLE)
-            if shape not in self._shapes:
-                self._forget_spare_shapes()
-                self._shapes[shape] = self._next_shape
-                self._next_shape += 1
-            seen.shape = self._shapes[shape]
+            seen.shape = self.number(seen.pools, self._uses)
         return seen.shape
+
+    def number(self, pools: Iterable[Pool], uses: Uses) -> int:
+        """The number of what is offered by these pools, so used."""
+        shape = tuple(_shape_of(pool, uses) for pool in pools if pool.devices or pool.state is not State.USABLE)
+        if shape not in self._shapes:
+            self._forget_spare_shapes()
+            self._shapes[shape] = self._next_shape
+            self._next_shape += 1
+        return self._shapes[shape]
+
+    def beside(self, kept: Sequence[KeptDevices]) -> Devices:
+        """What there would be if these had their devices."""
+        if not kept:
+            return self
+        which = frozenset(map(id, kept))
+        found = self._beside.get(which)
+        if found is None:
+            found = self._beside[which] = DevicesBeside(self, UsesBeside(self._uses, (one for each in kept for one in each.taken)), kept)
+            if len(self._beside) > _MOST_BESIDE:
+                self._beside.popitem(last=False)
+        self._beside.move_to_end(which)
+        return found
 
     def count(self, node: Node, class_: DeviceClass) -> tuple[int, int]:
         """How many devices of a class a node can reach, and how many of them are in use; none if that can't be told."""
@@ -255,11 +299,47 @@ class DeviceLedger:
     def _pools_near(self, node: Node) -> list[PoolId]:
         return list(self._of_node.get(node.metadata.name, {}) | self._for_many)
 
-    def _shape_of(self, pool: Pool) -> tuple[object, ...]:
-        """All of a pool that the search looks at, names left out."""
-        devices = tuple((one.look, _content(self._uses.of(one.id))) for one in pool.devices)
-        left = self._uses.left(pool)
-        return pool.id.driver, pool.state, devices, None if left is None else tuple(sorted(left.items()))
+
+class DevicesBeside:
+    """What a ledger has for nodes when what is kept for some pods is theirs. The numbers of shapes are the ledger's."""
+
+    def __init__(self, ledger: DeviceLedger, uses: Uses, kept: Sequence[KeptDevices]) -> None:
+        self.searches = Searches(self)
+        self._ledger = ledger
+        self._uses = uses
+        self._kept = kept  # while this is there, they are what ``DeviceLedger.beside`` knows it by
+        self._pools = {PoolId(one.device.driver, one.device.pool) for each in kept for one in each.taken}
+        self._shapes: dict[str, tuple[Sequence[Pool], int, int]] = {}
+
+    def offer(self, node: Node) -> Offer:
+        """See ``Devices``."""
+        return self._ledger.offer(node)._replace(uses=self._uses)
+
+    def knows(self, node: Node) -> bool:
+        """See ``Devices``."""
+        return self._ledger.knows(node) and self._known(node) is not None
+
+    def shape(self, node: Node) -> int:
+        """See ``Devices``."""
+        known = self._known(node)
+        if known is None:
+            pools, shape = self._ledger.offer(node).pools, self._ledger.shape(node)
+            known = shape if self._pools.isdisjoint(pool.id for pool in pools) else self._ledger.number(pools, self._uses)
+            self._shapes[node.metadata.name] = pools, shape, known
+        return known
+
+    def _known(self, node: Node) -> int | None:
+        """The shape, if it was found and nothing has changed since in what the ledger has for the node."""
+        pools, shape, known = self._shapes.get(node.metadata.name, ((), -1, -1))
+        same = shape == self._ledger.shape(node) and pools is self._ledger.offer(node).pools
+        return known if same else None
+
+
+def _shape_of(pool: Pool, uses: Uses) -> tuple[object, ...]:
+    """All of a pool that the search looks at, names left out."""
+    devices = tuple((one.look, _content(uses.of(one.id))) for one in pool.devices)
+    left = uses.left(pool)
+    return pool.id.driver, pool.state, devices, None if left is None else tuple(sorted(left.items()))
 
 
 def _content(use: Use) -> tuple[object, ...]:
@@ -270,7 +350,7 @@ def _content(use: Use) -> tuple[object, ...]:
 class Searches:
     """Searches that were set down, by what they are for and where; one is gone on with only if all that it looks at is as it was."""
 
-    def __init__(self, ledger: DeviceLedger) -> None:
+    def __init__(self, ledger: Devices) -> None:
         self._ledger = ledger
         self._kept: OrderedDict[tuple[Hashable, str], tuple[int, Search]] = OrderedDict()
 

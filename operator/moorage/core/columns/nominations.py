@@ -16,8 +16,11 @@ from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.records import Record, State
 from moorage.core.columns.requests import Requests, pod_requests
 from moorage.core.objects import Pod, priority
+from moorage.core.pod_groups import group_of
 
 _NOBODY: dict[str, Record] = {}
+FAR = 100
+"""Nominated pods that are heeded at most on other nodes than theirs, the most important ones."""
 
 
 class Nominations:
@@ -76,6 +79,15 @@ class Nominations:
         """All of them, the most important pods first, equals in the order in which they came. Not to be changed while this runs."""
         for level in sorted(self._by_priority, reverse=True):
             yield from self._by_priority[level].values()
+
+    def ahead_of(self, pod: Pod) -> Iterator[Record]:
+        """Those that this pod must leave room for, the most important one first."""
+        mine = priority(pod)
+        for record in self.foremost():
+            if isinstance(record.pod, Pod) and priority(record.pod) < mine:
+                return
+            if yields_to(pod, record):
+                yield record
 
     # ---- what is promised --------------------------------------------------------------------------------------------------
 
@@ -163,6 +175,16 @@ class Nominations:
 
     def _tell(self, pod: Pod, node: str, _sign: int) -> None:
         self.freed(pod, node)
+
+
+def yields_to(pod: Pod, record: Record) -> bool:
+    """Whether a pod must leave room for this nominated one."""
+    other = record.pod
+    if not isinstance(other, Pod) or other.metadata.uid == pod.metadata.uid:
+        return False
+    if record.held and group_of(other) != group_of(pod):
+        return priority(other) > priority(pod)
+    return priority(other) >= priority(pod)
 
 
 def _asks_alike(old: Record, pod: Pod, requests: Requests) -> bool:

@@ -75,18 +75,18 @@ class VolumeOffers:
         named = self._set_aside.get(key(want.claim), {})
         return [pv for _, pv in sorted(named.items()) if class_of(pv) == want.storage_class and is_for(pv, want.claim) and _suits(pv, want)]
 
-    def counts(self, want: Want, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
-        """How many free volumes that will do each row can reach. -> int64[len(rows)]."""
-        likes = self._likes(want) if want.selector is not None else None
+    def counts(self, want: Want, nodes: NodeTable, rows: Rows, kept: frozenset[str] = frozenset()) -> npt.NDArray[np.int64]:
+        """How many free volumes that will do each row can reach, none of ``kept``. -> int64[len(rows)]."""
+        likes = self._likes(want, kept) if want.selector is not None or kept else None
         shelves = self._shelves(want)
         return sum((shelf.counts(want.least, likes, nodes, rows) for shelf in shelves), np.zeros(nodes.live[rows].size, np.int64))
 
     def smallest(self, want: Want, labels: Labels, taken: Iterable[str]) -> PersistentVolume | None:
         """The smallest free volume that will do and that a node with these labels can reach, none of ``taken``."""
-        gone, likes = frozenset(taken), self._likes(want)
+        likes = self._likes(want, frozenset(taken))
         found: list[Item] = []
         for shelf in self._shelves(want):
-            found += shelf.within_reach(want.least, lambda name: name not in gone and likes(name), labels)
+            found += shelf.within_reach(want.least, likes, labels)
         return self._shown[min(found)[1]] if found else None
 
     # ---- assuming ----------------------------------------------------------------------------------------------------------
@@ -169,9 +169,9 @@ class VolumeOffers:
             and modes.issubset(sort.access_modes)
         ]
 
-    def _likes(self, want: Want) -> Likes:
+    def _likes(self, want: Want, taken: frozenset[str]) -> Likes:
         selector = want.selector
-        return lambda name: selector is None or selector.matches(self._shown[name].metadata.labels)
+        return lambda name: name not in taken and (selector is None or selector.matches(self._shown[name].metadata.labels))
 
 
 def _sort_of(pv: PersistentVolume) -> _Sort:

@@ -6,7 +6,7 @@ Then nobody gets it as a whole; its shares count against its capacity, and it ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from moorage.core.claim_objects import DeviceClass, ResourceClaim
@@ -80,12 +80,39 @@ class Uses:
     def left(self, pool: Pool) -> dict[Counted, int] | None:
         """What is left of a pool's counters. None: that can't be told, as a device in use is in none of its slices any more."""
         left = dict(pool.counters)
-        for device in self._in.get(pool.id, ()) if pool.counters else ():
+        for device in self.used_in(pool.id) if pool.counters else ():
             if device not in pool.takes:
                 return None
             for counted, amount in pool.takes[device].items():
                 left[counted] -= amount
         return left
+
+    def used_in(self, pool: PoolId) -> Iterable[DeviceId]:
+        """The devices of a pool that are in use."""
+        return self._in.get(pool, ())
+
+
+class UsesBeside(Uses):
+    """What is in use, and these devices too."""
+
+    def __init__(self, others: Uses, taken: Iterable[Taken]) -> None:
+        super().__init__()
+        self._others = others
+        for one in taken:
+            self.count(one, 1)
+
+    def of(self, device: DeviceId) -> Use:
+        """What is used of a device."""
+        mine, its = super().of(device), self._others.of(device)
+        return Use(mine.whole + its.whole, mine.shares + its.shares, added(mine.consumed, its.consumed))
+
+    def __contains__(self, device: DeviceId) -> bool:
+        """Whether anybody uses a device."""
+        return super().__contains__(device) or device in self._others
+
+    def used_in(self, pool: PoolId) -> Iterable[DeviceId]:
+        """The devices of a pool that are in use."""
+        return {**dict.fromkeys(super().used_in(pool)), **dict.fromkeys(self._others.used_in(pool))}
 
 
 class Offer(NamedTuple):

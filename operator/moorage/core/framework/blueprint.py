@@ -19,12 +19,14 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.columns import Column
 from moorage.core.framework.interfaces import (
     MAX_NODE_SCORE,
+    AdjustingPlugin,
     FailingPlugin,
     FilterPlugin,
     NormalizePlugin,
     PausingPlugin,
     Ranking,
     RankingPlugin,
+    ReadingPlugin,
     Refusal,
     is_a,
 )
@@ -104,6 +106,8 @@ class Blueprint:
         self.blame: npt.NDArray[np.int16] = np.zeros(0, np.int16)
         self.passing = 0
         """How many rows no plugin refuses."""
+        self._whole = False
+        """Whether ``blame`` is right for what was caught up with; not after a look that was broken off."""
         self.fault = ""
         """Why an attempt can't go on, although preFilter let it pass: a plugin could not judge a node."""
         self.crowded: dict[int, Refusal] = {}
@@ -114,8 +118,8 @@ class Blueprint:
         """The pod (UID) and the row where it is nominated that ``blame`` was last corrected for, and ``totals``."""
         self._far: FarGuests = {}
         """The pods nominated elsewhere that ``blame`` heeds."""
-        self._far_asked: tuple[int, object] = (-1, NOBODY)
-        """The version of the nominations, and the pod, that this was last looked at for."""
+        self._far_asked: tuple[int, int, object] = (-1, 0, NOBODY)
+        """The version of the nominations and of what plugins read, and the pod, that this was last looked at for."""
         self._failing = [(i, column) for i, column in enumerate(filters.values()) if is_a(column.plugin, FailingPlugin)]
         self._filter_follower = Follower({**preparing, **filters}.values(), _HEEDED)
         score_columns = [part.column for part in scores.values()]
@@ -137,14 +141,16 @@ class Blueprint:
         active = [(i, column) for i, column in enumerate(self.filters.values()) if column.takes_part]
         for _, column in active:
             column.refresh(snapshot)
+        whole, self._whole = self._whole, False
         changed = self._with_far(self._with_own(self._filter_follower.catch_up(snapshot), snapshot), snapshot)
-        if changed is None or self.blame.size < nodes.live.size:
+        if changed is None or not whole or self.blame.size < nodes.live.size:
             self.blame = np.full(nodes.live.size, OUT_OF_SCOPE, np.int16)
             self.passing = 0
             rows: Rows = nodes.all_rows
         elif changed.size:
             rows = changed
         else:
+            self._whole = True
             return
         before = np.count_nonzero(self.blame[rows] == PASSES)
         self.blame[rows] = self._blame(snapshot, rows, active)
@@ -152,6 +158,7 @@ class Blueprint:
             self._heed_nominations(snapshot, rows)
         self.passing += int(np.count_nonzero(self.blame[rows] == PASSES) - before)
         self.fault = self._fault(snapshot)
+        self._whole = True
 
     def refresh_scores(self, snapshot: Snapshot) -> Status:
         """Bring ``totals`` up to date after ``refresh_filters``; ERROR when a plugin failed."""
@@ -286,7 +293,7 @@ class Blueprint:
     def _with_far(self, changed: Changed, snapshot: Snapshot) -> Changed:
         """These rows; or all of them, where pods nominated elsewhere matter and they, this pod or a row are not as before."""
         nominations = snapshot.nominations
-        asked = nominations.version, self._own
+        asked = nominations.version, self._read(snapshot) if len(nominations) else 0, self._own
         if asked == self._far_asked and changed is not None and not changed.size:
             return changed
         before, self._far = self._far, WhatIf(self.pod, self.filters, snapshot).far if len(nominations) else {}
@@ -295,6 +302,11 @@ class Blueprint:
             return changed
         self._scored_for = STALE
         return None
+
+    def _read(self, snapshot: Snapshot) -> int:
+        """Moves with all objects by which a plugin may tell what a nominated pod needs."""
+        adjusting = [column.plugin for column in self.filters.values() if column.takes_part and is_a(column.plugin, AdjustingPlugin)]
+        return sum(snapshot.store.clock(kind).version for plugin in adjusting if is_a(plugin, ReadingPlugin) for kind in plugin.kinds)
 
     def _heed_nominations(self, snapshot: Snapshot, rows: Rows) -> None:
         """Correct ``blame`` of those of these rows that pods are nominated to."""

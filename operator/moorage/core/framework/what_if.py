@@ -11,34 +11,32 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.changes import Aspect
 from moorage.core.columns.herds import Herd
+from moorage.core.columns.nominations import FAR, yields_to
 from moorage.core.columns.records import Record
 from moorage.core.columns.snapshot import Snapshot, Trial
 from moorage.core.framework.columns import Column
 from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin, Refusal, is_a
-from moorage.core.objects import Pod, priority
-from moorage.core.pod_groups import group_of
+from moorage.core.objects import Pod
 
+T = TypeVar("T")
 IntRows = npt.NDArray[np.intp]
 States = dict[int, Any]
 """The state of an adjusting plugin, for each row where it differs from the template's."""
 FarGuests = Mapping[int, list[tuple[Pod, int]]]
 """The far guests that each plugin whose state spans nodes (by place) is concerned with, and their rows."""
-FAR = 100
-"""Far guests that are heeded at most, the most important ones."""
-
 _MOVING = frozenset({Aspect.RESOURCES, Aspect.PORTS, Aspect.VOLUMES, Aspect.PODS})
 """What pods that are tried away or there change about a node."""
 
 
 class WhatIf:
-    """See the module's docstring. ``filters`` are a blueprint's filter columns, prepared; ``pod`` is the one to be placed.
+    """See the module's docstring. ``filters`` are a blueprint's filter columns, caught up; ``pod`` is the one to be placed.
 
     The pods nominated to a row that this pod must leave room for (other ones, of its priority or a higher one) are its guests. Those
     that a plugin whose state spans nodes is concerned with are guests of all rows, ``far`` ones: what they need of a claim or of a
@@ -53,18 +51,15 @@ class WhatIf:
             if column.takes_part or (len(snapshot.nominations) and _might(column))
         ]
         self._settled = {
-            i: column.values
-            for i, column in enumerate(filters.values())
-            if column.reads.isdisjoint(_MOVING) and not is_a(column.plugin, AdjustingPlugin)
+            i: column.values for i, column in enumerate(filters.values()) if column.takes_part and column.reads.isdisjoint(_MOVING)
         }
-        """What filters have said of each row to which pods make no difference."""
+        """What filters have said of each row to which pods make no difference, as long as their state is the template's."""
         self._adjusted: dict[int, States] = {i: {} for i, plugin, _ in self._filters if is_a(plugin, AdjustingPlugin)}
         self._strangers: dict[int, set[str]] = {i: set() for i in self._adjusted}
         """Pods (UIDs) that are of no concern to an adjusting plugin."""
         self._stack = contextlib.ExitStack()
         self._trial: Trial
         self._pod = pod
-        self._priority = priority(pod)
         self._far = far
         self._guests: dict[int, list[Record]] = {}
         self._everywhere: States = {}
@@ -99,12 +94,8 @@ class WhatIf:
         crowded = [row for row in rows.tolist() if self.guests(row)]
         if not crowded and not self.far:
             return self._ask(rows)
-        guests = Herd([record for row in crowded for record in self.guests(row)], self._snapshot.nodes)
-        everyone = np.arange(len(guests.records))
-        self.put_back(guests, everyone)
-        with self._far_guests_there():
+        with self._guests_there(crowded):
             refused = self._ask(rows if self.far else np.array(crowded, np.intp))
-        self.remove(guests, everyone)
         return self._ask(rows) | refused  # what was said first counts
 
     @property
@@ -115,7 +106,7 @@ class WhatIf:
         return self._far
 
     def _find_far(self) -> FarGuests:
-        pods = list(itertools.islice(self._yielded_to(), FAR))
+        pods = list(itertools.islice(_ahead_of(self._pod, self._snapshot), FAR))
         found = {}
         for i, plugin, state in self._filters if pods else ():
             if is_a(plugin, AdjustingPlugin):
@@ -127,41 +118,28 @@ class WhatIf:
         found = self._guests.get(row)
         if found is None:
             there = self._snapshot.nominations.on(self._snapshot.nodes.names[row])
-            found = self._guests[row] = [record for record in there if self._yields_to(record)] if there else []
+            found = self._guests[row] = [record for record in there if yields_to(self._pod, record)] if there else []
         return found
-
-    def _yielded_to(self) -> Iterator[tuple[Pod, int]]:
-        """The nominated pods, wherever they are, that go first, the most important one first, and their rows."""
-        for record in self._snapshot.nominations.foremost():
-            other, row = record.pod, self._snapshot.nodes.row_of.get(record.node)
-            if isinstance(other, Pod) and priority(other) < self._priority:
-                return
-            if isinstance(other, Pod) and row is not None and self._yields_to(record):
-                yield other, row
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _yields_to(self, record: Record) -> bool:
-        other, mine = record.pod, self._pod
-        if not isinstance(other, Pod) or other.metadata.uid == mine.metadata.uid:
-            return False
-        if record.held and group_of(other) != group_of(mine):
-            return priority(other) > self._priority
-        return priority(other) >= self._priority
-
     @contextlib.contextmanager
-    def _far_guests_there(self) -> Iterator[None]:
-        """With each far guest on its row; rows where it is near have it already."""
-        before = {i: dict(self._adjusted[i]) for i in self.far}
+    def _guests_there(self, crowded: list[int]) -> Iterator[None]:
+        """With each far guest on its row, and the guests of these rows, which may be the same ones; these have each once."""
+        before = {i: dict(states) for i, states in self._adjusted.items()}
+        guests = Herd([record for row in crowded for record in self.guests(row)], self._snapshot.nodes)
+        everyone = np.arange(len(guests.records))
+        self.put_back(guests, everyone)
         for i, plugin, state in self._filters:
             if i in self.far and is_a(plugin, AdjustingPlugin):
                 everywhere = functools.partial(functools.reduce, functools.partial(self._joined, plugin))
                 self._everywhere[i] = everywhere(self.far[i], state)
-                for row, own in before[i].items():
+                for row, own in self._adjusted[i].items():
                     self._adjusted[i][row] = everywhere([(pod, at) for pod, at in self.far[i] if at != row], own)
         yield
         self._everywhere.clear()
-        self._adjusted.update(before)
+        self._adjusted = before
+        self._trial.remove(guests, everyone)
 
     def _joined(self, plugin: AdjustingPlugin, state: Any, guest: tuple[Pod, int]) -> Any:
         return plugin.adjust(state, *guest, 1, self._snapshot)
@@ -171,24 +149,22 @@ class WhatIf:
         for i, plugin, alone in self._filters:
             if not rows.size:
                 break
-            state = self._everywhere.get(i, alone)
-            codes, states = self._codes(i, plugin, state, rows)
+            codes, states = self._codes(i, plugin, alone, rows)
             for j in np.flatnonzero(codes).tolist():
                 row = int(rows[j])
-                refused[row] = Refusal(i, plugin, states.get(row, state), int(codes[j]))
+                refused[row] = Refusal(i, plugin, states.get(row, self._everywhere.get(i, alone)), int(codes[j]))
             rows = rows[codes == 0]
         return refused
 
-    def _codes(self, i: int, plugin: FilterPlugin, state: Any, rows: IntRows) -> tuple[npt.NDArray[np.int64], States]:
+    def _codes(self, i: int, plugin: FilterPlugin, alone: Any, rows: IntRows) -> tuple[npt.NDArray[np.int64], States]:
         """The plugin's code for each row: all rows at once, but for those that have a state of their own."""
-        if i in self._settled:
-            return self._settled[i][rows], {}
+        state = self._everywhere.get(i, alone)
         states = {row: own for row, own in self._adjusted.get(i, {}).items() if own is not state}
-        if not states:
-            return plugin.filter(state, self._snapshot, rows), states
-        own = np.array([row in states for row in rows.tolist()], bool)
+        own = np.array([row in states for row in rows.tolist()], bool) if states else np.zeros(rows.size, bool)
         codes = np.zeros(rows.size, np.int64)
-        if not own.all():
+        if i in self._settled and state is alone:
+            codes[~own] = self._settled[i][rows[~own]]
+        elif not own.all():
             codes[~own] = plugin.filter(state, self._snapshot, rows[~own])
         for j in np.flatnonzero(own).tolist():
             codes[j] = plugin.filter(states[int(rows[j])], self._snapshot, rows[j : j + 1])[0]
@@ -206,6 +182,21 @@ class WhatIf:
                     states[row] = plugin.adjust(before, pod, row, sign, self._snapshot)
                     if states[row] is before:
                         strangers.add(pod.metadata.uid)
+
+
+def _ahead_of(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Pod, int]]:
+    """The nominated pods, wherever they are, that a pod must leave room for, and their rows."""
+    for record in snapshot.nominations.ahead_of(pod):
+        row = snapshot.nodes.row_of.get(record.node)
+        if isinstance(record.pod, Pod) and row is not None:
+            yield record.pod, row
+
+
+def beside_guests(plugin: AdjustingPlugin, state: T, pod: Pod, snapshot: Snapshot) -> T:
+    """The state with all these pods there: by it ``reserve`` chooses, so that it takes nothing that filter left to them."""
+    for other, row in _ahead_of(pod, snapshot) if len(snapshot.nominations) else ():
+        state = plugin.adjust(state, other, row, 1, snapshot)
+    return state
 
 
 def _might(column: Column) -> bool:

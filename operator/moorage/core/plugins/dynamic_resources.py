@@ -15,22 +15,22 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import ClassVar, NamedTuple
 
-import msgspec
 import numpy as np
 
 from moorage.core.claim_objects import Allocation, DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.budget import Budget
-from moorage.core.columns.devices import DeviceLedger
+from moorage.core.columns.devices import DeviceLedger, KeptDevices
 from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
-from moorage.core.device_wants import Found, Wanted, Ways, content_of, delegable, wanted_by
+from moorage.core.device_wants import Found, Wanted, Ways, allocated, content_of, delegable, kept_devices, wanted_by
 from moorage.core.devices.allocating import TriedTooLong
 from moorage.core.devices.pools import AllocationError, AlternativesFailed, State
 from moorage.core.durations import parse_signed, text_of
 from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.interfaces import Attempt, Codes, PostFilterResult, Prepared, Reserved, Scores, default_normalize
+from moorage.core.framework.what_if import beside_guests
 from moorage.core.label_selectors import SelectorError
 from moorage.core.objects import ContainerExtendedResourceRequest, HasMetadata, Node, Pod
 from moorage.core.pod_claims import ClaimError, can_be_deallocated, claim_names, claims_of
@@ -201,6 +201,18 @@ class Sought:
     """What came of a search, by way and shape; of one that failed, by the node too."""
     late: int | None = None
     """While nodes are gone through: that a search took too long, so that no other one is begun."""
+    kept: tuple[KeptDevices, ...] = ()
+    """What is kept for other pods; ``wanted`` heeds the devices."""
+
+    def beside(self, kept: KeptDevices) -> Sought:
+        """The same, with this kept too. What came of searches, they share: it goes by what is left."""
+        every = (*self.kept, kept)
+        return dataclasses.replace(self, wanted=self.wanted.beside(every), kept=every, late=None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a claim of this pod is to be allocated for another one."""
+        return any(claim.metadata.uid in kept.claims for kept in self.kept for claim in self.wanted.open)
 
     def fault(self, text: str) -> int:
         """The code of a fault."""
@@ -277,6 +289,8 @@ class DynamicResources:
             codes[place] = code
         for _, away in wanted.unavailable(nodes, rows):
             codes[(codes == 0) & away] = _CODE[NOT_AVAILABLE]
+        if state.waits:
+            codes[codes == 0] = _CODE[CANNOT_ALLOCATE]
         return codes
 
     def explain(self, state: Sought, code: int) -> Why:
@@ -284,6 +298,14 @@ class DynamicResources:
         if code < 0:
             return ((CANNOT_JUDGE, state.faults[-1 - code]),)
         return ((ALTERNATIVES_FAILED, state.excluded[code - _MOST]),) if code >= _MOST else ((_REASONS[code - 1], ""),)
+
+    def adjust(self, state: Sought, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Sought:
+        """Beside what is kept for a nominated pod. Whoever leaves gives no devices back at once."""
+        wanted = state.wanted
+        if sign < 0 or not (wanted.open or wanted.resources) or not (other.spec.resource_claims or any(delegable(other))):
+            return state
+        kept = kept_devices(snapshot, self.args.tries).get(other.metadata.uid)
+        return state if kept is None else state.beside(kept)
 
     def prepare_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """Only alternatives make a difference: without any to choose from there is no state."""
@@ -315,7 +337,7 @@ class DynamicResources:
             return Reserved(SUCCESS)
         if prepared.status.code is not Code.SUCCESS:
             return Reserved(prepared.status)
-        wanted: Wanted = prepared.state.wanted
+        wanted = beside_guests(self, prepared.state, pod, snapshot).wanted
         way = int(wanted.ways(snapshot.nodes, np.array([row]))[0])
         try:
             found = wanted.find(target, way, self.args.tries, snapshot.budget)
@@ -354,8 +376,8 @@ class DynamicResources:
             if node is None:
                 continue
             try:
-                new = not wanted.ledger.knows(node)
-                shape = way, wanted.ledger.shape(node)
+                new = not wanted.devices.knows(node)
+                shape = way, wanted.devices.shape(node)
                 if new:
                     snapshot.budget.check()
             except AllocationError as error:
@@ -425,16 +447,13 @@ def _reserved(wanted: Wanted, found: Found, allocations: tuple[Allocation, ...],
     """Take what was found, until that is undone."""
     given = dict(zip((claim.metadata.uid for claim in found.claims), allocations, strict=True))
     claims = wanted.claims + found.claims[len(wanted.open) :]
-    allocated = [
-        msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation=allocation))
-        for claim, allocation in zip(found.claims, allocations, strict=True)
-    ]
+    assumed = allocated(found.claims, allocations)
 
     def undo() -> None:
-        for claim in allocated:
+        for claim in assumed:
             wanted.ledger.release(claim)
 
-    for claim in allocated:
+    for claim in assumed:
         wanted.ledger.assume(claim)
     value = tuple(ClaimedFor(claim, given.get(claim.metadata.uid)) for claim in claims)
     return Reserved(SUCCESS, Reservation(value, found.requested.mappings, timeout), undo)

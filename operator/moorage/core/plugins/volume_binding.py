@@ -22,11 +22,12 @@ from moorage.core.columns.node_table import Aspect, Rows
 from moorage.core.columns.selecting import rows_matching
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
-from moorage.core.columns.volume_offers import StorageRooms, VolumeOffers, Want
+from moorage.core.columns.volume_offers import StorageRooms, VolumeOffers
 from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.interfaces import Codes, Prepared, Reserved, Scores
-from moorage.core.label_selectors import SelectorError, compile_selector
-from moorage.core.objects import HasMetadata, Labels, Pod, key
+from moorage.core.framework.what_if import beside_guests
+from moorage.core.label_selectors import SelectorError
+from moorage.core.objects import HasMetadata, Pod, key
 from moorage.core.predicates import NodeTerms
 from moorage.core.quantities import QuantityError
 from moorage.core.storage_objects import (
@@ -38,24 +39,31 @@ from moorage.core.storage_objects import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Status, Why, failed, refused
+from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why, failed
+from moorage.core.volume_needs import (
+    DELETED,
+    LOST,
+    NO_CLAIM,
+    NOT_MADE,
+    NOT_OWNER,
+    UNBOUND,
+    Bound,
+    Making,
+    Needs,
+    choose,
+    kept_volumes,
+    labels_of,
+    needs_of,
+    waiting_claims,
+)
 from moorage.core.volumes import (
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
-    WAIT,
-    ClaimUse,
     affinity_of,
-    allowed_topologies,
     claim_uses,
-    class_of,
     identity_for_claims,
-    in_tree_plugin,
-    is_bound,
     is_for,
-    migrated_affinity_of,
     migrated_on,
-    not_owner,
-    requested,
     room,
     seen_of_volumes,
 )
@@ -65,19 +73,9 @@ OUT_OF_REACH = Reason("VolumeNodeAffinityConflict", "node(s) didn't match Persis
 NOTHING_FREE = Reason("NoVolumeToBind", "node(s) didn't find available persistent volumes to bind", Code.UNRESOLVABLE)
 NO_ROOM = Reason("NotEnoughStorage", "node(s) did not have enough free storage", Code.UNRESOLVABLE)
 VOLUME_GONE = Reason("VolumeNotFound", "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", Code.UNRESOLVABLE)
-UNBOUND = Reason("UnboundImmediateClaim", "pod has unbound immediate PersistentVolumeClaims", Code.UNRESOLVABLE)
-NO_CLAIM = Reason("ClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNRESOLVABLE)
-NOT_MADE = Reason(
-    "EphemeralClaimNotMade", 'waiting for ephemeral volume controller to create the persistentvolumeclaim "{}"', Code.UNRESOLVABLE
-)
-NOT_OWNER = Reason("ClaimNotOwned", "PVC {} (pod is not owner)", Code.UNRESOLVABLE)
-LOST = Reason("ClaimLost", 'persistentvolumeclaim "{}" bound to non-existent persistentvolume "{}"', Code.UNRESOLVABLE)
-DELETED = Reason("ClaimBeingDeleted", 'persistentvolumeclaim "{}" is being deleted', Code.UNRESOLVABLE)
-
 _BITS = {1: OUT_OF_REACH, 2: NOTHING_FREE, 4: NO_ROOM, 8: VOLUME_GONE}
 """Codes are sums of these; reasons come in this order."""
 _OUT_OF_REACH, _NOTHING_FREE, _NO_ROOM, _VOLUME_GONE = _BITS
-_NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
 
 Stored = TypeVar("Stored", PersistentVolume, PersistentVolumeClaim)
 Mask = npt.NDArray[np.bool_]
@@ -103,44 +101,6 @@ class VolumeBindingArgs:
             text = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
             found.append(Violation("shape", self.shape, text))
         return found
-
-
-# ---- what a pod needs ----------------------------------------------------------------------------------------------------------
-
-
-class Bound(NamedTuple):
-    """A claim's volume, as far as nodes can reach it; ``gone``: it is not there.
-
-    ``migrated``: where its node's drivers have taken over from this in-tree one, ``terms_there`` count instead.
-    """
-
-    gone: bool = False
-    terms: NodeTerms | None = None
-    migrated: str = ""
-    terms_there: NodeTerms | None = None
-
-
-class Making(NamedTuple):
-    """How a claim's volume is made: not at all (``impossible``), on which nodes, and how many bytes a driver must have free there."""
-
-    impossible: bool
-    terms: NodeTerms | None
-    storage_class: str
-    amount: int | None
-
-
-class Needs(NamedTuple):
-    """What ``filter`` looks at.
-
-    ``promised``: claims whose volume is to be made on a node that was chosen before, ``nodes`` the names of these. ``wants``: claims
-    that take a free volume or, where none will do, get one made; the smallest first. ``making``: how, by the claim's key.
-    """
-
-    bound: tuple[Bound, ...]
-    promised: tuple[PersistentVolumeClaim, ...]
-    nodes: frozenset[str]
-    wants: tuple[Want, ...]
-    making: dict[str, Making]
 
 
 class Work(NamedTuple):
@@ -235,15 +195,14 @@ class VolumeBinding:
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """What the pod's claims have and lack; a pod without claims skips this plugin."""
-        uses = tuple(dict.fromkeys(claim_uses(pod)))  # two volumes of one claim are one to bind
-        if not uses:
+        if next(claim_uses(pod), None) is None:
             return Prepared(SKIP)
-        status, claims = _claims(pod, uses, snapshot)
+        status, claims = waiting_claims(pod, snapshot)
         depends: tuple[Versioned, ...] = (snapshot.store.index(VolumeOffers).clock, snapshot.store.clock(StorageClass))
         if status.code is not Code.SUCCESS:
             return Prepared(status, depends=depends)
         try:
-            needs = _needs(claims, snapshot)
+            needs = needs_of(claims, snapshot)
         except (SelectorError, QuantityError) as error:
             return Prepared(failed(str(error)), depends=depends)
         if needs.making:
@@ -260,17 +219,26 @@ class VolumeBinding:
             pending &= np.arange(snapshot.nodes.rows)[rows] == snapshot.nodes.row_of.get(node, -1)
         codes[~pending] |= _NOTHING_FREE
         lacking = [(key(claim), np.ones(codes.size, bool)) for claim in state.promised]
-        lacking += [(key(want.claim), ~found) for want, found in zip(state.wants, _matches(state.wants, snapshot, rows), strict=True)]
+        lacking += [(key(want.claim), ~found) for want, found in zip(state.wants, _matches(state, snapshot, rows), strict=True)]
         for claim, lacks in lacking:
             made = _check_making(state.making[claim], snapshot, rows)
             refused_here = pending & lacks & (made != 0)
             codes[refused_here] |= made[refused_here]
             pending &= ~refused_here
+        if state.waits:
+            codes |= _NOTHING_FREE
         return codes
 
     def explain(self, state: Needs, code: int) -> Why:
         """One reason, or two."""
         return tuple((reason, "") for bit, reason in _BITS.items() if code & bit)
+
+    def adjust(self, state: Needs, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Needs:
+        """Beside what is kept for a nominated pod. Whoever leaves leaves its volumes to its claims."""
+        if sign < 0 or not state.wants or next(claim_uses(other), None) is None:
+            return state
+        kept = kept_volumes(snapshot).get(other.metadata.uid)
+        return state if kept is None else state.beside(kept)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
         """Nothing: nodes are not ranked by their storage while the feature gate StorageCapacityScoring is off."""
@@ -285,10 +253,10 @@ class VolumeBinding:
         prepared = self.pre_filter(pod, snapshot)
         if prepared.status.code is not Code.SUCCESS:
             return Reserved(SUCCESS if prepared.status.code is Code.SKIP else prepared.status)
-        needs: Needs = prepared.state
+        needs: Needs = beside_guests(self, prepared.state, pod, snapshot)
         if not needs.making:
             return Reserved(SUCCESS)
-        chosen = _choose(needs.wants, _labels(node, snapshot), snapshot)
+        chosen = choose(needs.wants, labels_of(node, snapshot), snapshot, needs.kept)
         volumes = tuple(_set_aside(pv, want.claim) for want, pv in zip(needs.wants, chosen, strict=True) if pv is not None)
         rest = [*needs.promised, *(want.claim for want, pv in zip(needs.wants, chosen, strict=True) if pv is None)]
         provisions = tuple(_annotated(claim, SELECTED_NODE, node) for claim in rest)
@@ -301,79 +269,6 @@ class VolumeBinding:
 
 
 # ---- inside --------------------------------------------------------------------------------------------------------------------
-
-
-def _claims(pod: Pod, uses: Iterable[ClaimUse], snapshot: Snapshot) -> tuple[Status, list[PersistentVolumeClaim]]:
-    """The pod's claims, or why it can't be placed for now."""
-    claims = []
-    for use in uses:
-        claim = snapshot.store.index(VolumeOffers).claim(use.key)
-        if claim is None:
-            return _refused(NOT_MADE if use.owner else NO_CLAIM, use.name), []
-        if claim.status.phase == "Lost":
-            return _refused(LOST, use.name, claim.spec.volume_name), []
-        if claim.metadata.deletion_timestamp is not None:
-            return _refused(DELETED, use.name), []
-        if not use.owns(claim):
-            return _refused(NOT_OWNER, not_owner(pod, use)), []
-        claims.append(claim)
-    return _immediate(claims, snapshot), claims
-
-
-def _immediate(claims: Iterable[PersistentVolumeClaim], snapshot: Snapshot) -> Status:
-    """A claim that has no volume yet and does not wait for the pod must get one first."""
-    unbound = False
-    for claim in claims:
-        if not is_bound(claim):
-            storage_class = snapshot.store.objects(StorageClass).get(class_of(claim))
-            if storage_class is not None and storage_class.volume_binding_mode is None:
-                return failed(f'VolumeBindingMode not set for StorageClass "{storage_class.metadata.name}"')
-            waits = storage_class is not None and storage_class.volume_binding_mode == WAIT
-            unbound |= not waits or bool(claim.spec.volume_name)
-    return refused(UNBOUND) if unbound else SUCCESS
-
-
-def _refused(reason: Reason, *details: str) -> Status:
-    return Status(reason.code, (reason.text.format(*details),))
-
-
-def _needs(claims: Iterable[PersistentVolumeClaim], snapshot: Snapshot) -> Needs:
-    bound, promised, wants, making, nodes = [], [], [], {}, set()
-    for claim in claims:
-        if is_bound(claim):
-            bound.append(_bound(claim, snapshot))
-            continue
-        making[key(claim)] = _making(claim, snapshot)
-        node = (claim.metadata.annotations or {}).get(SELECTED_NODE)
-        if node is not None:
-            promised.append(claim)
-            nodes.add(node)
-            continue
-        selector = compile_selector(claim.spec.selector) if claim.spec.selector is not None else None
-        wants.append(Want(claim, class_of(claim), requested(claim) or 0, selector))
-    wants.sort(key=lambda want: want.least)
-    return Needs(tuple(bound), tuple(promised), frozenset(nodes), tuple(wants), making)
-
-
-def _bound(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Bound:
-    pv = snapshot.store.index(VolumeOffers).volume(claim.spec.volume_name)
-    if pv is None:
-        return Bound(gone=True)
-    plugin = in_tree_plugin(pv)
-    return Bound(False, affinity_of(pv), plugin, migrated_affinity_of(pv) if plugin else None)
-
-
-def _making(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Making:
-    name = class_of(claim)
-    storage_class = snapshot.store.objects(StorageClass)[name]  # _immediate has seen it
-    driver = snapshot.store.objects(CSIDriver).get(storage_class.provisioner)
-    amount = requested(claim) if driver is not None and driver.spec.storage_capacity else None
-    return Making(
-        storage_class.provisioner in _NO_PROVISIONER,
-        allowed_topologies(storage_class),
-        name,
-        amount,
-    )
 
 
 def _check_bound(bound: Iterable[Bound], snapshot: Snapshot, rows: Rows) -> Codes:
@@ -416,7 +311,7 @@ def _check_making(making: Making, snapshot: Snapshot, rows: Rows) -> Codes:
     return codes
 
 
-def _matches(wants: tuple[Want, ...], snapshot: Snapshot, rows: Rows) -> list[Mask]:
+def _matches(needs: Needs, snapshot: Snapshot, rows: Rows) -> list[Mask]:
     """For each claim, where it finds a volume that those before it leave it.
 
     A row that has more such volumes than there are claims before it has one left. Only where it has fewer, but some, is the choice
@@ -426,40 +321,21 @@ def _matches(wants: tuple[Want, ...], snapshot: Snapshot, rows: Rows) -> list[Ma
     found: list[Mask] = []
     unsure = np.zeros(nodes.live[rows].size, bool)
     rivals: dict[str, int] = {}
-    for want in wants:
+    for want in needs.wants:
         mine = offers.set_aside(want)
         if mine:
             found.append(np.logical_or.reduce([_matching(affinity_of(pv), snapshot, rows) for pv in mine]))
             continue
-        counts, before = offers.counts(want, nodes, rows), rivals.get(want.storage_class, 0)
+        counts, before = offers.counts(want, nodes, rows, needs.kept), rivals.get(want.storage_class, 0)
         rivals[want.storage_class] = before + 1
         found.append(counts > before)
         unsure |= (counts > 0) & (counts <= before)
     numbers = np.arange(nodes.rows)[rows]
     for i in np.flatnonzero(unsure & nodes.live[rows]).tolist():
-        for mask, pv in zip(found, _choose(wants, _labels(nodes.names[numbers[i]], snapshot), snapshot), strict=True):
+        chosen = choose(needs.wants, labels_of(nodes.names[numbers[i]], snapshot), snapshot, needs.kept)
+        for mask, pv in zip(found, chosen, strict=True):
             mask[i] = pv is not None
     return found
-
-
-def _choose(wants: Iterable[Want], labels: Labels, snapshot: Snapshot) -> list[PersistentVolume | None]:
-    """The volume for each claim on a node with these labels: the one set aside for it, else the smallest that is left."""
-    offers = snapshot.store.index(VolumeOffers)
-    taken: dict[str, None] = {}
-    chosen: list[PersistentVolume | None] = []
-    for want in wants:
-        mine = offers.set_aside(want)
-        within = (pv for pv in mine if (terms := affinity_of(pv)) is None or any(term.matches(labels, "") for term in terms))
-        pv = next(within, None) if mine else offers.smallest(want, labels, taken)
-        if pv is not None:
-            taken[pv.metadata.name] = None
-        chosen.append(pv)
-    return chosen
-
-
-def _labels(node: str, snapshot: Snapshot) -> Labels:
-    found = snapshot.nodes.nodes[snapshot.nodes.row_of[node]]
-    return (found.metadata.labels if found is not None else None) or {}
 
 
 def _set_aside(pv: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
