@@ -8,7 +8,7 @@ import pytest
 
 from moorage.core.backlog.entries import Entry
 from moorage.core.columns.budget import SLICE
-from moorage.engine.turns import ROUND, Turns
+from moorage.engine.turns import ROUND, SHORTEST, Turns
 from tests.builders import make_node, make_pod
 from tests.engine.test_slices import placed, run
 from tests.engine.worlds import RESOLVER, Bench, a_body, versioned
@@ -76,6 +76,35 @@ def test_a_pod_does_not_wait_for_slices_of_another_profile(looks: float) -> None
         assert waits(bench, "f") < SOON
     finally:
         BusyClock.step = step
+
+
+def test_slices_are_shorter_where_many_profiles_are_busy() -> None:
+    """A pod of another profile waits for a round of short ones, although each of the others has pods that need many."""
+    names = [f"p{i}" for i in range(100)]
+    bench = a_bench(*names, "few")
+    bench.pods.put(versioned(make_pod("known", scheduler_name="few", cpu="999m")))
+    waits(bench, "known")
+
+    def working() -> float:
+        bench.clock._boottime += SHORTEST / 2
+        return bench.clock._boottime
+
+    bench.scheduler.snapshot.now = working
+    for i, name in enumerate(names):
+        for j in range(8):
+            bench.pods.put(versioned(make_pod(f"{name}-{j}", scheduler_name=name, cpu=f"{8 * i + j + 1}m", priority=9)))
+    run(bench, 10**5, until=lambda: len(placed(bench)) > 250)
+    bench.pods.put(versioned(make_pod("f", scheduler_name="few", cpu="999m")))
+    assert waits(bench, "f", 10**5) < SOON
+
+
+@pytest.mark.parametrize(("busy", "seconds"), [(1, SLICE), (10, SLICE), (50, 0.005), (1000, SHORTEST)])
+def test_how_long_slices_are(busy: int, seconds: float) -> None:
+    """A round of them is a quarter of a second, or a millisecond for each profile."""
+    turns = Turns()
+    for i in range(busy):
+        turns.used(f"p{i}", 0.02)
+    assert turns.slice == pytest.approx(seconds)
 
 
 def test_profiles_whose_pods_are_many_take_turns() -> None:

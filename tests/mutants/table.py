@@ -38,6 +38,13 @@ MUTANTS: Final = (
         tests=("tests/engine/test_turns.py",),
     ),
     Mutant(
+        name="turns: slices are as long where many profiles are busy",
+        file="engine/turns.py",
+        old="ROUND / max(1, len(self._used))))",
+        new="ROUND))",
+        tests=("tests/engine/test_turns.py",),
+    ),
+    Mutant(
         name="slices: nobody has a turn in between",
         file="engine/slices.py",
         old="                    await asyncio.sleep(0)\n",

@@ -209,6 +209,7 @@ class Loop:
         """Work on it for a slice; what is not finished by then is set down."""
         began = self._clock.boottime()
         try:
+            self._budget.slice = self._turns.slice
             with self._budget, self.handover.sure(attempt.entry, *attempt.entry.companions):
                 self._work_on(attempt)
         except OutOfTime:

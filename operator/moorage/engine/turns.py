@@ -7,8 +7,12 @@ against it the next time.
 
 from __future__ import annotations
 
+from moorage.core.columns.budget import SLICE
+
 ROUND = 0.25
 """Seconds of own time that the turns of all profiles take which are busy."""
+SHORTEST = 0.001
+"""Seconds of a slice: in a shorter one little would be done beside beginning anew."""
 
 
 class Turns:
@@ -18,6 +22,11 @@ class Turns:
         self.late: dict[str, float] = {}
         """The profiles that had their turn, by schedulerName, and how long it was."""
         self._used: dict[str, float] = {}
+
+    @property
+    def slice(self) -> float:
+        """How long an attempt may take before it is set down, so that a round is not longer where many profiles are busy."""
+        return min(SLICE, max(SHORTEST, ROUND / max(1, len(self._used))))
 
     def used(self, name: str, seconds: float) -> None:
         """So much time went to a pod of this profile."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 SLICE = 0.02
-"""Seconds of own time before others have their turn."""
+"""Seconds of own time before others have their turn, at most."""
 
 
 class OutOfTime(BaseException):
@@ -20,16 +20,17 @@ class OutOfTime(BaseException):
 class Budget:
     """See the module's docstring. A ``with`` block is a slice, and outside of one there is no end to it.
 
-    ``now`` gives seconds; core has no clock of its own.
+    ``now`` gives seconds; core has no clock of its own. ``slice`` is how long one lasts: less where many want one.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
+        self.slice = SLICE
         self._now = now
         self._until = math.inf
 
     def __enter__(self) -> None:
         """A slice begins."""
-        self._until = self._now() + SLICE
+        self._until = self._now() + self.slice
 
     def __exit__(self, *_: object) -> None:
         """Whoever began it has it back."""
