@@ -13,8 +13,17 @@ from typing import Any, NamedTuple
 
 from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.objects import Namespace, Node, Pod
-from moorage.core.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from moorage.core.workload_objects import PodDisruptionBudget, Service
+from moorage.core.pod_groups import PodGroup
+from moorage.core.storage_objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 
 Body = dict[str, Any]
 
@@ -88,6 +97,21 @@ def selecting(i: int) -> Body:
     return {"labelSelector": {"matchLabels": {f"k{i}": "v"}}}
 
 
+def selecting_one_of(n: int) -> Body:
+    """A selector that names so many values."""
+    return {"matchExpressions": [{"key": "a", "operator": "In", "values": [f"v{i}" for i in range(n)]}]}
+
+
+def asking(n: int, amount: Callable[[int], str] = lambda _: "1") -> Body:
+    """A container of a pod that asks for so many resources."""
+    return {"name": "c", "resources": {"requests": {f"example.com/r{i:05d}": amount(i) for i in range(n)}}}
+
+
+def labelled(n: int) -> Body:
+    """Nothing but labels."""
+    return {"metadata": {"name": "big", "uid": "uid-big", "labels": {f"k{i}": value(i) for i in range(n)}}}
+
+
 def containers(n: int, **each: Any) -> Body:
     """A pod of so many containers."""
     return a_pod({"containers": [{"name": f"c{i}", **each} for i in range(n)]})
@@ -112,6 +136,11 @@ def a_claim(requests: list[Body], constraints: list[Body] | None = None) -> Body
 def named(kind: Body, namespace: str = "") -> Body:
     """With metadata."""
     return {"metadata": {"name": "big", "uid": "uid-big", **({"namespace": namespace} if namespace else {})}, **kind}
+
+
+def on(node: str, spec: Body) -> Body:
+    """What bears a node's name."""
+    return {"metadata": {"name": node, "uid": "uid-big"}, "spec": spec}
 
 
 def exactly(i: int, **more: Any) -> Body:
@@ -141,9 +170,25 @@ PODS: dict[str, Largest] = {
     "labels": Largest(Pod, lambda n: a_pod({}, {f"k{i}": value(i) for i in range(n)})),
     "containers": Largest(Pod, lambda n: containers(n, resources={"requests": {"cpu": "1m", "memory": "1Mi"}})),
     "init containers": Largest(Pod, lambda n: a_pod({"initContainers": containers(n, restartPolicy="Always")["spec"]["containers"]})),
-    "resource names": Largest(
-        Pod, lambda n: a_pod({"containers": [{"name": "c", "resources": {"requests": {f"example.com/r{i}": "1" for i in range(n)}}}]})
+    "resource names": Largest(Pod, lambda n: a_pod({"containers": [asking(n)]})),
+    "resource amounts": Largest(Pod, lambda n: a_pod({"containers": [asking(n, lambda i: f"{i}Ki")]})),
+    "container amounts": Largest(
+        Pod,
+        lambda n: a_pod(
+            {"containers": [{"name": f"c{i}", "resources": {"requests": {"cpu": f"{i}m", "memory": f"{i}k"}}} for i in range(n)]}
+        ),
     ),
+    "init containers beside a sidecar": Largest(
+        Pod, lambda n: a_pod({"initContainers": [{**asking(n), "restartPolicy": "Always"}, *containers(n)["spec"]["containers"]]})
+    ),
+    "container statuses": Largest(
+        Pod,
+        lambda n: {
+            **containers(n),
+            "status": {"containerStatuses": [{"name": f"c{i}", "resources": {"requests": {"cpu": f"{i}m"}}} for i in range(n)]},
+        },
+    ),
+    "conditions": Largest(Pod, lambda n: {**a_pod({}), "status": {"conditions": [{"type": f"t{i}", "status": "True"} for i in range(n)]}}),
     "host ports": Largest(
         Pod, lambda n: a_pod({"containers": [{"name": "c", "ports": [{"hostPort": i, "protocol": "TCP"} for i in range(n)]}]}), 65535
     ),
@@ -189,7 +234,7 @@ PODS: dict[str, Largest] = {
         lambda n: pod_affinity(
             "podAntiAffinity",
             REQUIRED,
-            lambda _: {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": [f"v{i}" for i in range(n)]}]}},
+            lambda _: {"labelSelector": selecting_one_of(n)},
         )(1),
     ),
     "spread": Largest(
@@ -226,6 +271,9 @@ NODES: dict[str, Largest] = {
     "resource names": Largest(
         Node, lambda n: a_node({}, None, {"allocatable": {"cpu": "64", "pods": "110", **{f"example.com/r{i}": "1" for i in range(n)}}})
     ),
+    "image names": Largest(Node, lambda n: a_node({}, None, {"images": [{"names": [f"i{i}:1" for i in range(n)], "sizeBytes": 1}]})),
+    "conditions": Largest(Node, lambda n: a_node({}, None, {"conditions": [{"type": f"t{i}", "status": "True"} for i in range(n)]})),
+    "features": Largest(Node, lambda n: a_node({}, None, {"declaredFeatures": [f"f{i}" for i in range(n)]})),
     "attached volumes": Largest(
         Node, lambda n: a_node({}, None, {"volumesAttached": [{"name": f"v{i}", "devicePath": ""} for i in range(n)]})
     ),
@@ -259,13 +307,17 @@ OTHERS: dict[str, Largest] = {
     "device class": Largest(
         DeviceClass, lambda n: named({"spec": {"selectors": [{"cel": {"expression": _LONG_OR}} for _ in range(n)]}}), MOST_REQUESTS
     ),
-    "namespace": Largest(Namespace, lambda n: named({"metadata": {"name": "big", "labels": {f"k{i}": value(i) for i in range(n)}}})),
+    "namespace": Largest(Namespace, labelled),
+    "pod group": Largest(PodGroup, labelled),
+    "replication controller": Largest(
+        ReplicationController, lambda n: named({"spec": {"selector": {f"k{i}": value(i) for i in range(n)}}}, "default")
+    ),
+    "replica set": Largest(ReplicaSet, lambda n: named({"spec": {"selector": selecting_one_of(n)}}, "default")),
+    "stateful set": Largest(StatefulSet, lambda n: named({"spec": {"selector": selecting_one_of(n)}}, "default")),
     "service": Largest(Service, lambda n: named({"spec": {"selector": {f"k{i}": value(i) for i in range(n)}}}, "default")),
     "disruption budget": Largest(
         PodDisruptionBudget,
-        lambda n: named(
-            {"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": [f"v{i}" for i in range(n)]}]}}}, "default"
-        ),
+        lambda n: named({"spec": {"selector": selecting_one_of(n)}}, "default"),
     ),
     "volume": Largest(
         PersistentVolume,
@@ -301,7 +353,20 @@ OTHERS: dict[str, Largest] = {
         ),
     ),
     "CSI node": Largest(
-        CSINode, lambda n: named({"spec": {"drivers": [{"name": f"d{i}.example", "nodeID": "n", "topologyKeys": ["z"]} for i in range(n)]}})
+        CSINode, lambda n: on("n0", {"drivers": [{"name": f"d{i}.example", "nodeID": "n", "allocatable": {"count": 8}} for i in range(n)]})
     ),
+    "CSI driver": Largest(CSIDriver, labelled),
+    "room for volumes": Largest(
+        CSIStorageCapacity,
+        lambda n: named(
+            {
+                "storageClassName": "big",
+                "capacity": "1Ti",
+                "nodeTopology": {"matchExpressions": [{"key": f"k{i}", "operator": "Exists"} for i in range(n)]},
+            },
+            "default",
+        ),
+    ),
+    "attachment": Largest(VolumeAttachment, labelled),
 }
 """Other kinds."""

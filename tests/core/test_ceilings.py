@@ -8,16 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.ceilings import CEILINGS, SMALL, too_large
+from moorage.core.ceilings import CEILINGS, OF_OTHERS, SMALL, TooLarge, _pod_terms, check, too_large, uncounted
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.templates import template_key
 from moorage.core.cycle import decide
 from moorage.core.framework.profiles import ProfileSpec, resolve
 from moorage.core.framework.registry import build_registry
-from moorage.core.objects import Pod, PodSpec
+from moorage.core.objects import NodeStatus, Pod, PodSpec
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.pod_terms import pod_terms
 from moorage.core.scheduler import Diagnosis, Scheduler
+from moorage.core.storage_objects import AnnotatedMeta, CSINode, CSINodeDriver, CSINodeSpec
 from moorage.core.verdicts import Code
+from moorage.core.volumes import carried_by
 from tests.builders import make_node, make_pod
 
 REVISION = resolve(ProfileSpec("test"), build_registry(INTREE), PRESETS)
@@ -79,5 +82,60 @@ def test_plain_volumes_do_not_count() -> None:
 def test_the_page_lists_them_all() -> None:
     """With these words."""
     page = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
-    missing = [row for field, things, most, _ in CEILINGS if (row := f"| {field} | {most:,} {things} |") not in page]
+    missing = [
+        row for field, things, most, _ in (*CEILINGS, *OF_OTHERS.values()) if (row := f"| {field} | {most:,} {things} |") not in page
+    ]
     assert not missing
+
+
+def test_of_other_objects_more_is_refused() -> None:
+    """By the name of the field."""
+    for n, refused in ((1000, False), (1001, True)):
+        amounts: dict[str, str | int] = {f"example.com/r{i}": "1" for i in range(n)}
+        node = msgspec.structs.replace(make_node("n"), status=NodeStatus(amounts))
+        drivers = CSINode(AnnotatedMeta(name="n"), CSINodeSpec(tuple(CSINodeDriver(f"d{i}") for i in range(n))))
+        for obj, field in ((node, "status.allocatable of a Node has 1001"), (drivers, "spec.drivers of a CSINode has 1001")):
+            if refused:
+                with pytest.raises(TooLarge, match=field):
+                    check(obj)
+            else:
+                check(obj)
+
+
+def on_a_node(labels: list[str], values: int = 1, wished: int = 0) -> Pod:
+    """A pod on a node that wants none with these labels beside it, and would like many others (``wished``)."""
+
+    def term(label: str) -> dict[str, Any]:
+        words = [str(i) for i in range(values)]
+        return {"topologyKey": "a", "labelSelector": {"matchExpressions": [{"key": label, "operator": "In", "values": words}]}}
+
+    liked = [{"weight": 1, "podAffinityTerm": term(f"w{i}")} for i in range(wished)]
+    affinity = {"podAntiAffinity": {REQUIRED: [term(label) for label in labels]}, "podAffinity": {PREFERRED: liked}}
+    return a_pod({"nodeName": "n", "affinity": affinity})
+
+
+@pytest.mark.parametrize(
+    ("pod", "counted"),
+    [
+        (on_a_node(["a"] * 200), (200, 0)),
+        (on_a_node(["a"] * 201), (200, 0)),
+        (on_a_node(["a"] * 150, wished=100), (150, 50)),
+        (on_a_node(["a"], values=4999), (1, 0)),
+        (on_a_node(["a"], values=5000), (0, 0)),
+        (on_a_node(["a", "b"], values=3000, wished=1), (1, 0)),
+    ],
+)
+def test_what_a_pod_on_a_node_says_of_others_counts_up_to_the_ceiling(pod: Pod, counted: tuple[int, int]) -> None:
+    """First what it forbids; and it is said where that is not all."""
+    terms = pod_terms(pod)
+    assert (len(terms.anti_affinity), len(terms.preferred)) == counted
+    assert bool(uncounted(pod)) == (sum(counted) < len(_pod_terms(pod)))
+
+
+def test_volumes_of_a_pod_on_a_node_count_up_to_the_ceiling() -> None:
+    """Plain ones do not count against it."""
+    plain = [{"name": f"plain{i}"} for i in range(500)]
+    for n in (1000, 1001):
+        pod = a_pod({"nodeName": "n", "volumes": [*plain, *specs(n)["volumes"]["volumes"]]})
+        assert len(carried_by(pod).claims) == 1000
+        assert bool(uncounted(pod)) == (n > 1000)

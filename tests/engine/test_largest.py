@@ -26,28 +26,17 @@ from moorage.engine.intake import Others
 from moorage.ports.kinds import STORED
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, on_node, versioned
-from tests.largest import NODES, OTHERS, PODS, Largest
+from tests.largest import MOST_BYTES, NODES, OTHERS, PODS, Largest
 
 LONG = settings.get_current_profile_name() == "thorough"
 LIMIT = 0.05
 """Seconds of own time that a step may take."""
 FACTOR = 1 if LONG else 5
 NODE_COUNT = 1000 if LONG else 50
-LONGER = {
-    "resource names": (0.6, "each of 50,000 names is checked and counted, whoever placed the pod"),
-    "containers": (0.15, "each of 20,000 containers is added up, whoever placed the pod"),
-    "init containers": (0.15, "as above"),
-    "images": (0.1, "as above"),
-    "affinity": (0.3, "each of 12,000 terms of a pod that somebody else placed is counted"),
-    "anti-affinity": (0.3, "as above"),
-    "preferred affinity": (0.3, "as above"),
-    "preferred anti-affinity": (0.3, "as above"),
-    "claims of volumes": (0.15, "each of 20,000 volumes of a pod that somebody else placed is counted"),
-    "ephemeral volumes": (0.15, "as above"),
-    "selector values": (0.1, "each of 150,000 values of a selector is read"),
-    "disks": (0.15, "as above"),
-}
-"""What takes longer in one step, and why it cannot be refused: a pod that is on a node has to be counted there."""
+ADDED_UP = 0.1, "all that a pod on a node takes counts there, and each of 20,000 containers or 50,000 resources is another number"
+INIT = "init containers", "init containers beside a sidecar"
+LONGER = dict.fromkeys(("containers", "container amounts", "container statuses", *INIT, "resource names", "resource amounts"), ADDED_UP)
+"""What takes longer in one step, and why it can neither be refused nor left out."""
 
 
 class Steps:
@@ -147,6 +136,21 @@ def lives(steps: Steps, name: str, largest: Largest, node: str) -> None:
     steps.delete(name, elsewhere)
 
 
+def stands(steps: Steps, name: str, largest: Largest) -> None:
+    """The life of a pod that somebody else has placed; it stands beside others, which are decided about, changes and goes."""
+    body = largest.body(MOST_BYTES if LONG else MOST_BYTES // 4)
+    pod = steps.put(name, Pod, {**body, "spec": {**body["spec"], "nodeName": "n0"}})
+    steps.put("a small pod", Pod, {**small_pod("waits"), "spec": {"schedulerName": "test", "containers": [{"name": "c"}]}})
+    steps.decide("a slice of deciding beside it")
+    more = {**small_pod("larger"), "spec": {"schedulerName": "test", "priority": 9, "containers": LARGE}}
+    steps.put("a pod of higher priority", Pod, more)
+    steps.decide("a slice of deciding who makes room")
+    changed = versioned(pod, labels={"x": "y"})
+    steps.step(f"another state of {name}", lambda: steps.bench.pods.put(changed))
+    steps.put("its node anew", Node, small_node("n0"))
+    steps.delete(name, changed)
+
+
 def small_node(name: str) -> Any:
     """An ordinary node."""
     room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
@@ -168,6 +172,13 @@ def test_pods(name: str, steps: Steps) -> None:
     assert not steps.too_long(name)
 
 
+@pytest.mark.parametrize("name", PODS)
+def test_pods_of_others(name: str, steps: Steps) -> None:
+    """On a node from the start."""
+    stands(steps, name, PODS[name])
+    assert not steps.too_long(name)
+
+
 @pytest.mark.parametrize("name", NODES)
 def test_nodes(name: str, steps: Steps) -> None:
     """It comes while pods wait, some are decided about, it changes and goes."""
@@ -183,7 +194,13 @@ def test_nodes(name: str, steps: Steps) -> None:
     assert not steps.too_long(name)
 
 
+LARGE = [{"name": "c", "resources": {"requests": {"cpu": "3500m"}}}]
 HUGE = [{"name": "c", "resources": {"requests": {"cpu": "5000"}}}]
+
+
+def test_each_kind_has_a_largest_object() -> None:
+    """Of all that intake reads."""
+    assert {one.kind for one in (*PODS.values(), *NODES.values(), *OTHERS.values())} == {Pod, Node, *(kind.struct for kind in STORED)}
 
 
 @pytest.mark.parametrize("name", OTHERS)

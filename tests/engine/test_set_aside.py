@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import Requests
-from moorage.core.objects import Node, Pod
+from moorage.core.objects import Affinity, Node, NodeStatus, Pod, PodAffinity, PodAffinityTerm
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.test_out_of_tree import in_a_loop
@@ -105,3 +106,25 @@ async def test_metrics_that_fail_cost_nobody_anything(monkeypatch: pytest.Monkey
 
 def _raise(*_: object) -> None:
     raise ZeroDivisionError
+
+
+@in_a_loop
+async def test_what_of_a_pod_does_not_count_is_told_once() -> None:
+    """Though the pod counts; and a node that is too large keeps its last state."""
+    async with Running().leading() as world:
+        node = make_node("huge")
+        world.kube.put(versioned(node))
+        await world.clock.advance(1)
+        amounts: dict[str, str | int] = {f"example.com/r{i}": "1" for i in range(1001)}
+        world.kube.put(versioned(msgspec.structs.replace(node, status=NodeStatus(amounts))))
+        away = PodAffinity(tuple(PodAffinityTerm(topology_key=f"k{i}") for i in range(201)))
+        bound = make_pod("bound", node="n1", affinity=Affinity(pod_anti_affinity=away))
+        for state in range(3):
+            world.kube.put(versioned(bound, labels={"state": str(state)}))
+            await world.clock.advance(3)
+        (said,) = world.notes("SetAside", "bound")
+        assert "podAntiAffinity has 201 terms, and more than 200 are not looked at: the rest does not count" in said
+        (said,) = world.notes("SetAside", "huge")
+        assert "status.allocatable of a Node has 1001 resources, and more than 1000 are not looked at" in said
+        assert world.telemetry.last_aside == {"nodes": 1}
+        assert world.engine.scheduler.cache.nodes.amounts_at("cpu", world.engine.scheduler.cache.nodes.row_of["huge"])[0] == 4000

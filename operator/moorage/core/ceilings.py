@@ -2,38 +2,117 @@
 
 What is done for one entry of such a list cannot be cut in pieces, so without an end one pod could hold up all decisions. Real pods stay
 far below: the API server allows what fits into 1.5 MiB. docs/limits.md lists them.
+
+Whoever has put a pod on a node did not ask about ceilings. There all that it takes counts, but of what it says about other pods and of
+the volumes that it uses only so much as is looked at (``terms_within``, ``volumes_within``); ``uncounted`` says whether that is all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from moorage.core.objects import LabelSelector, NodeSelectorTerm, Pod, PodAffinityTerm, Volume
+from moorage.core.objects import (
+    Affinity,
+    HasMetadata,
+    LabelSelector,
+    Node,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    Volume,
+    WeightedPodAffinityTerm,
+)
+from moorage.core.storage_objects import CSINode
 
 SMALL = 900
 """Bytes of a template's key below which nothing can be above its ceiling, so that ordinary pods are not counted through."""
 
+MOST_TERMS, MOST_WORDS, MOST_VOLUMES = 200, 5000, 1000
+Terms = tuple[PodAffinityTerm, ...]
+Weighed = tuple[WeightedPodAffinityTerm, ...]
+
 
 class TooLarge(Exception):
-    """A pod asks for more of something than is looked at; says what."""
+    """A pod asks for more of something than is looked at, or another object has; says what."""
 
 
 class Ceiling(NamedTuple):
-    """``count(pod)`` is how many ``things`` there are in ``field``; more than ``most`` are refused."""
+    """``count(obj)`` is how many ``things`` there are in ``field``; more than ``most`` are refused."""
 
     field: str
     things: str
     most: int
-    count: Callable[[Pod], int]
+    count: Callable[[Any], int]
+
+    def excess(self, obj: HasMetadata) -> str:
+        """What is said of an object that is above it, "" for any other."""
+        if (found := self.count(obj)) <= self.most:
+            return ""
+        return f"{self.field} has {found} {self.things}, and more than {self.most} are not looked at"
 
 
 def too_large(pod: Pod) -> str:
     """What of a pod is above its ceiling, "" when nothing is."""
-    for field, things, most, count in CEILINGS:
-        if (found := count(pod)) > most:
-            return f"{field} has {found} {things}, and more than {most} are not looked at; ask for the same with fewer"
-    return ""
+    return next((f"{excess}; ask for the same with fewer" for one in CEILINGS if (excess := one.excess(pod))), "")
+
+
+def check(obj: HasMetadata) -> None:
+    """Raises TooLarge for an object, other than a pod, that is above its ceiling."""
+    ceiling = OF_OTHERS.get(type(obj))
+    if ceiling is not None and (excess := ceiling.excess(obj)):
+        raise TooLarge(excess)
+
+
+def uncounted(pod: Pod) -> str:
+    """What of a pod that is on a node does not count there as it is above its ceiling, "" when all does."""
+    if pod.spec.affinity is None and len(pod.spec.volumes or ()) <= MOST_VOLUMES:
+        return ""
+    excesses = (one.excess(pod) for one in (_TERMS, _SELECTORS, _VOLUMES))
+    return next((f"{excess}: the rest does not count for other pods" for excess in excesses if excess), "")
+
+
+def terms_within(affinity: Affinity) -> Affinity:
+    """The terms about pods that are within the ceilings; what they forbid goes before what they require, and that before wishes."""
+    room = _Room()
+    away, towards = affinity.pod_anti_affinity or PodAffinity(), affinity.pod_affinity or PodAffinity()
+    forbidden = room.terms(away.required_during_scheduling_ignored_during_execution)
+    required = room.terms(towards.required_during_scheduling_ignored_during_execution)
+    wished = room.weighed(towards.preferred_during_scheduling_ignored_during_execution)
+    unwished = room.weighed(away.preferred_during_scheduling_ignored_during_execution)
+    return Affinity(pod_affinity=PodAffinity(required, wished), pod_anti_affinity=PodAffinity(forbidden, unwished))
+
+
+def volumes_within(pod: Pod) -> tuple[Volume, ...]:
+    """Its volumes, but for those of claims and disks that are above the ceiling."""
+    volumes = pod.spec.volumes or ()
+    return volumes if len(volumes) <= MOST_VOLUMES else tuple(itertools.islice(_asking(pod), MOST_VOLUMES))
+
+
+class _Room:
+    """How much of the ceilings for terms is left."""
+
+    def __init__(self) -> None:
+        self._terms = MOST_TERMS
+        self._words = MOST_WORDS
+
+    def terms(self, terms: Terms | None) -> Terms:
+        """Those of these that are within."""
+        return tuple(filter(self._takes, terms or ()))
+
+    def weighed(self, terms: Weighed | None) -> Weighed:
+        """Likewise."""
+        return tuple(one for one in terms or () if self._takes(one.pod_affinity_term))
+
+    def _takes(self, term: PodAffinityTerm) -> bool:
+        """Whether this one is, too; then there is less room."""
+        if not self._terms or (words := _words(term)) > self._words:
+            return False
+        self._terms -= 1
+        self._words -= words
+        return True
 
 
 def _containers(pod: Pod) -> int:
@@ -69,8 +148,14 @@ def _pod_terms(pod: Pod) -> list[PodAffinityTerm]:
     return found
 
 
-def _volumes(pod: Pod) -> int:
-    return sum(volume != Volume(volume.name) for volume in pod.spec.volumes or ())
+def _asking(pod: Pod) -> Iterator[Volume]:
+    """The volumes that placement depends on."""
+    return (volume for volume in pod.spec.volumes or () if volume != Volume(volume.name))
+
+
+def _words(term: PodAffinityTerm) -> int:
+    """How many labels, values and namespaces a term names."""
+    return _size(term.label_selector) + _size(term.namespace_selector) + len(term.namespaces or ())
 
 
 def _size(selector: LabelSelector | None) -> int:
@@ -81,21 +166,28 @@ def _size(selector: LabelSelector | None) -> int:
 
 
 def _pod_selectors(pod: Pod) -> int:
-    terms = (_size(one.label_selector) + _size(one.namespace_selector) + len(one.namespaces or ()) for one in _pod_terms(pod))
+    terms = map(_words, _pod_terms(pod))
     spread = (_size(one.label_selector) + len(one.match_label_keys or ()) for one in pod.spec.topology_spread_constraints or ())
     return sum(terms) + sum(spread)
 
 
+_TERMS = Ceiling("spec.affinity.podAffinity and podAntiAffinity", "terms", MOST_TERMS, lambda pod: len(_pod_terms(pod)))
+_SELECTORS = Ceiling("selectors about pods", "labels, values and namespaces", MOST_WORDS, _pod_selectors)
+_VOLUMES = Ceiling("spec.volumes", "volumes of claims and disks", MOST_VOLUMES, lambda pod: sum(1 for _ in _asking(pod)))
 CEILINGS = (
     Ceiling("spec.containers and initContainers", "containers", 1000, _containers),
     Ceiling("resources of all containers", "requests", 5000, _resources),
     Ceiling("ports of all containers", "ports", 1000, _ports),
     Ceiling("spec.nodeSelector", "labels", 1000, lambda pod: len(pod.spec.node_selector or ())),
     Ceiling("spec.affinity.nodeAffinity", "terms and expressions (of any number of values)", 1000, _node_expressions),
-    Ceiling("spec.affinity.podAffinity and podAntiAffinity", "terms", 200, lambda pod: len(_pod_terms(pod))),
+    _TERMS,
     Ceiling("spec.topologySpreadConstraints", "constraints", 100, lambda pod: len(pod.spec.topology_spread_constraints or ())),
-    Ceiling("selectors about pods", "labels, values and namespaces", 5000, _pod_selectors),
+    _SELECTORS,
     Ceiling("spec.tolerations", "tolerations", 1000, lambda pod: len(pod.spec.tolerations or ())),
-    Ceiling("spec.volumes", "volumes of claims and disks", 1000, _volumes),
+    _VOLUMES,
     Ceiling("spec.resourceClaims", "claims", 100, lambda pod: len(pod.spec.resource_claims or ())),
 )
+OF_OTHERS: Mapping[type[Any], Ceiling] = {
+    Node: Ceiling("status.allocatable of a Node", "resources", 1000, lambda node: len(node.status.allocatable or ())),
+    CSINode: Ceiling("spec.drivers of a CSINode", "drivers", 1000, lambda node: len(node.spec.drivers or ())),
+}

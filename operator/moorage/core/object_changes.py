@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.columns.requests import OCCUPIED, pod_amounts
+from moorage.core.columns.requests import OCCUPIED, pod_amounts, takes_alike
 from moorage.core.objects import Node, Pod
 from moorage.core.quantities import QuantityError, nanos
 
@@ -52,6 +52,8 @@ def room_freed(pod: Pod) -> ClusterEvent:
 
 def _asks_for_less(old: Pod, new: Pod) -> bool:
     """Whether the pod asks for less of something than before, or not at all; what its kubelet has given counts."""
+    if takes_alike(old, new):
+        return False
     after = pod_amounts(new, OCCUPIED)
     return any(amount > after.get(name, -1) for name, amount in pod_amounts(old, OCCUPIED).items())
 

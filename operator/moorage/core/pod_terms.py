@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from moorage.core.ceilings import SMALL, terms_within
 from moorage.core.label_selectors import Selector, SelectorError, compile_selector
 from moorage.core.objects import Affinity, Labels, Pod, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
 from moorage.core.remembering import length, remembered
@@ -56,11 +57,14 @@ NO_TERMS = PodTerms()
 
 
 def pod_terms(pod: Pod) -> PodTerms:
-    """The compiled terms of a pod's affinity."""
+    """The compiled terms of a pod's affinity, so many as are looked at."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return NO_TERMS
-    return _compile(pod.metadata.namespace, _encode(affinity))
+    encoded = _encode(affinity)
+    if len(encoded) > SMALL:
+        encoded = _encode(terms_within(affinity))
+    return _compile(pod.metadata.namespace, encoded)
 
 
 @remembered(length)

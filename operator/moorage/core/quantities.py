@@ -24,6 +24,13 @@ _SUFFIX_OF = {power: suffix for suffix, power in _DECIMAL.items()}
 _BINARY = "KMGTPE"
 _BINARY_LIMIT = (2**63 - 1) * NANO
 """Amounts with a binary suffix stop at the largest int64."""
+_PLAIN_DIGITS = 18
+_PLAIN = {
+    **{suffix: 10 ** (9 + power) for suffix, power in _DECIMAL.items()},
+    **{f"e{power}": 10 ** (9 + power) for power in _DECIMAL.values()},
+    **{f"{suffix}i": NANO * 1024 ** (i + 1) for i, suffix in enumerate(_BINARY)},
+}
+"""Nano-units that a suffix stands for, as an API server writes nearly all quantities: digits and one of these."""
 _FAR = 10**8
 """A decimal exponent that no number of digits in an API object can make up for; larger ones count as this."""
 _EXACT = decimal.Context(prec=100, rounding=decimal.ROUND_UP, Emin=-10 * _FAR, Emax=10 * _FAR, traps=[])
@@ -40,10 +47,21 @@ class QuantityError(ValueError):
         super().__init__(f"{where}{text!r} is not a quantity; write a number such as 2, 0.5, 250m, 1.5Gi or 2e3")
 
 
-@functools.lru_cache(maxsize=16384)
 def nanos(quantity: str | int) -> int:
     """The exact amount in nano-units. Raises QuantityError."""
     text = str(quantity)
+    suffix = text.lstrip("0123456789")
+    digits = text[: -len(suffix)] if suffix else text
+    scale = _PLAIN.get(suffix)
+    if scale is None or not digits or len(digits) > _PLAIN_DIGITS:
+        return _any(text)
+    amount = int(digits) * scale
+    return amount if amount < _BINARY_LIMIT or not suffix.endswith("i") else _BINARY_LIMIT
+
+
+@functools.lru_cache(maxsize=4096)
+def _any(text: str) -> int:
+    """Any quantity, also one with a sign or a fraction, or of more digits than are calculated with."""
     form = _FORM.fullmatch(text)
     if form is None or not text:
         raise QuantityError(text)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from moorage.core.ceilings import volumes_within
 from moorage.core.label_selectors import Condition
 from moorage.core.objects import (
     AWSElasticBlockStore,
@@ -80,7 +81,7 @@ class ClaimUse(NamedTuple):
 def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
     """The claims that a pod uses, in the order of its volumes."""
     meta = pod.metadata
-    for volume in pod.spec.volumes or ():
+    for volume in volumes_within(pod):
         if volume.persistent_volume_claim is not None:
             yield ClaimUse(meta.namespace, volume.persistent_volume_claim.claim_name)
         elif volume.ephemeral is not None:
@@ -127,7 +128,7 @@ class Disk(NamedTuple):
 
 def disks(pod: Pod) -> tuple[Disk, ...]:
     """The disks in a pod's spec."""
-    return tuple(disk for volume in pod.spec.volumes or () for disk in _disks_of(volume))
+    return tuple(disk for volume in volumes_within(pod) for disk in _disks_of(volume))
 
 
 def _disks_of(volume: Volume) -> Iterator[Disk]:
@@ -170,7 +171,7 @@ _SUCCESSORS: Mapping[str, _Successor] = {
 
 def inline_volumes(pod: Pod) -> tuple[VolumeId, ...]:
     """The volumes in a pod's spec that were in-tree; those that can't be translated are left out."""
-    found = (_in_tree(volume) for volume in pod.spec.volumes or ())
+    found = (_in_tree(volume) for volume in volumes_within(pod))
     return tuple(VolumeId(_SUCCESSORS[plugin].driver, handle) for plugin, handle in found if handle)
 
 

@@ -12,11 +12,11 @@ import logging
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from moorage.core import object_changes
+from moorage.core import ceilings, object_changes
 from moorage.core.backlog.backlog import Backlog
 from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache, State
-from moorage.core.columns.requests import pod_requests, unreadable_requests
+from moorage.core.columns.requests import pod_requests, takes_alike, unreadable_requests
 from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key, pod_meta, version
 from moorage.core.quantities import QuantityError
 from moorage.ports.guards import FAULTS, guard, tell
@@ -29,6 +29,8 @@ T = TypeVar("T", bound=HasMetadata)
 VANISHED_AT_ONCE = 256
 """Objects that a list did not have, and that are taken out in one go: a few milliseconds."""
 
+_TOLD = (QuantityError, ceilings.TooLarge)
+"""Errors whose text says it all: what else is raised is a bug."""
 _ENDED = ("Succeeded", "Failed")
 
 
@@ -67,6 +69,7 @@ class Sink(Generic[T]):
         name = self.identity(obj.metadata)
         self.objects[name] = obj
         try:
+            ceilings.check(obj)
             self.on_put(old, obj)
         except FAULTS as error:
             del self.objects[name]
@@ -75,6 +78,9 @@ class Sink(Generic[T]):
             self._set_aside(Unreadable(PartialObject(obj.metadata), node_of(obj), _why(error), obj), error)
         else:
             self._in_order(name)
+            if uncounted := self.uncounted(old, obj):
+                log.warning("not all of an object counts: %s", uncounted, extra=told_once(f"{name} {uncounted}", object=key(obj)))
+                self.untold[name] = Unreadable(PartialObject(obj.metadata), node_of(obj), uncounted)
 
     def delete(self, obj: T | PartialObject) -> None:
         """Gone. Where that cannot be written down now, the next list tells it again."""
@@ -102,7 +108,7 @@ class Sink(Generic[T]):
     def _set_aside(self, obj: Unreadable, error: BaseException | None = None, *, gone: bool = False) -> None:
         """Leave it out of account, but for its place; told once with what failed, and once for each object."""
         name, named = self.identity(obj.partial.metadata), key(obj.partial)
-        if error is not None and not isinstance(error, QuantityError):
+        if error is not None and not isinstance(error, _TOLD):
             tell("taking in an object", error, resource=self.resource, object=named)
         log.error("an object is set aside: %s", obj.error, extra=told_once(f"{self.resource} {named} {obj.error}", object=named))
         before = self.aside.get(name)
@@ -149,6 +155,10 @@ class Sink(Generic[T]):
         """Whether an object that was put is not where its state says that it is: a bug, which the next ``put`` of it mends."""
         return False
 
+    def uncounted(self, old: T | None, new: T) -> str:
+        """What of an object is left out of account though the rest of it counts, where that is to be told now; else ""."""
+        return ""
+
     def on_put(self, old: T | None, new: T) -> None:
         """An object is there for the first time (``old`` None) or anew. What it raises sets the object aside."""
 
@@ -161,7 +171,7 @@ class Sink(Generic[T]):
 
 def _why(error: BaseException) -> str:
     """What a person needs to know of it: a bug's text alone may say nothing."""
-    return str(error) if isinstance(error, QuantityError) else repr(error)
+    return str(error) if isinstance(error, _TOLD) else repr(error)
 
 
 def node_of(obj: HasMetadata) -> str:
@@ -207,6 +217,11 @@ class Pods(Sink[Pod]):
             pod = record.pod if isinstance(record.pod, Pod) else Pod(pod_meta(record.pod), PodSpec(node_name=record.node))
             self._backlog.wake(object_changes.room_freed(pod), self._now())
 
+    def uncounted(self, old: Pod | None, new: Pod) -> str:
+        """What is above a ceiling, told when it has come to its node."""
+        came = new.spec.node_name and new.status.phase not in _ENDED and not (old is not None and old.spec.node_name)
+        return ceilings.uncounted(new) if came else ""
+
     def lost(self, obj: Pod) -> bool:
         """Whether it is neither on its node nor in the queue."""
         uid = obj.metadata.uid
@@ -227,7 +242,8 @@ class Pods(Sink[Pod]):
     def _on_node(self, old: Pod | None, new: Pod) -> None:
         now, uid = self._now(), new.metadata.uid
         record = self._cache.record(uid)
-        requests = pod_requests(new)
+        alike = record is not None and isinstance(record.pod, Pod) and takes_alike(record.pod, new)
+        requests = record.requests if record is not None and alike else pod_requests(new)
         seen_before = record is not None and record.state is State.OBSERVED
         self._cache.observe(new, requests)
         self._backlog.groups.bound(new)
@@ -243,7 +259,8 @@ class Pods(Sink[Pod]):
     def _waiting(self, old: Pod | None, new: Pod) -> None:
         now, uid = self._now(), new.metadata.uid
         record = self._cache.record(uid)
-        requests = pod_requests(new)  # raises where the queue and the cycle would
+        # Raises where the queue and the cycle would; what a pod asks for that will be refused anyway is not added up.
+        requests = unreadable_requests() if ceilings.too_large(new) else pod_requests(new)
         if new.metadata.deletion_timestamp is not None:
             self.left(uid)
         waits = record is None or record.state is State.OBSERVED  # else it has its place, which the watch does not show yet

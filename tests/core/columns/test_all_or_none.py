@@ -91,7 +91,7 @@ def held(value: Any, seen: Seen) -> Any:
 def held_by(value: Any, seen: Seen) -> Any:
     """What an object of our own holds; what goes by numbers of its own is told by name."""
     if isinstance(value, SparseAmounts):
-        return {row: value.on(row) for row in value._places}, len(value)
+        return {row: value.on(row) for row in (*value._places, *value._lumps)}, len(value)
     if isinstance(value, LabelColumn):
         return {row: value.values[code] for row, code in enumerate(value.codes.tolist()) if code}
     if isinstance(value, Counter):

@@ -6,15 +6,16 @@ import tracemalloc
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.node_table import Rows
 from moorage.core.columns.numbering import Numbering
-from moorage.core.columns.requests import pod_requests
+from moorage.core.columns.requests import Requests, pod_requests
 from moorage.core.columns.sparse import HAS, TAKEN, SparseAmounts
-from moorage.core.objects import Pod, ResourceRequirements
+from moorage.core.objects import NodeStatus, Pod, ResourceRequirements
 from tests.builders import make_node, make_pod
 
 ROWS = 50
@@ -51,6 +52,51 @@ def test_all_ways_to_read_and_write(changes: list[tuple[str, tuple[int, int, int
     for row in range(ROWS):
         assert table.on(row) == {name: tuple(model[name][:, row].tolist()) for name in NAMES if model[name][:, row].any()}
     assert len(table) == sum(expected.any() for expected in model.values())
+
+
+lumps = st.tuples(st.integers(0, 3), st.dictionaries(st.sampled_from(NAMES), st.integers(1, 3)))
+
+
+@given(
+    st.lists(lumps, max_size=6), st.lists(st.tuples(st.integers(0, 3), st.sampled_from(NAMES), st.sampled_from([HAS, TAKEN])), max_size=6)
+)
+def test_a_lump_is_what_its_names_are_one_by_one(charged: list[tuple[int, dict[str, int]]], single: list[tuple[int, str, int]]) -> None:
+    """Whoever asks sees no difference; and when all is taken back, nothing is left."""
+    lumped, plain = SparseAmounts(), SparseAmounts()
+    for row, name, which in single:
+        for table in (lumped, plain):
+            table.charge(row, name, which, 5, 1)
+    for row, lump in charged:
+        lumped.charge_lump(row, dict(lump), 1)
+        for name, amount in lump.items():
+            plain.charge(row, name, TAKEN, amount, 1)
+    for name in NAMES:
+        assert (name in lumped, lumped.anybody_has(name)) == (name in plain, plain.anybody_has(name))
+        for rows in (slice(0, 4), np.array([2, 0], np.intp)):
+            one, other = lumped.read(name, rows, 4), plain.read(name, rows, 4)
+            assert (one is None) == (other is None)
+            assert one is None or other is None or np.array_equal(one, other)
+    assert [lumped.on(row) for row in range(4)] == [plain.on(row) for row in range(4)]
+    for row, lump in charged:
+        lumped.charge_lump(row, dict(lump), -1)
+    assert not lumped._lumps
+
+
+@pytest.mark.parametrize("names", [1000, 1001])
+def test_many_resources_of_one_pod_count(names: int) -> None:
+    """Also on a node that comes to have one of them later; and nothing is left when the pod has gone."""
+    cache = Cache()
+    cache.put_node(make_node("n"))
+    requests = Requests(1, 2, 1, 2, (("ephemeral-storage", 7), *((f"example.com/r{i:05d}", 3) for i in range(names - 1))))
+    cache.observe(make_pod("p", node="n"), requests)
+    node = make_node("n")
+    cache.put_node(msgspec.structs.replace(node, status=NodeStatus({**(node.status.allocatable or {}), "example.com/r00005": "4"})))
+    assert cache.nodes.amounts_at("example.com/r00005", 0) == (4, 3)
+    assert cache.nodes.amounts_at("ephemeral-storage", 0) == (0, 7)
+    cache.remove("uid-p")
+    assert cache.nodes.amounts_on(0)["example.com/r00005"] == (4, 0)
+    assert cache.nodes.amounts_at("ephemeral-storage", 0) == (0, 0)
+    assert len(cache.nodes.resources) == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["", "x", "y", "z"])), max_size=40))

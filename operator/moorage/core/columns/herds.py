@@ -39,9 +39,10 @@ class Herd:
         self._kinds = len(distinct)
         self._kind_of = np.array(which, np.intp)
         self._others: dict[str, dict[int, int]] = {}
+        known = nodes.resources.names
         for kind, one in enumerate(distinct):
             for resource, amount in one.others:
-                if resource not in BASIC:
+                if resource in known and resource not in BASIC:
                     self._others.setdefault(resource, {})[kind] = amount
         basic = np.array([basic_amounts(one) for one in distinct], np.int64).reshape(-1, len(BASIC))
         self.amounts = basic.T.take(self._kind_of, axis=1)

@@ -48,6 +48,8 @@ Rows: TypeAlias = npt.NDArray[np.intp] | slice
 """Row numbers, or a slice over all rows in use."""
 
 _FIRST = 64
+MANY = 1000
+"""Resources of one pod beyond which they are charged in one lump."""
 
 
 class NodeTable:
@@ -164,7 +166,12 @@ class NodeTable:
         self.logs[Aspect.RESOURCES].add(row)
         if requests.ports:
             self.logs[Aspect.PORTS].add(row)
-        if requests.others or requests.ports:
+        if len(requests.others) > MANY:
+            lump = dict(requests.others)
+            storage = lump.pop("ephemeral-storage", 0)
+            many = (self.resources.charge_lump, row, lump), (self._charge_other, row, "ephemeral-storage", storage)
+            all_or_none(sign, *many, (self.ports.charge, row, requests.ports))
+        elif requests.others or requests.ports:
             others = ((self._charge_other, row, resource, amount) for resource, amount in requests.others)
             all_or_none(sign, *others, (self.ports.charge, row, requests.ports))
         requested = self._requested
@@ -231,7 +238,7 @@ class NodeTable:
     def _put_amounts(self, row: int, amounts: Mapping[str, int]) -> bool:
         """Write allocatable where it differs; resources that the node no longer names become 0. Whether any differs."""
         basic = np.array([amounts.get(resource, 0) for resource in BASIC])
-        before = {resource: has for resource, (has, _) in self.resources.on(row).items() if has}
+        before = self.resources.had(row)
         others = {resource: amount - before.pop(resource, 0) for resource, amount in amounts.items() if resource not in BASIC}
         others |= {resource: -amount for resource, amount in before.items()}
         changes = [(self.resources.charge, row, resource, HAS, amount) for resource, amount in others.items() if amount]

@@ -94,7 +94,10 @@ class Nominations:
     def decide(self, pod: Pod, node: str, held: bool = False) -> None:
         """From now on the pod is promised this node, or none (""); ``pod`` is its newest state, ``held`` as in ``Record``."""
         uid = pod.metadata.uid
-        self._set(pod, node, pod_requests(pod), held)
+        if node:
+            self.put(pod, node, pod_requests(pod), held)
+        else:
+            self._replace(uid, None)
         self._lapsed.pop(uid, None)
         self._unwritten[uid] = node
         if pod.status.nominated_node_name == node:

@@ -21,9 +21,9 @@ from typing import NamedTuple, TypeAlias
 
 from moorage.core.columns.ports import WILDCARD, HostPort
 from moorage.core.devices.extended_resources import PREFIX
-from moorage.core.objects import Container, ContainerStatus, Node, Pod, ResourceList
+from moorage.core.objects import Container, ContainerStatus, Node, Pod, PodStatus, ResourceList
 from moorage.core.qualified_names import is_qualified
-from moorage.core.quantities import QuantityError, nanos, to_milli, to_units
+from moorage.core.quantities import NANO, QuantityError, nanos, to_milli, to_units
 from moorage.core.remembering import WORD, remembered
 
 CPU = 0
@@ -80,7 +80,11 @@ OCCUPIED = Counting(status=True)
 RANKED = Counting(pod_level=False, defaults=True)
 """What NodeResourcesFit scores by; kube-scheduler leaves pod-level requests and status out here, and so do we."""
 
+_Defaults: TypeAlias = Mapping[str, tuple[str, int]]
+"""Under which name a resource is counted in each container, and how much of it in one that does not name it. (Resource, default)."""
 _DEFAULTS = {"cpu": 100 * 10**6, "memory": 200 * 2**20 * 10**9}
+_INSTEAD: _Defaults = {name: (name, amount) for name, amount in _DEFAULTS.items()}
+_BESIDE: _Defaults = {f"{name} or its default": (name, amount) for name, amount in _DEFAULTS.items()}
 _NO_REQUESTS = Requests(0, 0, 0, 0)
 
 
@@ -130,6 +134,11 @@ def pod_amounts(pod: Pod, counting: Counting) -> Amounts:
         return _amounts(_shape(pod, counting), counting.defaults)
     except QuantityError as error:
         raise _located(error, _lists_of(pod)) from None
+
+
+def takes_alike(one: Pod, other: Pod) -> bool:
+    """Whether two states of a pod say the same of what it takes."""
+    return one.spec == other.spec and _said(one.status) == _said(other.status)
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:
@@ -216,6 +225,11 @@ def _shape(pod: Pod, counting: Counting) -> _Shape:
     return _Shape(tuple(containers), pod_level, replaced, _items(spec.overhead))
 
 
+def _said(status: PodStatus) -> tuple[object, ...]:
+    containers = status.container_statuses, status.init_container_statuses
+    return *containers, status.resources, status.allocated_resources, status.conditions
+
+
 def _stated(pod: Pod) -> dict[str, ContainerStatus]:
     """Statuses by container that say what the container has."""
     both = (pod.status.container_statuses or ()) + (pod.status.init_container_statuses or ())
@@ -243,19 +257,24 @@ def _items(resources: ResourceList | None) -> _Items:
 
 @remembered(lambda _, shape: WORD * shape.words)
 def _requests(shape: _Shape) -> Requests:
-    total = _sum(shape, {})
-    # With pod-level requests, only what nobody named gets a default; else each container does.
-    defaults = {name: amount for name, amount in _DEFAULTS.items() if not shape.replaced or name not in total}
-    nonzero = _tracked(_sum(shape, defaults))
-    amounts = _tracked(total)
-    others = sorted((name, amount) for name, amount in amounts.items() if name not in _DEFAULTS)
-    cpu, memory = amounts.get("cpu", 0), amounts.get("memory", 0)
-    return Requests(cpu, memory, nonzero.get("cpu", 0), nonzero.get("memory", 0), tuple(others))
+    total = _sum(shape, _BESIDE)
+    overhead = dict(shape.overhead)
+    nonzero = {}
+    for beside, (name, _) in _BESIDE.items():
+        nonzero[name] = total.pop(beside, 0) + nanos(overhead.get(name, 0))
+        if shape.replaced and name in total:  # with pod-level requests, only what nobody named gets a default; else each container does
+            nonzero[name] = total[name]
+    cpu, memory, nonzero_cpu, nonzero_memory = (
+        _in_units(name, amounts.get(name, 0)) for amounts in (total, nonzero) for name in ("cpu", "memory")
+    )
+    # Names that are not tracked do no harm here: no node has them, no pod is asked about them.
+    others = [(name, min(-(-amount // NANO), MAX_AMOUNT) if amount > 0 else 0) for name, amount in total.items() if name not in _DEFAULTS]
+    return Requests(cpu, memory, nonzero_cpu, nonzero_memory, tuple(sorted(others)))
 
 
 @remembered(lambda _, shape, defaults: WORD * shape.words)
 def _amounts(shape: _Shape, defaults: bool) -> Amounts:
-    return _tracked(_sum(shape, _DEFAULTS if defaults else {}))
+    return _tracked(_sum(shape, _INSTEAD if defaults else {}))
 
 
 def _tracked(total: Mapping[str, int]) -> dict[str, int]:
@@ -270,16 +289,18 @@ def _in_units(resource: str, amount: int) -> int:
     return max(0, min(units, MAX_AMOUNT))
 
 
-def _sum(shape: _Shape, defaults: Mapping[str, int]) -> dict[str, int]:
+def _sum(shape: _Shape, defaults: _Defaults) -> dict[str, int]:
     """A pod's amounts in nano-units, as the module's docstring says."""
     total: dict[str, int] = {}
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for kind, lists in shape.containers:
-        amounts = {**defaults, **_largest(lists)}
-        if kind is _INIT:
-            _add(amounts, sidecars)
-            _raise_to(peak, amounts)
+        amounts = _largest(lists)
+        for counted_as, (name, default) in defaults.items():
+            amounts[counted_as] = amounts.get(name, default)
+        if kind is _INIT:  # of what it does not name, the sidecars take no more now than they all do together
+            for name, amount in amounts.items():
+                peak[name] = max(peak.get(name, 0), amount + sidecars.get(name, 0))
             continue
         _add(total, amounts)
         if kind is _SIDECAR:
@@ -294,13 +315,16 @@ def _sum(shape: _Shape, defaults: Mapping[str, int]) -> dict[str, int]:
 
 def _largest(lists: tuple[_Items, ...]) -> dict[str, int]:
     """Per resource, the largest amount in any of the lists."""
-    result: dict[str, int] = {}
-    for items in lists:
+    result = {name: nanos(quantity) for name, quantity in lists[0]}
+    for items in lists[1:]:
         _raise_to(result, {name: nanos(quantity) for name, quantity in items})
     return result
 
 
 def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
+    if not total:
+        total.update(amounts)
+        return
     for name, amount in amounts.items():
         total[name] = total.get(name, 0) + amount
 

@@ -2,9 +2,12 @@
 
 Names come from whoever writes pods, nodes and drivers: extended resources, volume drivers. One that a single node has costs as much
 as one node, not as all; one that nobody uses any more costs nothing. What is asked of many rows is answered by NumPy all the same.
+What a pod takes of very many names is one lump, which costs nothing until somebody asks for one of them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -40,14 +43,21 @@ class SparseAmounts:
         self._names: dict[str, _Name] = {}
         self._places: dict[int, dict[str, int]] = {}
         """By row, then by name."""
+        self._lumps: dict[int, list[Mapping[str, int]]] = {}
+        """By row: what else is taken."""
 
     def __contains__(self, name: str) -> bool:
         """Whether any row has an amount."""
-        return name in self._names
+        return name in self._names or any(name in lump for lumps in self._lumps.values() for lump in lumps)
 
     def __len__(self) -> int:
-        """How many names there are."""
+        """How many names there are, but for those that only lumps have."""
         return len(self._names)
+
+    @property
+    def names(self) -> Collection[str]:
+        """All names, but for those that only lumps have."""
+        return self._names.keys()
 
     def anybody_has(self, name: str) -> bool:
         """Whether a row has any, taken or not."""
@@ -58,24 +68,35 @@ class SparseAmounts:
         """What a row has, and what of it is taken."""
         places = self._places.get(row)
         place = None if places is None else places.get(name)
+        lumped = sum(lump.get(name, 0) for lump in self._lumps.get(row, ()))
         if place is None:
-            return 0, 0
+            return 0, lumped
         amounts = self._names[name].amounts
-        return int(amounts[HAS, place]), int(amounts[TAKEN, place])
+        return int(amounts[HAS, place]), int(amounts[TAKEN, place]) + lumped
 
     def on(self, row: int) -> dict[str, tuple[int, int]]:
         """What a row has, and what of it is taken, by name."""
-        return {name: self.at(name, row) for name in self._places.get(row, ())}
+        names = dict.fromkeys(self._places.get(row, ()))
+        for lump in self._lumps.get(row, ()):
+            names |= dict.fromkeys(lump)
+        return {name: self.at(name, row) for name in names}
+
+    def had(self, row: int) -> dict[str, int]:
+        """What a row has, by name."""
+        had = {name: int(self._names[name].amounts[HAS, place]) for name, place in self._places.get(row, {}).items()}
+        return {name: amount for name, amount in had.items() if amount}
 
     def read(self, name: str, rows: npt.NDArray[np.intp] | slice, count: int) -> tuple[Amounts, Amounts] | None:
         """What each of these rows has, and what is taken; None when that is nothing anywhere. ``count`` rows are in use."""
-        found = self._names.get(name)
-        if found is None:
+        found, lumped = self._names.get(name), self._lumped(name, count)
+        if found is None and lumped is None:
             return None
         if isinstance(rows, slice):
             rows = np.arange(count)[rows]
-        both = found.amounts[:, self._places_of(name, found, rows, count)]
-        return both[HAS], both[TAKEN]
+        has = taken = np.zeros(rows.size, np.int64)
+        if found is not None:
+            has, taken = found.amounts[:, self._places_of(name, found, rows, count)]
+        return has, taken if lumped is None else taken + lumped[rows]
 
     # ---- writing -----------------------------------------------------------------------------------------------------------
 
@@ -98,6 +119,15 @@ class SparseAmounts:
             self._places.setdefault(row, {})[name] = found.size
             found.size += 1
 
+    def charge_lump(self, row: int, lump: Mapping[str, int], sign: int) -> None:
+        """Add (``sign`` 1) or take away (-1) what is taken of all these names."""
+        if sign > 0:
+            self._lumps.setdefault(row, []).append(lump)
+            return
+        self._lumps[row].remove(lump)
+        if not self._lumps[row]:
+            del self._lumps[row]
+
     def charge_many(self, name: str, rows: npt.NDArray[np.intp], amounts: Amounts, count: int) -> None:
         """Add to what is taken on these rows (repeated for several on one)."""
         found = self._names.get(name)
@@ -112,6 +142,15 @@ class SparseAmounts:
             self.charge(row, name, TAKEN, amount, 1)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _lumped(self, name: str, count: int) -> Amounts | None:
+        """What lumps take of a name, by row; None when that is nothing."""
+        found = {row: sum(lump.get(name, 0) for lump in lumps) for row, lumps in self._lumps.items()}
+        if not any(found.values()):
+            return None
+        taken = np.zeros(count, np.int64)
+        taken[list(found)] = list(found.values())
+        return taken
 
     def _places_of(self, name: str, found: _Name, rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
         if rows.size <= _FEW:
