@@ -14,7 +14,6 @@ SMALL: Final = {
     "core.columns.requests:is_delegable": "the same",
     "core.expressions:_environment": "one",
     "core.expressions:_environment_of": "by our own variables",
-    "core.quantities:nanos": "by quantities, which the API server writes in their canonical form, some 30 characters long",
 }
 """All others are ``core.remembering.remembered``, which bounds the sum of sizes."""
 _BY_NUMBER = ("functools.lru_cache", "functools.cache", "lru_cache", "cache")

@@ -10,7 +10,6 @@ Source: Kubernetes apimachinery ``resource.Quantity`` (v1.36), including that ".
 from __future__ import annotations
 
 import decimal
-import functools
 import re
 
 NANO = 10**9
@@ -59,7 +58,6 @@ def nanos(quantity: str | int) -> int:
     return amount if amount < _BINARY_LIMIT or not suffix.endswith("i") else _BINARY_LIMIT
 
 
-@functools.lru_cache(maxsize=4096)
 def _any(text: str) -> int:
     """Any quantity, also one with a sign or a fraction, or of more digits than are calculated with."""
     form = _FORM.fullmatch(text)
