@@ -201,13 +201,13 @@ def test_a_look_that_is_broken_off_is_made_anew() -> None:
     nominate(scheduler, user("g", "g", priority=5))
     time, broken, found = itertools.count(), 0, set[str]()
     scheduler.snapshot.now = lambda: next(time) * SLICE / 2
-    while not found:
+    for _ in range(50):
         try:
             with scheduler.snapshot.budget:
                 found = passing(waiting, scheduler)
+                break
         except OutOfTime:
             broken += 1
-            assert broken < 50, "it never ends"
     assert (found, broken > 0) == ({"n1"}, True)
 
 
