@@ -6,9 +6,14 @@ import msgspec
 import pytest
 
 from moorage.core.backlog.backlog import Backlog
+from moorage.core.cluster_events import ClusterEvent
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.requests import Requests
-from moorage.core.objects import Affinity, Node, NodeStatus, Pod, PodAffinity, PodAffinityTerm
+from moorage.core.objects import Affinity, Node, NodeStatus, ObjectMeta, Pod, PodAffinity, PodAffinityTerm
+from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.workload_objects import Service, ServiceSpec
+from moorage.engine.intake import Nodes, Others
+from moorage.ports.kinds import kind_of
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.test_out_of_tree import in_a_loop
@@ -102,6 +107,45 @@ async def test_metrics_that_fail_cost_nobody_anything(monkeypatch: pytest.Monkey
             world.kube.put(versioned(make_pod(name, cpu="1m")))
         await world.clock.advance(3)
         assert world.node("a") and world.node("b")
+
+
+class Deaf(Backlog):
+    """A backlog that fails on each event, as a plugin's registration may make it."""
+
+    def wake(self, event: ClusterEvent, now: float) -> int:
+        """Raise."""
+        raise RuntimeError(f"a bug: {event.label}")
+
+
+def test_what_fails_while_others_are_told_of_it_is_as_before() -> None:
+    """The cache has the last state that was taken in, or nothing: what a sink knows and what decisions see is the same."""
+    cache = Cache()
+    hearing, deaf = (kind(PrioritySort().sort_key, cache.store, lambda *_: None, lambda *_: None) for kind in (Backlog, Deaf))
+    for sink, one in (
+        (Nodes(cache, hearing, lambda: 0.0), make_node("known", cpu="4")),
+        (_services(cache, hearing), _service("known", "old")),
+    ):
+        sink.put(versioned(one))
+    nodes, services = Nodes(cache, deaf, lambda: 0.0), _services(cache, deaf)
+    nodes.objects.update({node.metadata.name: node for node in cache.nodes.nodes if node is not None})
+    services.objects.update(cache.store.objects(Service))
+    for name in ("known", "new"):
+        nodes.put(versioned(make_node(name, cpu="8")))
+        services.put(versioned(_service(name, "new")))
+    assert ({*nodes.aside}, {*services.aside}) == ({"known", "new"}, {"default/known", "default/new"})
+    assert list(cache.nodes.row_of) == ["known"]
+    assert cache.nodes.nodes[0] is nodes.objects["known"]
+    assert cache.nodes.amounts_at("cpu", 0)[0] == 4000
+    assert dict(cache.store.objects(Service)) == services.objects
+    assert cache.store.objects(Service)["default/known"].spec.selector == {"app": "old"}
+
+
+def _services(cache: Cache, backlog: Backlog) -> Others:
+    return Others(kind_of(Service), cache, backlog, lambda: 0.0)
+
+
+def _service(name: str, app: str) -> Service:
+    return Service(ObjectMeta(name, "default"), ServiceSpec({"app": app}))
 
 
 def _raise(*_: object) -> None:

@@ -21,13 +21,15 @@ from moorage.core.scheduler import Placement, Scheduler
 from moorage.engine.actors.intree import ACTORS
 from moorage.engine.binding import Binder, Finish
 from moorage.engine.engine import Engine
-from moorage.engine.errands import Errands
+from moorage.engine.errands import Errand, Errands
+from moorage.engine.errands import Finish as Done
 from moorage.engine.failures import Failures
 from moorage.engine.gangs import Gangs
 from moorage.engine.handover import Handover
 from moorage.engine.intake import Nodes, Pods
 from moorage.engine.loop import Loop
 from moorage.engine.preempting import Eviction, Preemptor
+from moorage.engine.preempting import Finish as Evicted
 from moorage.engine.promises import Promises
 from moorage.engine.sending import Outcome
 from moorage.engine.slots import Slots
@@ -98,11 +100,28 @@ class HeldBinder(Binder):
 
 
 class HeldPreemptor(Preemptor):
-    """Evicts nobody."""
+    """Evicts nobody: a test ends each eviction as it wants."""
 
-    def start(self, eviction: Eviction, finish: object) -> None:
+    def __init__(self, around: Surroundings, cache: Cache, failures: Failures, binder: Binder) -> None:
+        super().__init__(around, cache, failures, binder)
+        self.held: list[tuple[Eviction, Evicted]] = []
+
+    def start(self, eviction: Eviction, finish: Evicted) -> None:
         """Only remember it."""
         self.under_way = eviction
+        self.held.append((eviction, finish))
+
+
+class HeldErrands(Errands):
+    """Does nothing: a test ends each errand as it wants."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.held: list[tuple[Errand, Done]] = []
+
+    def start(self, errand: Errand, finish: Done) -> None:
+        """Only remember it."""
+        self.held.append((errand, finish))
 
 
 @dataclasses.dataclass
@@ -125,10 +144,20 @@ class Bench:
         around = self.around = surroundings(self.kube, self.clock, self.events, self.telemetry)
         self.binder = HeldBinder(self.scheduler, around)
         self.preemptor = HeldPreemptor(around, self.cache, self.failures, self.binder)
+        self.errands = HeldErrands()
         gangs = Gangs(self.scheduler, self.backlog, self.failures, around)
         promises = Promises(self.cache, self.backlog, self.failures, self.clock, lambda name: self.loop.ours(name))  # noqa: PLW0108 - it is made below
         handover = Handover(
-            around, self.cache, self.backlog, self.failures, gangs, promises, self.binder, self.preemptor, Errands({}), self.pods.look_again
+            around,
+            self.cache,
+            self.backlog,
+            self.failures,
+            gangs,
+            promises,
+            self.binder,
+            self.preemptor,
+            self.errands,
+            self.pods.look_again,
         )
         self.loop = Loop(self.scheduler, self.backlog, around, handover)
         resolution = RESOLVER(a_body("test"), {})

@@ -301,11 +301,18 @@ class Nodes(Sink[Node]):
         """Told of the name of a node that decisions may see with other eyes now."""
 
     def on_put(self, old: Node | None, new: Node) -> None:
-        """Write it down and wake whom it may help."""
+        """Write it down and wake whom it may help; both, or none."""
         self._cache.put_node(new)
-        events = [ClusterEvent(Resource.NODE, Action.ADD, new=new)] if old is None else object_changes.node_changes(old, new)
-        for event in events:
-            self._backlog.wake(event, self._now())
+        try:
+            events = [ClusterEvent(Resource.NODE, Action.ADD, new=new)] if old is None else object_changes.node_changes(old, new)
+            for event in events:
+                self._backlog.wake(event, self._now())
+        except BaseException:
+            if old is not None:
+                self._cache.put_node(old)
+            else:
+                self._cache.remove_node(new.metadata.name)
+            raise
         if old is not None and (events or old.spec != new.spec):
             self.changed(new.metadata.name)
 
@@ -340,9 +347,16 @@ class Others(Sink[HasMetadata]):
         self._now = now
 
     def on_put(self, old: HasMetadata | None, new: HasMetadata) -> None:
-        """Keep its newest state."""
+        """Keep its newest state and wake whom it may help; both, or none."""
         self._store.put(new)
-        self._wake(Action.ADD if old is None else Action.UPDATE, old, new)
+        try:
+            self._wake(Action.ADD if old is None else Action.UPDATE, old, new)
+        except BaseException:
+            if old is not None:
+                self._store.put(old)
+            else:
+                self._store.remove(self.kind.struct, key(new))
+            raise
 
     def on_delete(self, old: HasMetadata | PartialObject) -> None:
         """Forget it."""

@@ -11,6 +11,8 @@ from moorage.core.backlog.backlog import Backlog
 from moorage.core.backlog.entries import Entry, Place
 from moorage.core.backlog.groups import GATE as POD_GROUP
 from moorage.core.backlog.profile_views import Gate
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.store import Store
 from moorage.core.objects import ObjectMeta, Pod, PodAnnotations, on_node
 from moorage.core.plugins.priority_sort import PrioritySort
@@ -314,6 +316,20 @@ def test_a_member_is_counted_once() -> None:
     assert (group.present, group.bound) == (2, 0)
     rig.backlog.done("uid-a")
     assert (group.present, group.bound) == (2, 1)
+
+
+def test_what_a_placed_member_asks_for_may_change() -> None:
+    """Its newest word counts as long as it is there, and no word of it after that."""
+    rig, cache = Groups(), Cache()
+    cache.placed = rig.backlog.groups.placed
+    rig.come(member("a", least="2"))
+    states = [on_node(member("b", least=least), "n") for least in ("9", "2", "9")]
+    for placed in states[:2]:
+        cache.observe(placed, pod_requests(placed))
+    assert rig.together() == ["a"]
+    cache.observe(states[2], pod_requests(states[2]))
+    cache.remove("uid-b")
+    assert dict(rig.backlog.groups.of(rig.entry("a")).asks) == {"2": 1}
 
 
 def test_a_gate_that_shut_since_keeps_its_member_and_the_group() -> None:

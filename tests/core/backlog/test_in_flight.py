@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from moorage.core.backlog.entries import Entry
 from moorage.core.backlog.in_flight import BUDGET, REMEMBERED, InFlight
+from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.storage_objects import AnnotatedMeta, PersistentVolume, PersistentVolumeSpec
 from tests.core.backlog.helpers import NODE_ADDED, NODE_DELETED, a_pod, node_relabelled
 
 
@@ -66,3 +68,14 @@ def test_forgetting() -> None:
     flight.add(entry)
     flight.forget(entry)
     assert flight.missed(entry) is None
+
+
+def test_a_number_of_any_size_can_be_noted() -> None:
+    """What an object says is nothing to the noting of it."""
+    flight, entry = InFlight(), Entry(a_pod("a"), "test", 0.0)
+    flight.add(entry)
+    event = ClusterEvent(
+        Resource.PERSISTENT_VOLUME, Action.ADD, new=PersistentVolume(AnnotatedMeta("pv"), PersistentVolumeSpec(capacity={"storage": 2**70}))
+    )
+    flight.note(event)
+    assert flight.missed(entry) == [event]

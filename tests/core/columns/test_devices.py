@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from moorage.core.claim_objects import (
     CounterSet,
     Device,
     DeviceAllocation,
+    DeviceCapacity,
     DeviceClass,
     DeviceClassSpec,
     DeviceSelector,
@@ -34,6 +36,7 @@ from moorage.core.columns.store import Store
 from moorage.core.devices.extended_resources import ANNOTATION
 from moorage.core.devices.pools import DeviceId
 from moorage.core.objects import Node, NodeSelector, NodeSelectorTerm, ObjectMeta, OwnerReference, Requirement, Taint
+from moorage.core.quantities import QuantityError
 from tests.builders import make_node, make_pod
 
 NODES = [make_node(f"n{i}", labels={"zone": f"z{i % 2}"}) for i in range(3)]
@@ -231,3 +234,26 @@ def test_shapes_are_remembered_within_bounds() -> None:
         )
         assert ledger.shape(NODES[0]) != ledger.shape(NODES[1])
     assert len(ledger._shapes) < 30
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"devices": (Device(name="d", capacity={"mem": DeviceCapacity("odd")}),)},
+        {"devices": (Device(name="d", consumes_counters=(CounterConsumption("set", {"mem": Counter("odd")}),)),)},
+        {"shared_counters": (CounterSet("set", {"mem": Counter("odd")}),)},
+    ],
+    ids=["capacity", "consumption", "counters"],
+)
+def test_a_slice_that_cannot_be_read_is_refused_when_it_comes(odd: dict[str, Any]) -> None:
+    """And not when a pod asks for devices, be it the first or not: others' devices are there as before."""
+    cache = Cache()
+    good = ResourceSlice(
+        ObjectMeta("good"), ResourceSliceSpec(driver="a", pool=ResourcePool("p", 1, 1), node_name="n0", devices=(Device(name="d"),))
+    )
+    bad = ResourceSlice(ObjectMeta("bad"), ResourceSliceSpec(driver="a", pool=ResourcePool("q", 1, 1), node_name="n0", **odd))
+    cache.store.put(good)
+    with pytest.raises(QuantityError):
+        cache.store.put(bad)
+    assert [pool.id.name for pool in cache.store.index(DeviceLedger).offer(NODES[0]).pools] == ["p"]
+    assert list(cache.store.objects(ResourceSlice)) == ["good"]

@@ -71,3 +71,23 @@ def test_indexes_follow() -> None:
     store.put(Namespace(ObjectMeta(name="default")))
     assert store.index(Names) is index
     assert index.told == [(None, "a"), (None, "b"), ("b", "b"), ("a", None)]
+
+
+def test_an_index_that_refuses_what_is_there_follows_nothing() -> None:
+    """It may be asked for again; changes do not fail for it."""
+
+    class Refusing:
+        def __init__(self, store: Store) -> None:
+            store.follow(Service, self._changed)
+
+        def _changed(self, _old: Service | None, new: Service | None) -> None:
+            if new is not None and new.metadata.name == "odd":
+                raise ValueError("odd")
+
+    store = Store()
+    store.put(service("odd"))
+    with pytest.raises(ValueError, match="odd"):
+        store.index(Refusing)
+    store.put(service("odd", app="x"))
+    store.remove(Service, "default/odd")
+    assert store.index(Refusing) is store.index(Refusing)

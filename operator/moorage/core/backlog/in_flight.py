@@ -20,7 +20,7 @@ REMEMBERED = 1024
 BUDGET = 4 * 2**20
 """What the objects of these events may come to, encoded: events hold on to objects that are gone."""
 _LONG_AGO = -1
-_encode = msgspec.msgpack.Encoder().encode
+_encode = msgspec.json.Encoder().encode  # as it came, whatever its numbers are
 
 
 class InFlight:
@@ -49,10 +49,11 @@ class InFlight:
     def note(self, event: ClusterEvent) -> None:
         """Remember an event for those who are out."""
         if self._entries:
+            size = len(_encode((event.old, event.new)))
             self._noted += 1
             self._events.append(event)
-            self._sizes.append(len(_encode((event.old, event.new))))
-            self._total += self._sizes[-1]
+            self._sizes.append(size)
+            self._total += size
             while len(self._events) > REMEMBERED or self._total > BUDGET:
                 self._events.popleft()
                 self._total -= self._sizes.popleft()

@@ -23,6 +23,8 @@ from collections.abc import Callable, Collection, Iterator
 
 from moorage.core.columns.all_or_none import Step, all_or_none
 from moorage.core.columns.changes import Aspect
+from moorage.core.columns.default_selectors import Services
+from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.matches import AnyPod, Matches
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.nominations import Nominations
@@ -31,6 +33,7 @@ from moorage.core.columns.records import Record, State
 from moorage.core.columns.requests import Requests
 from moorage.core.columns.room import Room
 from moorage.core.columns.store import Store
+from moorage.core.columns.volume_offers import StorageRooms, VolumeOffers
 from moorage.core.columns.volumes import VolumeTable
 from moorage.core.objects import Namespace, Node, PartialObject, Pod
 
@@ -48,6 +51,8 @@ class Cache:
         self.nodes = NodeTable()
         self.priorities = PriorityTable()
         self.store = Store(Room(self.nodes, self.priorities))
+        for make in (DeviceLedger, Services, StorageRooms, VolumeOffers):  # before any object, so that these can refuse one
+            self.store.index(make)
         self.matches = Matches(self._pods_in, self.store.objects(Namespace))
         self.volumes = VolumeTable(self.store, self.nodes)
         self.nominations = Nominations(self.nodes)
@@ -271,4 +276,5 @@ def _counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
 
 def _asks_alike(one: Pod, other: Pod) -> bool:
     mine, its = one.spec, other.spec
-    return (mine.affinity, mine.priority, mine.volumes) == (its.affinity, its.priority, its.volumes)
+    said = one.metadata.annotations == other.metadata.annotations  # the minimum of its group
+    return said and (mine.affinity, mine.priority, mine.volumes) == (its.affinity, its.priority, its.volumes)

@@ -25,7 +25,7 @@ _decode = msgspec.msgpack.Decoder(tuple[tuple[tuple[str, str], ...], LabelSelect
 
 def default_selector(pod: Pod, store: Objects) -> bytes:
     """The content of the pod's default selector (equal bytes, equal selectors), for ``compiled``; NOBODY: it has none."""
-    labels = store.index(_Services).merged(pod.metadata.namespace, pod.metadata.labels)
+    labels = store.index(Services).merged(pod.metadata.namespace, pod.metadata.labels)
     selector = None
     for owner in pod.metadata.owner_references or ():
         if owner.controller:
@@ -49,7 +49,7 @@ def compiled(content: bytes) -> Selector:
     return Selector(equality(dict(pairs)) + (more.conditions or ()))
 
 
-class _Services:
+class Services:
     """The selectors of Services, kept by namespace as these come and go."""
 
     def __init__(self, store: Store) -> None:

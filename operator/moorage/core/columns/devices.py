@@ -21,7 +21,7 @@ from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.store import Store
 from moorage.core.devices.allocating import Search
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
-from moorage.core.devices.pools import AllocationError, DeviceId, Pool, PoolId, State, devices_near, gather, pool_of
+from moorage.core.devices.pools import AllocationError, DeviceId, Pool, PoolId, State, check, devices_near, gather, pool_of
 from moorage.core.devices.uses import Offer, Taken, Use, Uses, UsesBeside, taken_by
 from moorage.core.expressions import DeviceFacts, ExpressionError, holds
 from moorage.core.objects import Labels, Node, Pod, version
@@ -226,6 +226,8 @@ class DeviceLedger:
     # ---- slices ------------------------------------------------------------------------------------------------------------
 
     def _put_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        if new is not None:
+            check(new)
         self.clock.tick()
         all_or_none(1, *((self._enter, piece, sign) for piece, sign in ((old, -1), (new, 1)) if piece is not None))
 

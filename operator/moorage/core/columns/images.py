@@ -30,38 +30,34 @@ def canonical(image: str) -> str:
 
 
 class ImageTable:
-    """Image, by its canonical name -> size in bytes (as the first node reported it) and rows."""
+    """Image, by its canonical name -> rows that hold it. Its size, in bytes, is what the first of these nodes reports."""
 
     def __init__(self) -> None:
         self.version = 0
-        self._sizes: dict[str, int] = {}
-        self._rows: dict[str, dict[int, None]] = {}
-        self._images: dict[int, tuple[str, ...]] = {}
+        self._sizes: dict[str, dict[int, int]] = {}
+        """By image and row."""
+        self._images: dict[int, dict[str, int]] = {}
+        """The same by row and image."""
 
     def put(self, row: int, images: tuple[ContainerImage, ...]) -> bool:
         """Write which images a row holds; whether they differ."""
-        names: dict[str, int] = {canonical(name): image.size_bytes for image in images for name in image.names or ()}
-        old = self._images.get(row, ())
-        if old == tuple(names):
+        new: dict[str, int] = {canonical(name): image.size_bytes for image in images for name in image.names or ()}
+        old = self._images.get(row, {})
+        if old == new:
             return False
-        self._drop(row, [name for name in old if name not in names])
-        for name, size in names.items():
-            self._rows.setdefault(name, {})[row] = None
-            self._sizes.setdefault(name, size)
-        self._images[row] = tuple(names)
-        if not names:
+        for name in old.keys() - new.keys():
+            del self._sizes[name][row]
+            if not self._sizes[name]:
+                del self._sizes[name]
+        for name, size in new.items():
+            self._sizes.setdefault(name, {})[row] = size
+        self._images[row] = new
+        if not new:
             del self._images[row]
         self.version += 1
         return True
 
     def holders(self, name: str) -> tuple[int, Collection[int]]:
         """(size in bytes, rows that hold it); (0, ()) for an image that no node holds."""
-        name = canonical(name)
-        return self._sizes.get(name, 0), self._rows.get(name, {}).keys()
-
-    def _drop(self, row: int, names: Collection[str]) -> None:
-        for name in names:
-            rows = self._rows[name]
-            rows.pop(row, None)
-            if not rows:
-                del self._rows[name], self._sizes[name]
+        sizes = self._sizes.get(canonical(name), {})
+        return next(iter(sizes.values()), 0), sizes.keys()

@@ -76,10 +76,10 @@ class Store:
         return index
 
     def follow(self, kind: type[T], follower: Callable[[T | None, T | None], None]) -> None:
-        """Tell ``follower`` of each object of a kind, now and whenever one comes, changes or goes."""
-        self._followers.setdefault(kind, []).append(follower)
+        """Tell ``follower`` of each object of a kind, now and whenever one comes, changes or goes. One that raises now is told no more."""
         for obj in self.objects(kind).values():
             follower(None, obj)
+        self._followers.setdefault(kind, []).append(follower)
 
     def put(self, obj: HasMetadata) -> None:
         """Add an object, or replace its former state. If a follower raises, nothing has changed."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from moorage.core.claim_objects import CounterConsumption, Device, DeviceAttribute, Reach, ResourceSlice
+from moorage.core.claim_objects import CounterConsumption, CounterSet, Device, DeviceAttribute, Reach, ResourceSlice
 from moorage.core.expressions import DeviceFacts, ExpressionError, quantity, semver
 from moorage.core.label_selectors import SelectorError
 from moorage.core.objects import Node, NodeSelector
@@ -110,6 +110,15 @@ def pool_of(piece: ResourceSlice) -> PoolId:
     return PoolId(piece.spec.driver, piece.spec.pool.name)
 
 
+def check(piece: ResourceSlice) -> None:
+    """Raises QuantityError where a slice names an amount that can't be read."""
+    for device in piece.spec.devices or ():
+        facts_of(piece.spec.driver, device)
+        _takes(device.consumes_counters)
+    for counters in piece.spec.shared_counters or ():
+        _amounts(counters)
+
+
 def gather(pools: Mapping[PoolId, Sequence[ResourceSlice]], node: Node) -> tuple[Pool, ...]:
     """The pools that a node can reach, in the order in which devices are taken from them.
 
@@ -179,7 +188,7 @@ def _relevant(piece: ResourceSlice, node: Node) -> bool:
 def _build(name: PoolId, current: Sequence[ResourceSlice], everywhere: Sequence[ResourceSlice], node: Node) -> Pool:
     devices = tuple(candidate for piece in current if not piece.spec.shared_counters for candidate in _candidates(piece, node))
     sets = [counters for piece in current for counters in piece.spec.shared_counters or ()]
-    counters = {Counted(one.name, key): nanos(c.value) for one in sets for key, c in (one.counters or {}).items()}
+    counters = {counted: amount for one in sets for counted, amount in _amounts(one).items()}
     names = [one.id.device for one in devices]
     takes = {DeviceId(*name, one.name): _takes(one.consumes_counters) for piece in everywhere for one in piece.spec.devices or ()}
     sound = (
@@ -200,6 +209,10 @@ def _candidates(piece: ResourceSlice, node: Node) -> Iterator[Candidate]:
         policies = msgspec.msgpack.encode(device.capacity) if device.capacity else b""
         look = facts, here, policies, tuple(takes.items()), device.taints or ()
         yield Candidate(DeviceId(spec.driver, spec.pool.name, device.name), device, piece, facts, here, takes, look)
+
+
+def _amounts(counters: CounterSet) -> dict[Counted, int]:
+    return {Counted(counters.name, name): nanos(counter.value) for name, counter in (counters.counters or {}).items()}
 
 
 def _takes(consumptions: Iterable[CounterConsumption] | None) -> dict[Counted, int]:

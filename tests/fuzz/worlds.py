@@ -1,0 +1,370 @@
+"""A world of odd objects: the bench with a feed for each kind, and the same cluster told to another cache from the beginning."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from moorage.adapters.kube_watch import KubeFeed, Watched
+from moorage.core.backlog.backlog import Backlog
+from moorage.core.backlog.entries import Place
+from moorage.core.columns.cache import Cache, State
+from moorage.core.columns.devices import DeviceLedger
+from moorage.core.columns.requests import pod_requests
+from moorage.core.columns.volume_offers import VolumeOffers
+from moorage.core.cycle import decide
+from moorage.core.devices.extended_resources import TO_BE_CREATED
+from moorage.core.objects import HasMetadata, Node, Pod, key, on_node
+from moorage.core.plugins.dynamic_resources import Reservation
+from moorage.core.plugins.volume_binding import Work
+from moorage.core.scheduler import Diagnosis, Placement, Scheduler
+from moorage.core.verdicts import failed
+from moorage.engine.intake import Others
+from moorage.engine.sending import BOUND, GONE, Outcome
+from moorage.ports.kinds import POD_GROUPS
+from moorage.ports.kinds import STORED as KINDS
+from tests.engine.worlds import Bench
+from tests.fakes.clocks import ManualClock
+from tests.fuzz.describing import Description, differences
+from tests.vectors.scheduling import STORED
+
+LISTS = {**STORED, "podGroups": POD_GROUPS.struct}
+NAMES = {struct: name for name, struct in LISTS.items()}
+
+
+class Nobody:
+    """A session that is never asked."""
+
+
+class World:
+    """See the module's docstring. ``bound``: placements that were bound, which the watch may not show yet."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.bench = bench = Bench()
+        self.chance = chance
+        self.number = 0
+        self.bindings = 0
+        self.bound: dict[str, Placement] = {}
+        self._lives: dict[str, int] = {}
+        self._kept: dict[str, dict[str, Any]] = {}
+        self._kept_name: dict[str, Any] = {}
+        session: Any = Nobody()
+        clock = ManualClock()
+        self.others = {
+            NAMES[kind.struct]: Others(kind, bench.cache, bench.backlog, bench.clock.boottime) for kind in KINDS if kind.struct in NAMES
+        }
+        self.sinks: dict[str, Any] = {"nodes": bench.nodes, "pods": bench.pods, **self.others}
+        structs: dict[str, Any] = {"nodes": Node, "pods": Pod, **LISTS}
+        self.feeds = {name: KubeFeed(session, clock, Watched(name, f"/{name}", structs[name]), sink) for name, sink in self.sinks.items()}
+        promises = bench.loop.handover.promises
+        bench.pods.came = promises.pod_came
+        bench.nodes.left, bench.nodes.changed = promises.node_gone, promises.node_changed
+        bench.backlog.groups.all_listed()
+
+    # ---- what comes --------------------------------------------------------------------------------------------------------
+
+    def deliver(self, name: str, kind: str, body: dict[str, Any]) -> None:
+        """A line of the watch, of a newer version than all before. A pod that is going does not come back."""
+        self.number += 1
+        meta = body["metadata"]
+        if isinstance(meta, dict):
+            meta["resourceVersion"] = str(self.number)
+            meta["name"] = meta.get("name") or "nameless"
+            meta.setdefault("uid", f"uid-{meta.get('namespace', '')}-{meta.get('name', '')}")
+            if name == "pods" and isinstance(meta["uid"], str):
+                self._keep(meta, body, gone=kind == "DELETED")
+        self.feeds[name]._line(json.dumps({"type": kind, "object": body}).encode())
+        self._end_attempts()
+
+    def _keep(self, meta: dict[str, Any], body: dict[str, Any], *, gone: bool) -> None:
+        """What an API server lets nobody change; a pod that comes again is another one."""
+        root = meta["uid"].partition(" ")[0]
+        uid = meta["uid"] = f"{root} {self._lives.get(root, 0)}"
+        self._lives[root] = self._lives.get(root, 0) + gone
+        spec = body["spec"] = body.get("spec") or {}
+        kept = self._kept.setdefault(uid, {name: meta.get(name, "") for name in ("namespace", "name")})
+        meta.update(kept)
+        if isinstance(spec, dict):
+            spec["schedulerName"] = self._kept_name.setdefault(uid, spec.get("schedulerName"))
+        known = self.bench.pods.objects.get(uid)
+        if known is not None and known.metadata.deletion_timestamp is not None:
+            meta["deletionTimestamp"] = known.metadata.deletion_timestamp
+        record = self.bench.cache.record(uid)
+        if record is not None and record.state is State.OBSERVED and isinstance(spec, dict):
+            spec["nodeName"] = record.node
+
+    def show(self, name: str, obj: Any) -> None:
+        """The watch shows what was written."""
+        self.deliver(name, "MODIFIED", msgspec.to_builtins(obj))
+
+    def list_anew(self, name: str) -> None:
+        """A list that lacks some objects, and has one twice."""
+        sink = self.sinks[name]
+        there = list(sink.objects.values())
+        sink.list_started()
+        for obj in [*self.chance.sample(there, len(there) * 3 // 4), *there[:1]]:
+            sink.put(obj)
+        while sink.list_ended():
+            pass
+        self._end_attempts()
+
+    # ---- what is done ------------------------------------------------------------------------------------------------------
+
+    def attempts(self, most: int) -> None:
+        """Decide about those whose turn it is."""
+        loop = self.bench.loop
+        for _ in range(most):
+            if not self.bench.attempt():
+                break
+            while loop._ending or loop._set_down:
+                loop._go_on()
+            self._end_attempts()
+
+    def land(self) -> None:
+        """One binding ends, one eviction and one errand."""
+        binder, held = self.bench.binder, self.bench.preemptor.held
+        if binder.flying:
+            uid = self.chance.choice(list(binder.flying))
+            bound = self.chance.random() < 0.5 and self._write(binder.flying[uid][1])
+            if bound and uid in binder.flying:
+                self.bound[uid] = binder.flying[uid][1]
+                self.bindings += 1
+            if uid in binder.flying:
+                binder.land(uid, BOUND if bound else Outcome(False, failed("no")))
+        if held:
+            eviction, evicted = held.pop(self.chance.randrange(len(held)))
+            evicted(eviction, None)
+        if self.bench.errands.held:
+            errand, done = self.bench.errands.held.pop()
+            done(errand, self.chance.choice(("", "no")))
+        self._end_attempts()
+
+    def _write(self, placement: Placement) -> bool:
+        """Write claims and volumes, as the actors do before a pod is bound, and have the watch show them; whether all are there."""
+        objects = [obj for reserved in placement.reservations.values() for obj in written(reserved.value)]
+        there = {(type(one), key(one)) for sink in self.others.values() for one in sink.objects.values()}
+        if not all((type(obj), key(obj)) in there or obj.metadata.name == TO_BE_CREATED for obj in objects):
+            return False
+        for obj in objects:
+            self.show(NAMES[type(obj)], obj)
+        return True
+
+    def show_one(self) -> None:
+        """The watch shows a binding."""
+        if self.bound:
+            uid = self.chance.choice(list(self.bound))
+            if (known := self.bench.pods.objects.get(uid)) is not None:
+                self.show("pods", on_node(known, self.bound[uid].node))
+
+    def suspend(self) -> None:
+        """The profile is suspended for a moment."""
+        now, view = self.bench.clock.boottime(), self.bench.backlog._profiles.views["test"]
+        self.bench.backlog.set_profile("test", None, now)
+        self.bench.backlog.set_profile("test", view, now)
+
+    def _end_attempts(self) -> None:
+        """The attempts of pods that are gone, or have a node, end; what became of bindings is seen."""
+        binder, pods = self.bench.binder, self.bench.pods
+        for uid in list(binder.flying):
+            entry, placement = binder.flying[uid]
+            if entry.place is not Place.IN_FLIGHT:
+                record = self.bench.cache.record(uid)
+                shown = record is not None and record.state is State.OBSERVED and record.node == placement.node
+                binder.land(uid, BOUND if shown else GONE)
+                if shown:
+                    self.bound[uid] = placement
+                elif uid in pods.objects:
+                    pods.look_again(uid)
+        for uid in [uid for uid in self.bound if (record := self.bench.cache.record(uid)) is None or record.state is State.OBSERVED]:
+            del self.bound[uid]
+
+    # ---- what is compared --------------------------------------------------------------------------------------------------
+
+    def check(self, decisions: int) -> None:
+        """All that is kept is what is made of the objects that there are; and it decides alike."""
+        backlog, now = self.bench.backlog, self.bench.clock.boottime
+        backlog.tick(now())
+        while backlog.behind:
+            backlog.tick(now())
+        fresh = self.fresh()
+        found = list(differences(Description(self.bench.cache).of(self.bench.cache), Description(fresh).of(fresh)))
+        assert not found, "\n".join(found[:20])
+        self.check_queue()
+        found = list(differences(self.described(backlog), self.described(self.rebuilt())))
+        assert not found, "\n".join(found[:20])
+        self.check_decisions(fresh, decisions)
+
+    def fresh(self) -> Cache:
+        """Another cache, told of the same objects and of what was decided."""
+        live, fresh = self.bench.cache, Cache()
+        for name, others in self.others.items():
+            for obj in others.objects.values():
+                fresh.store.put(obj)
+            assert not any(aside.error.startswith("it is gone") for aside in others.aside.values()), name
+        for known in self.bench.nodes.objects.values():
+            fresh.put_node(known)
+        for pod, node, state in self.pods():
+            record = live.record(pod.metadata.uid)
+            if state is State.ASSUMED:
+                fresh.assume(pod, node, pod_requests(pod))
+            elif isinstance(pod, Pod):
+                fresh.observe(pod, pod_requests(pod))
+            else:
+                assert record is not None, f"{pod.metadata.uid} cannot be read, and takes nothing"
+                fresh.observe_unreadable(pod, node, record.requests)
+        self._promise(fresh)
+        self._ask_alike(fresh)
+        for record in fresh.records():
+            if (mine := live.record(record.pod.metadata.uid)) is not None:
+                record.leaving, record.stuck = mine.leaving, mine.stuck
+        return fresh
+
+    def pods(self) -> Iterator[tuple[Any, str, State]]:
+        """The pods that occupy a node, as the objects and the bindings under way have it."""
+        pods = self.bench.pods
+        decided = {**{uid: placement for uid, (_, placement) in self.bench.binder.flying.items()}, **self.bound}
+        for uid, pod in pods.objects.items():
+            if pod.status.phase in ("Succeeded", "Failed"):
+                continue
+            if pod.spec.node_name:
+                yield pod, pod.spec.node_name, State.OBSERVED
+            elif uid in decided:
+                yield on_node(decided[uid].pod, decided[uid].node), decided[uid].node, State.ASSUMED
+        for uid, aside in pods.aside.items():
+            if aside.node_name:
+                yield aside.partial, aside.node_name, State.OBSERVED
+            elif uid in decided:
+                yield on_node(decided[uid].pod, decided[uid].node), decided[uid].node, State.ASSUMED
+            elif (record := self.bench.cache.record(uid)) is not None:  # nothing says that it has left its node
+                yield record.pod, record.node, State.OBSERVED
+
+    def _promise(self, fresh: Cache) -> None:
+        """What pods' statuses and our decisions promise."""
+        mine = self.bench.cache.nominations
+        for uid, pod in self.bench.pods.objects.items():
+            if not self._waits(pod) or fresh.record(uid) is not None or pod.metadata.deletion_timestamp is not None:
+                continue
+            if uid in mine._lapsed:
+                fresh.nominations.read(pod, pod_requests(pod))
+                fresh.nominations.lapse(uid)
+            elif uid in mine._unwritten:
+                held = (record := mine.get(uid)) is not None and record.held
+                fresh.nominations.decide(pod, mine._unwritten[uid], held)
+            else:
+                fresh.nominations.read(pod, pod_requests(pod))
+
+    def _ask_alike(self, fresh: Cache) -> None:
+        """What is made when first asked for is asked for there, too; what is assumed of claims is what is assumed for bindings."""
+        live = self.bench.cache
+        for label in live.nodes.labels._columns:
+            fresh.nodes.labels.column(label)
+        for query in live.matches._matching:
+            fresh.matches.matching(query)
+        alive = [*(placement for _, placement in self.bench.binder.flying.values()), *self.bound.values()]
+        values = [written(reserved.value) for placement in alive for reserved in placement.reservations.values()]
+        names = {(type(obj), obj.metadata.namespace, obj.metadata.name) for objects in values for obj in objects}
+        for make, index in live.store._indexes.items():
+            other = fresh.store.index(make)
+            if isinstance(index, DeviceLedger) and isinstance(other, DeviceLedger):
+                other.nodes = fresh.nodes if index.nodes is not None else None
+                for claim in index._assumed.values():
+                    assert (type(claim), claim.metadata.namespace, claim.metadata.name) in names, f"{claim} is assumed for nobody"
+                    other.assume(claim)
+            if isinstance(index, VolumeOffers) and isinstance(other, VolumeOffers):
+                assumed: list[HasMetadata] = [*index._assumed_volumes.values(), *index._assumed_claims.values()]
+                for obj in assumed:
+                    assert (type(obj), obj.metadata.namespace, obj.metadata.name) in names, f"{obj} is assumed for nobody"
+                other.assume(index._assumed_volumes.values(), index._assumed_claims.values())
+
+    @staticmethod
+    def _waits(pod: Pod) -> bool:
+        return not pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed")
+
+    def check_queue(self) -> None:
+        """Every pod that waits is in the queue, in its newest state; nobody else is."""
+        bench, pods = self.bench, self.bench.pods.objects
+        entries = {entry.uid: entry for entry in bench.backlog.entries()}
+        out = {*bench.binder.flying, *(one.entry.uid for one, _ in bench.preemptor.held), *(one.entry.uid for one, _ in bench.errands.held)}
+        waiting = {uid for uid, pod in pods.items() if self._waits(pod) and uid not in self.bound}
+        going = {uid for uid in waiting if pods[uid].metadata.deletion_timestamp is not None}
+        assert waiting - going <= entries.keys(), "pods are lost"
+        assert entries.keys() <= waiting, "pods wait that are not there"
+        assert all(entry.pod is pods[uid] for uid, entry in entries.items()), "a pod waits in an old state"
+        assert {uid for uid, entry in entries.items() if entry.place is Place.IN_FLIGHT} == out & entries.keys()
+        parked = [bench.backlog._flush_at(entry) for entry in bench.backlog._unschedulable._by_age.values()]
+        assert parked == sorted(parked), "pods that were refused are not in the order of their age"
+        groups = bench.backlog.groups
+        assert not groups.dirty
+        for group in (one for parts in groups._groups.values() for one in parts.values()):
+            least = groups.min_member(group)
+            assert group.complete == (least is not None and (group.begun or group.present >= least))
+            assert group.complete or all(entry.place not in (Place.ACTIVE, Place.BACKOFF) for entry in group.waiting.values())
+
+    def rebuilt(self) -> Backlog:
+        """Another backlog, where the same pods are put where they are."""
+        live = self.bench.backlog
+        other = Backlog(live.sort, self.bench.cache.store, live._observe, live._report)
+        other.groups.listed = True
+        other._profiles.views.update(live._profiles.views)
+        for record in self.bench.cache.records():
+            other.groups.placed(record.pod, 1)
+        for entry in live.entries():
+            clone = dataclasses.replace(entry)
+            if entry.first_queued_at < float("inf"):
+                for roster in (other._all, other._rosters[entry.scheduler_name]):
+                    clone.place = Place.ACTIVE
+                    roster.moved(clone)
+            clone.place = entry.place
+            if clone.place in other._queues:
+                other._queues[clone.place].add(clone)
+            other._noted(clone)
+        list(other.groups.turned(0.0))
+        return other
+
+    def described(self, backlog: Backlog) -> Any:
+        """A backlog as values, beside the cache's store."""
+        return Description(self.bench.cache, self.bench.cache.store).of(backlog)
+
+    def check_decisions(self, fresh: Cache, number: int) -> None:
+        """Some pods that wait would be placed alike by somebody who starts anew."""
+        scheduler, revision = self.bench.scheduler, self.bench.loop.live["test"]
+        other = Scheduler(fresh, scheduler.seed)
+        waiting = sorted(
+            (entry for entry in self.bench.backlog.entries() if self.bench.cache.record(entry.uid) is None), key=lambda entry: entry.uid
+        )
+        for entry in self.chance.sample(waiting, min(number, len(waiting))):
+            mine, its = (said(decide(entry.pod, revision, one)) for one in (scheduler, other))
+            assert mine == its, f"{entry.pod}"
+
+
+def said(outcome: Placement | Diagnosis) -> dict[str, Any]:
+    """All that a decision says."""
+    if isinstance(outcome, Placement):
+        return {"node": outcome.node, "score": outcome.score, "feasible": outcome.feasible}
+    uids = {"victims": [one.metadata.uid for one in outcome.victims], "kept by": {one.pod.metadata.uid for one in outcome.kept_by}}
+    return {**uids, "message": outcome.message, "code": outcome.code, "rejectors": outcome.rejectors, "node": outcome.nominated_node}
+
+
+@functools.singledispatch
+def written(value: Any) -> list[Any]:
+    """The objects that are written for a reservation, as they will be."""
+    return []
+
+
+@written.register
+def _(value: Work) -> list[Any]:
+    return list(value.writes)
+
+
+@written.register
+def _(value: Reservation) -> list[Any]:
+    claims = [one for one in value.claims if one.allocation is not None]
+    return [
+        msgspec.structs.replace(one.claim, status=msgspec.structs.replace(one.claim.status, allocation=one.allocation)) for one in claims
+    ]
