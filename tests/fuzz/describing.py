@@ -46,13 +46,14 @@ from moorage.core.expressions import DeviceFacts
 UNTOLD: dict[type[Any], tuple[str, ...]] = {
     Cache: ("_changes",),
     Store: ("_views", "_clocks", "_followers"),
-    Nominations: ("version",),
+    Nominations: ("version", "freed"),
     Matches: ("_made",),
     Clock: ("version",),
     ChangeLog: ("_rows", "_base", "end"),
     Record: ("leaving", "stuck"),  # what we did, which no object says
     Searches: ("_kept",),  # each is looked at before it is gone on with
     DeviceFacts: ("_answers",),
+    TurnHeap: ("_numbers",),
     InFlight: ("_events", "_sizes", "_total", "_noted"),  # what happened meanwhile
     Groups: ("news", "dirty"),  # what is to be looked at, or told
     Group: ("begun", "complete", "complete_since", "needed"),  # what was, and what follows: the test looks at that itself
@@ -266,12 +267,6 @@ def _(to: Description, cache: Cache) -> Any:
     return {**{name: to.of(getattr(cache, name)) for name in told}, "news of": set(cache._news)}
 
 
-@means(Nominations, "_nodes", "freed", "_foremost", "_on", "_records", "_unwritten", "_lapsed")
-def _(to: Description, nominations: Nominations) -> Any:
-    told = {name: to.of(getattr(nominations, name)) for name in ("_on", "_records", "_unwritten", "_lapsed")}
-    return {**told, "foremost": sorted(record.pod.metadata.uid for record in nominations.foremost())}
-
-
 # ---- other objects -----------------------------------------------------------------------------------------------------------
 
 
@@ -340,19 +335,11 @@ def _nodes(ledger: DeviceLedger) -> list[tuple[str, Any]]:
 # ---- pods that wait ----------------------------------------------------------------------------------------------------------
 
 
-@means(LazyHeap, "_items", "_live", "_pushed")
+@means(LazyHeap, "_items", "_live", "_numbers")
 def _(to: Description, heap: LazyHeap) -> Any:
     items = {id(item) for item in heap._items}
     assert all(id(item) in items for item in heap._live.values()), "one that is in cannot be found"
     return {uid: key for uid, (key, _, _) in heap._live.items()}
-
-
-@means(TurnHeap, "_heap", "_aside")
-def _(to: Description, heap: TurnHeap) -> Any:
-    parts = [to.of(part) for part in (heap._heap, *heap._aside.values())]
-    whole = {uid: key for part in parts for uid, key in part.items()}
-    assert len(whole) == sum(map(len, parts)), "one is in twice"
-    return whole
 
 
 @means(ParkedPods, "_kind_of", "_by_age", "_by_blocker", "_among")
