@@ -51,6 +51,7 @@ UNTOLD: dict[type[Any], tuple[str, ...]] = {
     Clock: ("version",),
     ChangeLog: ("_rows", "_base", "end"),
     Record: ("leaving", "stuck"),  # what we did, which no object says
+    DeviceLedger: ("_beside",),  # by what is promised just then; each looks at the ledger itself
     Searches: ("_kept",),  # each is looked at before it is gone on with
     DeviceFacts: ("_answers",),
     TurnHeap: ("_numbers",),
