@@ -217,14 +217,14 @@ def _(to: Description, table: ImageTable) -> Any:
     return {"on": {image: to.by_node(sizes) for image, sizes in table._sizes.items()}, "of": to.by_node(table._images)}
 
 
-@means(SparseAmounts, "_names", "_places")
+@means(SparseAmounts, "_names", "_places", "_lumps")
 def _(to: Description, amounts: SparseAmounts) -> Any:
     for name, found in amounts._names.items():
         rows = found.rows[: found.size].tolist()
         assert all(amounts._places[row][name] == place for place, row in enumerate(rows))
         assert not found.amounts[:, found.size :].any(), f"{name} has amounts beyond its places"
     assert sum(map(len, amounts._places.values())) == sum(found.size for found in amounts._names.values())
-    return {to.names[row]: amounts.on(row) for row in amounts._places}
+    return {to.names[row]: amounts.on(row) for row in {**amounts._places, **amounts._lumps}}
 
 
 @means(NodeOrder, "_zone_of", "_zones", "_names")
