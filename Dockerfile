@@ -15,7 +15,8 @@ RUN python -m venv /opt/moorage \
 COPY LICENSE README.md pyproject.toml ./
 COPY crds/ crds/
 COPY operator/ operator/
-RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist . \
+COPY packages/ packages/
+RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist packages/towtank . \
     && /opt/moorage/bin/pip install --no-cache-dir --no-deps --no-index dist/*.whl
 
 FROM ${BASE}

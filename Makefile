@@ -9,7 +9,7 @@ PYTHON := $(VENV)/bin/python
 PYTHON3 ?= python3
 
 # The virtual environment is made anew only when what goes into it has changed: the stamp's name carries that hash.
-INPUTS := requirements/dev.txt pyproject.toml
+INPUTS := requirements/dev.txt pyproject.toml packages/*/pyproject.toml
 STAMP := $(VENV)/.made-$(shell cat $(INPUTS) | sha256sum | cut -c1-16)
 
 .PHONY: help
@@ -24,7 +24,7 @@ $(STAMP):
 	test -x $(PYTHON) || $(PYTHON3) -m venv $(VENV)
 	rm -f $(VENV)/.made-*
 	$(PYTHON) -m pip install --quiet --require-hashes -r requirements/dev.txt
-	$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation -e packages/towtank -e .
 	@touch $@
 
 .PHONY: assets

@@ -46,7 +46,7 @@ UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "adapters",
 ENGINE: Final = ("tests/engine",)
 CORE: Final = ("tests/core",)
 FUZZ: Final = ("tests/fuzz",)
-DEVCLUSTER: Final = ("tests/devcluster",)
+TOWTANK: Final = ("packages/towtank/towtank_tests",)
 BOTH: Final = ("tests/real", "tests/scenarios")
 """They run on a kube-apiserver and on the embedded cluster (tests/real/conftest.py)."""
 REAL: Final = ("-m", "not embedded")
@@ -60,7 +60,7 @@ SUITES: Final = (
     Suite("core", 120, tests=CORE, measures=False),
     Suite("vectors", 120, tests=("tests/vectors",), measures=False),
     Suite("fuzz", 90, tests=FUZZ, measures=False),
-    Suite("devcluster", 120, tests=DEVCLUSTER, measures=False),
+    Suite("towtank", 120, tests=TOWTANK, measures=False),
     Suite("embedded", 200, tests=BOTH, options=("-m", "embedded")),
     Suite("throughput", 60, tests=("tests/load/test_embedded.py",)),
     Suite("real", 400, tests=("tests/real",), options=REAL),
@@ -77,7 +77,7 @@ LONGER: Final = (
     Suite("faults", 2400, tests=("tests/faults",)),
     Suite("mutants", 1200, commands=(("python", "-m", "tests.mutants"),)),
     Suite("fuzz-long", 900, tests=FUZZ, options=("--hypothesis-profile=thorough",)),
-    Suite("thorough", 1800, tests=CORE + UNIT + ENGINE + DEVCLUSTER, options=("--hypothesis-profile=thorough",)),
+    Suite("thorough", 1800, tests=CORE + UNIT + ENGINE + TOWTANK, options=("--hypothesis-profile=thorough",)),
 )
 
 

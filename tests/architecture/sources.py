@@ -10,13 +10,14 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGE: Final = ROOT / "operator" / "moorage"
+PACKAGES: Final = (PACKAGE, ROOT / "packages" / "towtank" / "src" / "towtank")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
 class Source:
-    """A module: its name below the package with dots ("core.cycle"), its text and its syntax tree."""
+    """A module: its name with dots, below moorage without that ("core.cycle", "towtank.storage"), its text and its syntax tree."""
 
     module: str
     text: str
@@ -49,13 +50,13 @@ class Source:
 
 @cache
 def sources() -> tuple[Source, ...]:
-    """Every module of the package."""
-    return tuple(_source(path) for path in sorted(PACKAGE.rglob("*.py")))
+    """Every module of the packages."""
+    return tuple(_source(path, package) for package in PACKAGES for path in sorted(package.rglob("*.py")))
 
 
-def _source(path: Path) -> Source:
+def _source(path: Path, package: Path) -> Source:
     text = path.read_text()
-    module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+    module = ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__").removeprefix("moorage.")
     return Source(module, text, ast.parse(text, str(path)))
 
 

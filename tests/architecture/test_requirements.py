@@ -48,7 +48,11 @@ def test_tests_run_with_what_users_run() -> None:
     assert pins("run.txt").items() <= pins("dev.txt").items()
 
 
-def test_the_package_asks_for_what_is_pinned() -> None:
-    """pyproject.toml and run.in name the same ranges."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {requirement.replace(" ", "") for requirement in project["dependencies"]} == ranges("run.in")
+def test_the_distributions_ask_for_what_is_pinned() -> None:
+    """run.in names the ranges of all of them, and each names the ones of this repository that it stands on."""
+    projects = [tomllib.loads(path.read_text())["project"] for path in (ROOT / "pyproject.toml", *ROOT.glob("packages/*/pyproject.toml"))]
+    asked = {requirement.replace(" ", "") for project in projects for requirement in project["dependencies"]}
+    ours = {f"{project['name']}=={project['version'].rpartition('.')[0]}.*" for project in projects}
+    assert len(projects) > 1
+    assert asked - ours == ranges("run.in")
+    assert asked & ours == ours - {f"moorage=={projects[0]['version'].rpartition('.')[0]}.*"}

@@ -17,7 +17,7 @@ LAYERS: Final[dict[str, frozenset[str]]] = {
     "engine": frozenset(),
     "adapters": frozenset({"msgspec"}),
     "handlers": frozenset({"kopf"}),
-    "devcluster": frozenset({"aiohttp", "cel_expr_python", "cryptography", "msgspec", "yaml"}),
+    "towtank": frozenset({"aiohttp", "cel_expr_python", "cryptography", "msgspec", "yaml"}),
 }
 
 # One door for a library that the rest of its layer does not see.
@@ -32,7 +32,7 @@ TWO_LIBRARIES: Final[dict[str, str]] = {
 
 def third_parties(source: Source) -> set[str]:
     """Names of the libraries that a module imports."""
-    return {name.partition(".")[0] for name in source.imported()} - sys.stdlib_module_names - {"moorage"}
+    return {name.partition(".")[0] for name in source.imported()} - sys.stdlib_module_names - {"moorage", "towtank"}
 
 
 def declared() -> Iterator[str]:

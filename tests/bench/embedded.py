@@ -22,9 +22,9 @@ from typing import Any, Final
 import aiohttp
 import msgspec
 
-from moorage.devcluster import shapes
 from tests.rig import DevRig
 from tests.rig.base import ControlPlane
+from towtank import shapes
 
 NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/namespaces/default/pods"

@@ -14,7 +14,7 @@ from tests.conformance.comparing import Difference, differences
 from tests.conformance.conversations import conversations
 from tests.conformance.known import known, unknown
 from tests.conformance.playing import Player, Record
-from tests.conformance.servers import devcluster, kube_apiserver
+from tests.conformance.servers import kube_apiserver, towtank
 from tests.tools import assets
 
 Records = dict[str, dict[str, Record]]
@@ -33,7 +33,7 @@ def main() -> int:
 
     def played(side: str) -> Records:
         with ExitStack() as stack:
-            server = kube_apiserver(assets.folder()) if side == "real" else devcluster(assets.folder())
+            server = kube_apiserver(assets.folder()) if side == "real" else towtank(assets.folder())
             player = Player(stack.enter_context(server))
             return {one.name: player.play(one) for one in chosen}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.playing import Player
-from tests.conformance.servers import devcluster, kube_apiserver
+from tests.conformance.servers import kube_apiserver, towtank
 from tests.tools import assets as binaries
 
 
@@ -37,5 +37,5 @@ def real(assets: Path) -> Iterator[Player]:
 @pytest.fixture(scope="session")
 def ours(assets: Path) -> Iterator[Player]:
     """A client of the embedded cluster."""
-    with devcluster(assets) as server, closing(Player(server)) as player:
+    with towtank(assets) as server, closing(Player(server)) as player:
         yield player

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from moorage.devcluster.strategies import built_in
 from tests.conformance.comparing import Difference
+from towtank.strategies import built_in
 
 HERE: Final = Path(__file__).parent
 
@@ -56,4 +56,4 @@ def pages() -> Mapping[str, str]:
         versions.setdefault(resource.api_version, []).append(resource.plural)
     served = "".join(f"| `{version}` | {', '.join(sorted(plurals))} |\n" for version, plurals in sorted(versions.items()))
     page = (HERE / "page.md").read_text(encoding="utf-8")
-    return {"devcluster.md": page.replace("{served}\n", served).replace("{differences}\n", rows)}
+    return {"towtank.md": page.replace("{served}\n", served).replace("{differences}\n", rows)}

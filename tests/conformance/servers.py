@@ -18,7 +18,7 @@ def kube_apiserver(assets: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def devcluster(assets: Path) -> Iterator[Server]:
+def towtank(assets: Path) -> Iterator[Server]:
     """The embedded cluster, without its controllers and kubelets: the other side has none."""
     with DevRig(assets / "kubectl") as rig:
         yield _server(rig, assets)

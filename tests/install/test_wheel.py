@@ -11,10 +11,10 @@ import pytest
 from tests.rig.operators import ROOT
 
 
-def run(*command: str | Path, **environment: str) -> str:
+def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
     """What a command prints; with its complaints when it fails."""
     done = subprocess.run(
-        list(map(str, command)), cwd=ROOT, env=environment or None, capture_output=True, text=True, check=False, timeout=300
+        list(map(str, command)), cwd=cwd, env=environment or None, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -24,12 +24,12 @@ def run(*command: str | Path, **environment: str) -> str:
 def moorage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command, installed as a user would, with the versions that are pinned."""
     folder = tmp_path_factory.mktemp("install")
-    run(sys.executable, "-I", "-m", "hatchling", "build", "-t", "wheel", "-d", folder)
-    (wheel,) = folder.glob("*.whl")
+    for project in (ROOT, *(ROOT / "packages").iterdir()):
+        run(sys.executable, "-I", "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=project)
     run(sys.executable, "-I", "-m", "venv", folder / "venv")
     pip = (folder / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     run(*pip, "--require-hashes", "-r", ROOT / "requirements" / "run.txt")
-    run(*pip, "--no-deps", "--no-index", wheel)
+    run(*pip, "--no-deps", "--no-index", *folder.glob("*.whl"))
     return folder / "venv" / "bin" / "moorage"
 
 

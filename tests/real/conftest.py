@@ -13,7 +13,7 @@ from tests.rig import ControlPlane, DevRig, Kwok, Rig
 from tests.tools import assets as binaries
 
 REAL: Final = "kube-apiserver"
-SERVERS: Final = (REAL, pytest.param("devcluster", marks=pytest.mark.embedded))
+SERVERS: Final = (REAL, pytest.param("towtank", marks=pytest.mark.embedded))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

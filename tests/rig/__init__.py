@@ -3,7 +3,7 @@
 from tests.rig.audits import AuditEvent, Bind, binds
 from tests.rig.base import ControlPlane
 from tests.rig.controlplanes import Rig
-from tests.rig.devclusters import DevRig
+from tests.rig.embedded import DevRig
 from tests.rig.kwok import Kwok
 from tests.rig.processes import RigError
 

@@ -1,6 +1,6 @@
 """The control plane of `moorage demo --real`, and what tests put on a rig: ``python -m tests.rig.demo --nodes 6 --zones 3``.
 
-As a process it does what ``python -m moorage.devcluster`` does: it prints one line of JSON when it is ready, and ends when its standard
+As a process it does what ``python -m towtank`` does: it prints one line of JSON when it is ready, and ends when its standard
 input closes. Its line names the operator's own kubeconfig too, since here rights are checked.
 """
 
@@ -12,13 +12,13 @@ from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import Any, Final
 
-from moorage.devcluster import shapes
 from tests.rig import Kwok, Rig, RigError
 from tests.rig.controllers import Controllers
 from tests.rig.kwok import NODE_ANNOTATION
 from tests.rig.objects import create
 from tests.rig.operators import install
 from tests.tools import assets
+from towtank import shapes
 
 ZONES: Final = ("a", "b", "c")
 

@@ -13,7 +13,7 @@ from tests.rig.processes import Child, free_ports, wait_until
 NODE_ANNOTATION: Final = {"kwok.x-k8s.io/node": "fake"}
 
 # A pod with this annotation succeeds after that time, written as Go does: "1.5s".
-RUN_FOR_ANNOTATION: Final = "moorage.dev/run-for"
+RUN_FOR_ANNOTATION: Final = "towtank/run-for"
 
 
 class Kwok:

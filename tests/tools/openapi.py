@@ -1,7 +1,7 @@
 """Write what the embedded cluster knows of built-in kinds: ``python -m tests.tools.openapi``.
 
 Asks a kube-apiserver which resources it serves and what their objects may hold, and keeps the facts of those that the embedded cluster
-serves: no descriptions. ``operator/moorage/devcluster/data`` holds the result, one resource or definition a line.
+serves: no descriptions. ``packages/towtank/src/towtank/data`` holds the result, one resource or definition a line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.rig import Rig
 from tests.rig.clients import Client
 from tests.tools import assets
 
-DATA: Final = Path(__file__).parents[2] / "operator" / "moorage" / "devcluster" / "data"
+DATA: Final = Path(__file__).parents[2] / "packages" / "towtank" / "src" / "towtank" / "data"
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 SERVED: Final[Mapping[str, str]] = {

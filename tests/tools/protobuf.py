@@ -2,7 +2,7 @@
 
 kubectl sends some of its writes so. The numbers and types of fields stand in the .proto files of Kubernetes' modules, their JSON names and
 whether they are pointers in the Go sources beside; both come with the modules that tests/tools/kubernetes pins. The result,
-``operator/moorage/devcluster/data/messages.json``, maps each message to its fields: [number, JSON name ("" for one that is laid into its
+``packages/towtank/src/towtank/data/messages.json``, maps each message to its fields: [number, JSON name ("" for one that is laid into its
 parent), type, and letters: r repeated, m a map (of strings to the type), z to be kept when it is zero].
 """
 

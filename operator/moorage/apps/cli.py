@@ -232,7 +232,7 @@ def demo(**flags: Any) -> None:
     """Run a local cluster with the operator and sample pods. Ctrl-C ends it and leaves nothing."""
     from moorage.apps.demo import program
     from moorage.apps.demo.cluster import Wanted, WrongUse
-    from moorage.devcluster import shapes
+    from towtank import shapes
 
     if flags["shape"] is not None and (flags["nodes"] or flags["zones"]):
         _fail("demo: --shape says which nodes there are: leave out --nodes and --zones")

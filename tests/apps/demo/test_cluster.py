@@ -17,8 +17,8 @@ from tests.rig.operators import until
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (Wanted(20, 3), ["-I", "-m", "moorage.devcluster", "--nodes=20", "--zones=3"]),
-        (Wanted(6, 3, Path("/x/nodes.yaml"), 6443), ["-I", "-m", "moorage.devcluster", "--shape=/x/nodes.yaml", "--port=6443"]),
+        (Wanted(20, 3), ["-I", "-m", "towtank", "--nodes=20", "--zones=3"]),
+        (Wanted(6, 3, Path("/x/nodes.yaml"), 6443), ["-I", "-m", "towtank", "--shape=/x/nodes.yaml", "--port=6443"]),
         (Wanted(6, 3, real=True), ["-m", "tests.rig.demo", "--nodes=6", "--zones=3"]),
     ],
 )

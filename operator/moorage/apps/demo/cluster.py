@@ -36,7 +36,7 @@ class Wanted:
 
     def command(self) -> tuple[list[str], Path | None]:
         """The command of the control plane, and the folder that it runs in. Raises WrongUse."""
-        module, root = "moorage.devcluster", None
+        module, root = "towtank", None
         if self.real:
             module, root = "tests.rig.demo", resources.checkout()
             if self.port:

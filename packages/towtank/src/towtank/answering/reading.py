@@ -1,0 +1,124 @@
+"""Reads: an object, a list or a watch, in the form that the client wants."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from towtank import tables
+from towtank.model.kinds import Body, Resource
+from towtank.model.requests import Answer, ListOptions, Request, Target, parsed_version
+from towtank.storage.listing import require_reached
+from towtank.storage.store import Stored
+from towtank.storage.verbs import Verbs
+from towtank.wire import accepting, bodies, options
+from towtank.wire.accepting import Wanted
+
+_ENCODER = msgspec.json.Encoder()
+
+
+class Reading:
+    """GET."""
+
+    def __init__(self, verbs: Verbs) -> None:
+        self._verbs = verbs
+
+    def get(self, request: Request, target: Target) -> Answer:
+        """One object. Raises Problem."""
+        wanted = accepting.wanted(request.accept, target.resource)
+        if version := request.query.get("resourceVersion"):
+            require_reached(parsed_version(version), self._verbs.store.revision)
+        stored = self._verbs.get(target)
+        return self.shown(target, outward(target, stored.body), wanted, request.query.get("includeObject", ""))
+
+    def list(self, request: Request, target: Target) -> Answer:
+        """A page of a list. Raises Problem."""
+        return self.listed(request, target, options.listing(request.query))
+
+    def listed(self, request: Request, target: Target, which: ListOptions, chosen: Iterable[Stored] | None = None) -> Answer:
+        """A list as the client wants it; of ``chosen`` where that is what is left to show."""
+        wanted = accepting.wanted(request.accept, target.resource, collection=True)
+        page = self._verbs.list(stored_as(target), which)
+        meta: dict[str, Any] = {"resourceVersion": str(page.revision)}
+        if page.continue_ or (target.resource.custom and not wanted.table and not wanted.metadata_only):
+            meta["continue"] = page.continue_
+        if page.remaining is not None:
+            meta["remainingItemCount"] = page.remaining
+        items = page.items if chosen is None else chosen
+        if wanted.table or wanted.metadata_only or wanted.yaml:
+            return self._formed(request, target, [outward(target, stored.body) for stored in items], meta, wanted)
+        return Answer(200, _joined(target, items, meta))
+
+    def _formed(self, request: Request, target: Target, found: Iterable[Body], meta: Body, wanted: Wanted) -> Answer:
+        if wanted.table:
+            include = request.query.get("includeObject", "")
+            body = tables.table(target.resource, found, now=self._verbs.clock(), include_object=include, list_meta=meta)
+        elif wanted.metadata_only:
+            body = tables.partials(found, meta)
+        else:
+            resource = target.resource
+            body = {
+                "kind": resource.list_kind,
+                "apiVersion": resource.api_version,
+                "metadata": meta,
+                "items": [_item(resource, one) for one in found],
+            }
+        return encoded(200, body, wanted)
+
+    def shown(self, target: Target, body: Body, wanted: Wanted, include_object: str = "", code: int = 200) -> Answer:
+        """One object as the client wants it; writes answer so too."""
+        if wanted.table:
+            meta = {"resourceVersion": body["metadata"].get("resourceVersion", "")}
+            table = tables.table(target.resource, [body], now=self._verbs.clock(), include_object=include_object, list_meta=meta)
+            return encoded(code, table, wanted)
+        return encoded(code, tables.partial(body) if wanted.metadata_only else body, wanted)
+
+    def watch(self, request: Request, target: Target) -> Answer:
+        """What is to be streamed. Raises Problem."""
+        wanted = accepting.wanted(request.accept, target.resource, watched=True)
+        asked = options.watching(target, request.query, self._verbs.store.revision)
+        return Answer(200, dataclasses.replace(asked, as_table=wanted.table, metadata_only=wanted.metadata_only, meta=wanted.meta))
+
+
+def encoded(code: int, body: Body, wanted: Wanted) -> Answer:
+    """An answer in YAML, or in an older version of Tables and metadata, where that is wanted."""
+    if wanted.table or wanted.metadata_only:
+        body = tables.of_version(body, wanted.meta)
+    return Answer(code, bodies.to_yaml(body), content_type=bodies.YAML) if wanted.yaml else Answer(code, body)
+
+
+def stored_as(target: Target) -> Target:
+    """Where the objects are that this path shows."""
+    form = target.resource.form
+    return dataclasses.replace(target, resource=form.stored, shown=target.resource) if form else target
+
+
+def outward(target: Target, body: Body) -> Body:
+    """A stored body as this path shows it."""
+    form = target.resource.form
+    return form.outward(body) if form else body
+
+
+def inward(target: Target, body: Body) -> Body:
+    """What came by this path, as it is stored."""
+    form = target.resource.form
+    return form.inward(body) if form else body
+
+
+def _item(resource: Resource, body: Body) -> Body:
+    """An object as lists have it: what a built-in kind is, the list says."""
+    return body if resource.custom else {key: value for key, value in body.items() if key not in ("kind", "apiVersion")}
+
+
+def _joined(target: Target, items: Iterable[Stored], meta: Body) -> bytes:
+    """A list of texts that are there already: thousands of objects cost no more than their bytes."""
+    resource = target.resource
+    head = _ENCODER.encode({"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": meta})
+    if form := resource.form:
+        texts = [_ENCODER.encode(_item(resource, form.outward(one.body))) for one in items]
+    else:
+        texts = [one.text if resource.custom else one.untyped for one in items]
+    return b"".join((head[:-1], b',"items":[', b",".join(texts), b"]}\n"))

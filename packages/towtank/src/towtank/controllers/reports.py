@@ -1,0 +1,172 @@
+"""What a kubelet reports of its node and of its pods: the fields that other components and `kubectl` read."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from towtank.model import conditions
+from towtank.model.kinds import KUBERNETES, Body
+from towtank.model.times import timestamp
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_KUBELETS_PORT = 10250
+_HEALTHY = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+_NODE_INFO = {
+    "machineID": "",
+    "systemUUID": "",
+    "bootID": "",
+    "kernelVersion": "6.12.0",
+    "osImage": "pretended",
+    "containerRuntimeVersion": "containerd://2.1.0",
+    "kubeletVersion": f"v{'.'.join(map(str, KUBERNETES))}",
+    "kubeProxyVersion": "",
+    "operatingSystem": "linux",
+    "architecture": "amd64",
+}
+
+
+def duration(text: str) -> float | None:
+    """Seconds of a duration as Go writes it ("1m30s"); None for anything else."""
+    parts = _DURATION.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+# ---- nodes -----------------------------------------------------------------------------------------------------------------
+
+
+def node_status(node: Body, address: str, now: datetime) -> Body:
+    """The status of a healthy node: what it says already stays; all of its capacity is offered."""
+    status, labels = node.get("status", {}), node["metadata"].get("labels", {})
+    said = {each.get("type") for each in status.get("conditions", ())}
+    times = {"lastHeartbeatTime": timestamp(now), "lastTransitionTime": timestamp(now)}
+    healthy = [
+        {"type": type_, "status": value, **times, "reason": reason, "message": message}
+        for type_, value, reason, message in _HEALTHY
+        if type_ not in said
+    ]
+    own = {"operatingSystem": labels.get("kubernetes.io/os", "linux"), "architecture": labels.get("kubernetes.io/arch", "amd64")}
+    known = {name: value for name, value in status.get("nodeInfo", {}).items() if value}
+    addresses = [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": node["metadata"]["name"]}]
+    capacity = status.get("capacity", {})
+    return {
+        **status,
+        **({"allocatable": {**capacity, **status.get("allocatable", {})}} if capacity else {}),
+        "conditions": [*status.get("conditions", ()), *healthy],
+        "addresses": status.get("addresses") or addresses,
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": _KUBELETS_PORT}},
+        "nodeInfo": {**_NODE_INFO, **own, **known},
+    }
+
+
+# ---- pods ------------------------------------------------------------------------------------------------------------------
+
+
+def running(pod: Body, node: Body, address: str, now: datetime) -> Body:
+    """The status of a pod all of whose containers run and are ready."""
+    status, spec, time = pod.get("status", {}), pod["spec"], timestamp(now)
+    hosts = [each["address"] for each in node.get("status", {}).get("addresses", ()) if each.get("type") == "InternalIP"]
+    own = (hosts or [address])[0] if spec.get("hostNetwork") else address
+    started = {"ready": True, "started": True, "state": {"running": {"startedAt": time}}}
+    true = [(type_, "True", "") for type_ in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")]
+    reported = {
+        **status,
+        "phase": "Running",
+        "observedGeneration": pod["metadata"].get("generation"),
+        "conditions": _conditions(pod, _gated(pod, true), now),
+        "hostIP": hosts[0] if hosts else None,
+        "hostIPs": [{"ip": host} for host in hosts] or None,
+        "podIP": own,
+        "podIPs": [{"ip": own}],
+        "startTime": time,
+        "containerStatuses": [_container(pod, each, started) for each in spec["containers"]],
+    }
+    if spec.get("initContainers"):
+        reported["initContainerStatuses"] = [_init_container(pod, each, time) for each in spec["initContainers"]]
+    return reported
+
+
+def gated(pod: Body, now: datetime) -> Body:
+    """The status of a running pod after its readiness gates opened or closed."""
+    status = pod["status"]
+    if not pod["spec"].get("readinessGates"):
+        return dict(status)
+    return {**status, "conditions": _conditions(pod, _gated(pod, [("Ready", "True", "")]), now)}
+
+
+def ended(pod: Body, now: datetime) -> Body:
+    """The status of a pod whose containers have all ended well."""
+    status, time = pod.get("status", {}), timestamp(now)
+    done = [("Ready", "False", "PodCompleted"), ("ContainersReady", "False", "PodCompleted")]
+    return {
+        **status,
+        "phase": "Succeeded",
+        "conditions": _conditions(pod, done, now),
+        "containerStatuses": [
+            {**each, "ready": False, "started": False, "state": _terminated(time, each)} for each in status.get("containerStatuses", ())
+        ],
+    }
+
+
+def _conditions(pod: Body, reported: Iterable[tuple[str, str, str]], now: datetime) -> list[Body]:
+    """The pod's conditions with these (type, status, reason) in place of what they were; the scheduler's and others' stay."""
+    fresh: dict[str, Body] = {}
+    for type_, value, reason in reported:
+        fresh[type_] = conditions.dated(pod, {"type": type_, "status": value, "lastProbeTime": None}, timestamp(now))
+        if reason:
+            fresh[type_]["reason"] = reason
+        if "generation" in pod["metadata"]:
+            fresh[type_]["observedGeneration"] = pod["metadata"]["generation"]
+    kept = [each for each in pod.get("status", {}).get("conditions", ()) if each.get("type") not in fresh]
+    return [*fresh.values(), *kept]
+
+
+def _gated(pod: Body, reported: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Not ready while a readiness gate is closed."""
+    if all(conditions.holds(pod, gate["conditionType"]) for gate in pod["spec"].get("readinessGates", ())):
+        return reported
+    return [("Ready", "False", "ReadinessGatesNotReady") if each[0] == "Ready" else each for each in reported]
+
+
+def _container(pod: Body, container: Body, more: Mapping[str, Any]) -> Body:
+    resources = container.get("resources", {})
+    said = {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "containerID": _container_id(pod, container["name"]),
+        "lastState": {},
+        "restartCount": 0,
+        **more,
+    }
+    if resources:
+        said["resources"] = resources
+    if "requests" in resources:
+        said["allocatedResources"] = resources["requests"]
+    return said
+
+
+def _init_container(pod: Body, container: Body, time: str) -> Body:
+    if container.get("restartPolicy") == "Always":  # a sidecar
+        return _container(pod, container, {"ready": True, "started": True, "state": {"running": {"startedAt": time}}})
+    return _container(pod, container, {"ready": True, "started": False, "state": _terminated(time, {})})
+
+
+def _terminated(time: str, container: Body) -> Body:
+    started = container.get("state", {}).get("running", {}).get("startedAt", time)
+    return {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": started, "finishedAt": time}}
+
+
+def _container_id(pod: Body, name: str) -> str:
+    return "containerd://" + hashlib.sha256(f"{pod['metadata']['uid']}/{name}".encode()).hexdigest()

@@ -1,0 +1,11 @@
+"""Who owns which fields: metadata.managedFields, and server-side apply, which rests on it.
+
+``field_sets`` computes with sets of fields, ``walking`` reads them off values, ``merging`` merges and prunes bodies, ``checking`` refuses
+what cannot be applied; ``managers`` keeps the entries. Facts from Kubernetes' structured-merge-diff and apimachinery/managedfields.
+"""
+
+from towtank.managed_fields.applying import apply
+from towtank.managed_fields.managers import Write
+from towtank.managed_fields.tracking import same, track
+
+__all__ = ["Write", "apply", "same", "track"]

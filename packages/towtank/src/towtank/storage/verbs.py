@@ -1,0 +1,248 @@
+"""The verbs: get, list, create, update, patch, delete. What HTTP and the controllers both call.
+
+Each is one synchronous call, so between reading and writing nobody else comes in. A write goes these steps:
+
+1. the body is decoded (``objects.decoded``) and gets the metadata that only the server writes;
+2. what the verb may not touch is put back: status by the main resource, all but status by the status subresource;
+3. admission (on creation) and the kind's strategy have their say;
+4. it is validated: metadata, schema, rules, strategy;
+5. field owners are tracked (of a new object before 3: what admission sets is nobody's); a change that changes nothing ends here;
+6. it is stored, or removed when it was only waiting to be finished.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from towtank import managed_fields
+from towtank.model import names, times
+from towtank.model.kinds import META, Body, Resource
+from towtank.model.problems import Cause, Problem, already_exists, forbidden, invalid, not_found
+from towtank.model.requests import DeleteOptions, ListOptions, Target, WriteOptions
+from towtank.schemas import rules, values
+from towtank.storage import objects
+from towtank.storage.listing import Listing, Pages
+from towtank.storage.store import Store, Stored
+
+_NAMESPACES = "namespaces"
+
+
+class Verbs:
+    """``clock`` gives the time, aware of its zone; ``uids`` new UIDs."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], uids: Callable[[], str]) -> None:
+        self.store = store
+        self.clock = clock
+        self._uids = uids
+        self._pages = Pages(store, clock)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------------
+
+    def get(self, target: Target) -> Stored:
+        """The object. Raises Problem 404."""
+        stored = self.store.get(target.resource.key, target.namespace, target.name)
+        if stored is None:
+            raise not_found(target.resource.plural, target.resource.said or target.resource.group, target.name)
+        return stored
+
+    def list(self, target: Target, options: ListOptions) -> Listing:
+        """A page of what the selectors choose."""
+        return self._pages.list(target, options)
+
+    def find(self, resource: str, namespace: str, name: str) -> Body | None:
+        """For strategies (``kinds.Reads``)."""
+        stored = self.store.get(resource, namespace, name)
+        return stored.body if stored else None
+
+    def every(self, resource: str, namespace: str = "") -> Sequence[Body]:
+        """For strategies (``kinds.Reads``)."""
+        return [stored.body for stored in self.store.list(resource, namespace)]
+
+    # ---- writing -----------------------------------------------------------------------------------------------------------
+
+    def create(self, target: Target, body: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
+        """Create; ``target.name`` is not looked at, and owners of fields not where they are ``tracked``. Returns the object as stored."""
+        resource, strategy = target.resource, target.resource.strategy
+        body = objects.decoded(resource, body, options)
+        objects.begin(target, body, self.clock(), self._uids(), lambda name: self.find(resource.key, target.namespace, name) is not None)
+        if not tracked:  # before admission and strategies: what they set belongs to nobody
+            managed_fields.track(body, None, self._write(target, options))
+        self._require_namespace(target, body["metadata"].get("name", ""))
+        strategy.admit(body, self)
+        if resource.has_status and not strategy.status_at_creation:
+            body.pop("status", None)
+        strategy.prepare_create(body)
+        self._refuse(resource, body, self._causes(resource, body, None))
+        options.warnings += names.finalizer_warnings(body["metadata"], {}) if resource.custom else ()
+        name = body["metadata"]["name"]
+        if there := self.store.get(resource.key, target.namespace, name):
+            going = "deletionTimestamp" in there.body["metadata"]
+            raise already_exists(resource.plural, resource.said or resource.group, name, going=going)
+        if options.dry_run:
+            return body
+        return self.store.put(resource.key, target.namespace, body).body
+
+    def update(self, target: Target, body: Body, options: WriteOptions) -> tuple[Body, bool]:
+        """Replace the object, or with ``target.subresource`` "status" its status. Returns the object and whether it was created."""
+        resource = target.resource
+        new = objects.decoded(resource, body, options)
+        objects.require_name(new["metadata"], target.name)
+        if resource.strategy.made_by_update and not target.subresource and not self.store.get(resource.key, target.namespace, target.name):
+            new["metadata"].pop("resourceVersion", None)
+            return self.create(target, new, options), True
+        old = self.get(target)
+        objects.require_version(target, new)
+        return self._change(target, old.body, new, options), False
+
+    def patch(self, target: Target, change: Callable[[Body], Body], options: WriteOptions) -> Body:
+        """Replace the object by what ``change`` makes of a copy of it."""
+        old = self.get(target)
+        patched = change(copied(old))
+        try:
+            new = objects.decoded(target.resource, patched, options)
+        except Problem as refused:
+            raise objects.unpatched(target.resource, change(copied(old)), refused) from refused
+        if (uid := new["metadata"].get("uid")) and uid != old.body["metadata"]["uid"]:
+            self._refuse(target.resource, new, [Cause.invalid("metadata.uid", uid, "field is immutable")])
+        return self._change(target, old.body, new, options)
+
+    def apply(self, target: Target, applied: Body, options: WriteOptions) -> tuple[Body, bool]:
+        """Server-side apply: create or merge. Returns the object and whether it was created. Raises Problem 409 with the owners' names."""
+        resource = target.resource
+        old = self.store.get(resource.key, target.namespace, target.name)
+        if old is None and target.subresource:
+            raise not_found(resource.plural, resource.group, target.name)
+        live = copied(old) if old else None
+        stored = dataclasses.replace(target, shown=None)  # which is what was made of what came
+        merged = managed_fields.apply(applied, live, self._write(stored, options), force=options.force)
+        merged["metadata"].setdefault("name", target.name)  # which who applies may leave to the URL
+        if old is None:
+            objects.require_name(merged["metadata"], target.name)
+            return self.create(target, merged, options, tracked=True), True
+        return self._change(target, old.body, objects.decoded(resource, merged, options), options, tracked=True), False
+
+    def _write(self, target: Target, options: WriteOptions) -> managed_fields.Write:
+        return managed_fields.Write(target.shown or target.resource, options.manager, target.subresource, self.clock())
+
+    def _change(self, target: Target, old: Body, new: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
+        resource, strategy = target.resource, target.resource.strategy
+        objects.carry(target, new, old)
+        new = _parted(target, new, old)
+        if target.subresource != "status":
+            strategy.prepare_update(new, old)
+            if resource.generation and _content(new) != _content(old):
+                new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        self._refuse(resource, new, self._causes(resource, new, old, status=target.subresource == "status"))
+        options.warnings += names.finalizer_warnings(new["metadata"], old["metadata"]) if resource.custom else ()
+        if not tracked:
+            managed_fields.track(new, old, self._write(target, options))
+        if managed_fields.same(new, old):
+            return old
+        if options.dry_run:
+            return new
+        if "deletionTimestamp" in new["metadata"] and not strategy.held(new) and not new["metadata"].get("deletionGracePeriodSeconds"):
+            self._remove(target, old)  # what watches see last is what was there; who wrote sees what it made of it
+            return new
+        return self.store.put(resource.key, target.namespace, new).body
+
+    def _causes(self, resource: Resource, new: Body, old: Body | None, *, status: bool = False) -> Sequence[Cause]:
+        causes = objects.metadata_causes(new, resource)
+        if resource.custom:
+            wrong = values.validate(new, resource.schema, "")
+            # A rule may count on the types and the fields that the schema promises.
+            blocked = rules.blocked(wrong, resource.schema)
+            causes += [*wrong, rules.NOT_CHECKED] if blocked else [*wrong, *rules.check(new, old, resource.schema)]
+        if status:
+            return [*causes, *resource.strategy.validate_status(new, old or {})]
+        causes += [] if old is None else names.new_finalizer_causes(new["metadata"], old["metadata"])
+        causes += resource.strategy.validate(new)
+        return causes if old is None else [*causes, *resource.strategy.validate_update(new, old)]
+
+    @staticmethod
+    def _refuse(resource: Resource, body: Body, causes: Sequence[Cause]) -> None:
+        if causes:
+            raise invalid(resource.kind, resource.group, str(body["metadata"].get("name", "")), causes)
+
+    def _require_namespace(self, target: Target, name: str) -> None:
+        """Nothing is made in a namespace that is not there, or is going."""
+        if not target.resource.namespaced:
+            return
+        namespace = self.find(_NAMESPACES, "", target.namespace)
+        if namespace is None:
+            raise not_found(_NAMESPACES, "", target.namespace)
+        if "deletionTimestamp" in namespace["metadata"]:
+            why = f"unable to create new content in namespace {target.namespace} because it is being terminated"
+            problem = forbidden(target.resource.plural, target.resource.group, name, why)
+            cause = {"reason": "NamespaceTerminating", "message": f"namespace {target.namespace} is being terminated"}
+            raise problem.because([cause | {"field": "metadata.namespace"}])
+
+    # ---- deleting ----------------------------------------------------------------------------------------------------------
+
+    def delete(self, target: Target, options: DeleteOptions) -> Body:
+        """Remove it, or begin to: returns its last state, with a deletionTimestamp when somebody has to finish it."""
+        old = self.get(target)
+        objects.require_same(target, old.body, options.preconditions, going=True)
+        new, strategy = copied(old), target.resource.strategy
+        metadata = new["metadata"]
+        finalizers = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
+        if wanted := finalizers.get(options.propagation or strategy.propagation):
+            metadata["finalizers"] = sorted({*metadata.get("finalizers", ()), wanted})
+        grace = strategy.grace(new, options.grace_seconds)
+        if options.dry_run:
+            return new
+        at_once = not grace and not strategy.held(new)
+        if at_once and not strategy.grace_seconds:
+            return self._remove(target, new)
+        if not at_once and "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds", 0) <= grace:
+            return old.body
+        metadata["deletionTimestamp"] = times.timestamp(times.after(self.clock(), grace))
+        metadata["deletionGracePeriodSeconds"] = grace
+        strategy.prepare_delete(new)
+        # What has no time to end in is only marked.
+        if target.resource.generation and "deletionTimestamp" not in old.body["metadata"] and "deletionGracePeriodSeconds" in metadata:
+            metadata["generation"] = metadata.get("generation", 0) + 1
+        if at_once:  # a kind with a grace period shows that it was none
+            return self._remove(target, new)
+        return self.store.put(target.resource.key, target.namespace, new).body
+
+    def delete_collection(self, target: Target, which: ListOptions, options: DeleteOptions) -> Sequence[Stored]:
+        """Delete each of what the selectors choose; returns what they were."""
+        chosen = tuple(self.list(target, which).items)
+        for stored in chosen:
+            one = Target(target.resource, *stored.key)
+            if self.store.get(one.resource.key, one.namespace, one.name):
+                self.delete(one, options)
+        return chosen
+
+    def _remove(self, target: Target, last: Body) -> Body:
+        removed = self.store.remove(target.resource.key, target.namespace, target.name, last)
+        return removed.body if removed else last
+
+
+def copied(stored: Stored) -> Body:
+    """A body that may be changed."""
+    body: Body = msgspec.json.decode(stored.text)
+    return body
+
+
+def _parted(target: Target, new: Body, old: Body) -> Body:
+    """What the writer may change of the two halves of an object that has a status subresource."""
+    if target.subresource == "status":
+        leaves = META if target.resource.custom else target.resource.strategy.status_leaves
+        unlike = {name: old["metadata"].get(name) for name in leaves}
+        metadata = {name: value for name, value in {**new["metadata"], **unlike}.items() if value is not None}
+        parted = {**old, "status": new.get("status"), "metadata": metadata}
+        return {key: value for key, value in parted.items() if value is not None}
+    if target.resource.has_status:
+        new.pop("status", None)
+        if "status" in old:
+            new["status"] = old["status"]
+    return new
+
+
+def _content(body: Body) -> Body:
+    return {key: value for key, value in body.items() if key not in ("metadata", "status")}

@@ -1,0 +1,82 @@
+"""What the families share: looking into bodies, and the rules that many kinds have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from towtank.model import quantities
+from towtank.model.kinds import Body
+from towtank.model.problems import Cause, bad_request
+
+IMMUTABLE: Final = "field is immutable"
+AT_LEAST_ZERO: Final = "must be greater than or equal to 0"
+_PORTS: Final = range(1, 65536)
+
+
+def at(body: Any, path: str) -> Any:
+    """What stands at a path with dots, or None."""
+    for key in path.split("."):
+        if not isinstance(body, dict):
+            return None
+        body = body.get(key)
+    return body
+
+
+def fill(body: Body, values: Mapping[str, Any]) -> None:
+    """Set what is not there."""
+    for key, value in values.items():
+        if body.get(key) is None:
+            body[key] = value
+
+
+def read_quantities(kind: str, *lists: Body | None) -> None:
+    """Write quantities the one way in which they are stored. Raises Problem for what is none, as decoding does."""
+    for resources in lists:
+        for name, text in (resources or {}).items():
+            try:
+                resources[name] = quantities.canonical(text)  # type: ignore[index]  # it has items
+            except ValueError as error:
+                raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: {error}') from error
+
+
+def invalid(field: str, value: object, texts: Sequence[str]) -> Iterator[Cause]:
+    """A cause for each text."""
+    return (Cause.invalid(field, value, text) for text in texts)
+
+
+def one_of(value: object, supported: Sequence[str], field: str) -> Iterator[Cause]:
+    """An enumeration's value; nothing there is no fault."""
+    if value is not None and value not in supported:
+        yield Cause.unsupported(field, value, supported)
+
+
+def at_least_zero(body: Any, *paths: str) -> Iterator[Cause]:
+    """Numbers that may not be negative."""
+    for path in paths:
+        value = at(body, path)
+        if isinstance(value, int) and value < 0:
+            yield Cause.invalid(path, value, AT_LEAST_ZERO)
+
+
+def port(value: object, field: str) -> Iterator[Cause]:
+    """A port by number."""
+    if value not in _PORTS:
+        yield Cause.invalid(field, value, "must be between 1 and 65535, inclusive")
+
+
+def unchanged(new: Body, old: Body, *paths: str) -> Iterator[Cause]:
+    """Fields that stay as they were when the object was made."""
+    for path in paths:
+        if at(new, path) != at(old, path):
+            yield Cause.invalid(path, at(new, path), IMMUTABLE)
+
+
+def unique(items: Sequence[Body], key: Callable[[Body], object], field: Callable[[int], str]) -> Iterator[Cause]:
+    """Items that are told apart by a key."""
+    seen = set()
+    for index, item in enumerate(items):
+        value = key(item)
+        if value in seen:
+            yield Cause.duplicate(field(index), value)
+        seen.add(value)

@@ -1,0 +1,76 @@
+"""PodDisruptionBudgets and Leases: promises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from towtank.model.kinds import Body, Strategy
+from towtank.model.problems import Cause
+from towtank.strategies.common import AT_LEAST_ZERO, at, at_least_zero, one_of
+
+_PERCENT: Final = re.compile("[0-9]+%")
+_PERCENT_TEXT: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is "
+    f"'{_PERCENT.pattern}')"
+)
+
+
+class Budgets(Strategy):
+    """How many pods may be missing."""
+
+    conditional = True
+
+    def default(self, body: Body) -> None:
+        """An empty budget is one."""
+        body.setdefault("spec", {})
+
+    def prepare_create(self, body: Body) -> None:
+        """Nothing is allowed before somebody has counted."""
+        body["status"] = dict.fromkeys(("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"), 0)
+
+    def validate(self, body: Body) -> Sequence[Cause]:
+        """One limit, of pods or of percents."""
+        spec, causes = body["spec"], []
+        if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+            shown = {
+                "MinAvailable": spec["minAvailable"],
+                "Selector": spec.get("selector"),
+                "MaxUnavailable": spec["maxUnavailable"],
+                "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+            }
+            causes.append(Cause.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set"))
+        for key in ("minAvailable", "maxUnavailable"):
+            causes += _limit_causes(spec.get(key), f"spec.{key}")
+        policies = ("AlwaysAllow", "IfHealthyBudget")
+        return [*causes, *one_of(spec.get("unhealthyPodEvictionPolicy"), policies, "spec.unhealthyPodEvictionPolicy")]
+
+
+def _limit_causes(value: object, field: str) -> Iterator[Cause]:
+    if isinstance(value, int) and value < 0:
+        yield Cause.invalid(field, value, AT_LEAST_ZERO)
+    elif isinstance(value, str):
+        if not _PERCENT.fullmatch(value):
+            yield Cause.invalid(field, value, _PERCENT_TEXT)
+        elif int(value[:-1]) > 100:
+            yield Cause.invalid(field, value, "must not be greater than 100%")
+
+
+class Leases(Strategy):
+    """Who leads."""
+
+    conditional = True
+    made_by_update = True
+
+    def default(self, body: Body) -> None:
+        """Nobody yet."""
+        body.setdefault("spec", {})
+
+    def validate(self, body: Body) -> Sequence[Cause]:
+        """Times run forward."""
+        causes = []
+        seconds = at(body, "spec.leaseDurationSeconds")
+        if seconds is not None and seconds <= 0:
+            causes.append(Cause.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+        return [*causes, *at_least_zero(body, "spec.leaseTransitions")]

@@ -1,0 +1,119 @@
+"""Services and their Endpoints."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from towtank.model import choosing, names
+from towtank.model.kinds import Body, Reads, Strategy
+from towtank.model.problems import Cause
+from towtank.strategies.common import at, fill, invalid, one_of, port
+
+_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_ADDRESSES: Final = ipaddress.IPv4Network("10.96.0.0/16")
+_FIRST_NODE_PORT: Final = 30000
+_HEADLESS: Final = "None"
+_GIVEN: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+
+
+class Services(Strategy):
+    """Addresses are given out and nobody answers at them."""
+
+    made_by_update = True
+    selectable = choosing.at("spec.clusterIP", "spec.type")
+
+    def name(self, name: str) -> Sequence[str]:
+        """A part of host names."""
+        return names.label(name)
+
+    def default(self, body: Body) -> None:
+        """A cluster's own address, of IPv4."""
+        spec = body.setdefault("spec", {})
+        fill(spec, {"type": "ClusterIP", "sessionAffinity": "None"})
+        for exposed in spec.get("ports") or ():
+            fill(exposed, {"protocol": "TCP", "targetPort": exposed.get("port")})
+        if spec["type"] != "ExternalName":
+            fill(spec, {"internalTrafficPolicy": "Cluster"})
+        if spec["type"] in {"NodePort", "LoadBalancer"}:
+            fill(spec, {"externalTrafficPolicy": "Cluster"})
+        if spec["type"] == "LoadBalancer":
+            fill(spec, {"allocateLoadBalancerNodePorts": True})
+
+    def admit(self, body: Body, reads: Reads) -> None:
+        """Give out an address, and ports of the nodes."""
+        spec, others = body["spec"], reads.every("services")
+        if spec["type"] not in _TYPES or spec["type"] == "ExternalName":
+            return
+        fill(spec, {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"})
+        if not spec.get("clusterIP"):
+            taken = {at(other, "spec.clusterIP") for other in others}
+            spec["clusterIP"] = next(str(address) for address in _ADDRESSES.hosts() if str(address) not in taken)
+        spec["clusterIPs"] = [spec["clusterIP"]]
+        if spec["type"] in {"NodePort", "LoadBalancer"}:
+            used = {exposed.get("nodePort") for service in (*others, body) for exposed in at(service, "spec.ports") or ()}
+            for exposed in spec.get("ports") or ():
+                if not exposed.get("nodePort"):
+                    exposed["nodePort"] = next(number for number in range(_FIRST_NODE_PORT, 1 << 16) if number not in used)
+                    used.add(exposed["nodePort"])
+
+    def prepare_create(self, body: Body) -> None:
+        """No load balancer is there."""
+        body["status"] = {"loadBalancer": {}}
+
+    def prepare_update(self, new: Body, old: Body) -> None:
+        """Who does not speak of the address keeps it."""
+        spec = new["spec"]
+        if spec["type"] != "ExternalName":
+            fill(spec, {key: old["spec"][key] for key in _GIVEN if key in old["spec"]})
+            if spec.get("clusterIP") and spec["clusterIP"] != (old["spec"].get("clusterIP")):
+                spec["clusterIPs"] = [spec["clusterIP"]]
+
+    def validate(self, body: Body) -> Sequence[Cause]:
+        """Ports, mostly."""
+        spec, causes = body["spec"], []
+        if not spec.get("ports") and spec.get("clusterIP") != _HEADLESS and spec["type"] != "ExternalName":
+            causes.append(Cause.required("spec.ports"))
+        causes += _port_causes(spec.get("ports") or ())
+        causes += one_of(spec["type"], _TYPES, "spec.type")
+        causes += names.label_causes(spec.get("selector") or {}, "spec.selector")
+        if spec["type"] == "ExternalName" and not spec.get("externalName"):
+            causes.append(Cause.required("spec.externalName"))
+        return causes
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+        """The address stays."""
+        now, before = at(new, "spec.clusterIPs"), at(old, "spec.clusterIPs")
+        if before and now and now[0] != before[0]:
+            return (Cause.invalid("spec.clusterIPs[0]", now, "may not change once set"),)
+        return ()
+
+
+def _port_causes(ports: Sequence[Body]) -> Iterator[Cause]:
+    seen = set()
+    for index, exposed in enumerate(ports):
+        path, name = f"spec.ports[{index}]", exposed.get("name") or ""
+        if not name and len(ports) > 1:
+            yield Cause.required(f"{path}.name")
+        elif name:
+            yield from invalid(f"{path}.name", name, names.label(name))
+            if name in seen:
+                yield Cause.duplicate(f"{path}.name", name)
+            seen.add(name)
+        yield from port(exposed.get("port"), f"{path}.port")
+        if isinstance(target := exposed.get("targetPort"), int):
+            yield from port(target, f"{path}.targetPort")
+        yield from one_of(exposed.get("protocol"), ("SCTP", "TCP", "UDP"), f"{path}.protocol")
+
+
+class Endpoints(Strategy):
+    """Endpoints."""
+
+    made_by_update = True
+
+    def default(self, body: Body) -> None:
+        """TCP."""
+        for subset in body.get("subsets") or ():
+            for exposed in subset.get("ports") or ():
+                fill(exposed, {"protocol": "TCP"})

@@ -1,0 +1,106 @@
+"""What the tables of all kinds are made of: columns written in a line, and cells that many kinds have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from towtank.model.kinds import Body, Column
+from towtank.tables.ages import Age
+
+Cells: TypeAlias = list[Any]
+NONE = "<none>"
+UNSET = "<unset>"
+_ACCESS_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+
+
+class Printing(NamedTuple):
+    """How one kind is shown."""
+
+    columns: Sequence[Column]
+    cells: Callable[[Body, Age], Cells]
+
+
+def columns(line: str) -> tuple[Column, ...]:
+    """``Name, Desired:integer, Images*``: type and format stand behind colons where they differ; a star is for what -o wide adds."""
+    return tuple(_column(part.strip()) for part in line.split(","))
+
+
+def _column(part: str) -> Column:
+    title, _, rest = part.removesuffix("*").partition(":")
+    kind, _, form = rest.partition(":")
+    if title == "Name":
+        form = "name"
+    return Column(title, kind or "string", form, description=title, priority=1 if part.endswith("*") else 0)
+
+
+def name_and_age(body: Body, age: Age) -> Cells:
+    """Of kinds that show nothing else."""
+    return [name(body), created(body, age)]
+
+
+def name(body: Body) -> str:
+    """The first cell; a bookmark's object has no name."""
+    return str(body["metadata"].get("name", ""))
+
+
+def created(body: Body, age: Age) -> str:
+    """The age cell."""
+    return age(body["metadata"].get("creationTimestamp"))
+
+
+def spec(body: Body) -> Mapping[str, Any]:
+    """May be missing in a bookmark's object."""
+    return body.get("spec") or {}
+
+
+def status(body: Body) -> Mapping[str, Any]:
+    """May be missing in all objects that nobody has written a status of."""
+    return body.get("status") or {}
+
+
+def condition(body: Body, kind: str) -> str | None:
+    """The status of a condition, or None when there is no such condition."""
+    return next((each.get("status", "") for each in status(body).get("conditions") or () if each["type"] == kind), None)
+
+
+def deleted(body: Body) -> bool:
+    """Whether the deletion has begun."""
+    return bool(body["metadata"].get("deletionTimestamp"))
+
+
+def containers(pod_spec: Mapping[str, Any]) -> tuple[str, str]:
+    """The names and images of a pod's containers."""
+    found = pod_spec.get("containers") or ()
+    return ",".join(each.get("name", "") for each in found), ",".join(each.get("image", "") for each in found)
+
+
+def label_text(labels: Mapping[str, str] | None) -> str:
+    """Labels, or a selector that is just labels."""
+    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
+
+
+def selector_text(selector: Mapping[str, Any] | None) -> str:
+    """A metav1.LabelSelector as one would type it; "" for one that is missing or empty."""
+    given = selector or {}
+    parts = [(key, f"{key}={value}") for key, value in (given.get("matchLabels") or {}).items()]
+    parts += [(each["key"], _expression(each)) for each in given.get("matchExpressions") or ()]
+    return ",".join(text for _, text in sorted(parts, key=lambda part: part[0]))
+
+
+def _expression(each: Mapping[str, Any]) -> str:
+    key, values = str(each["key"]), ",".join(sorted(each.get("values") or ()))
+    texts: dict[str, str] = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}
+    return texts[each["operator"]]
+
+
+def access_modes(modes: Iterable[str] | None) -> str:
+    """In the order that is usual, not in the object's."""
+    given = set(modes or ())
+    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in given)
+
+
+def some(texts: Sequence[str], whole: int = 3, empty: str = UNSET) -> str:
+    """The first few of many."""
+    more = f" + {len(texts) - whole} more..." if len(texts) > whole else ""
+    return ",".join(texts[:whole]) + more or empty

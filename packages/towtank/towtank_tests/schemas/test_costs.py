@@ -1,0 +1,200 @@
+"""No pattern, rule or number takes long, whoever writes it: one request must not stop all others."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from towtank.model.problems import Problem
+from towtank.schemas import parsing, patterns, rules, searching, structural, values
+
+EVIL: Final = "^(a+)+$"
+LETTERS: Final = "a" * 40 + "!"
+
+
+@contextmanager
+def soon(seconds: float = 5) -> Iterator[None]:
+    """What is inside takes its time of the processor only; what is too slow here takes hours."""
+    start = time.process_time()
+    yield
+    assert time.process_time() - start < seconds
+
+
+def _ruled(kind: dict[str, Any], *texts: str) -> Any:
+    schema = {"type": "object", "properties": {"x": {**kind, "x-kubernetes-validations": [{"rule": text} for text in texts]}}}
+    return parsing.parse(schema)
+
+
+def test_patterns_are_linear() -> None:
+    """Of a schema, and in rules."""
+    node = parsing.parse({"type": "object", "properties": {"x": {"type": "string", "pattern": EVIL}}})
+    with soon():
+        (cause,) = values.validate({"x": LETTERS}, node, "")
+        assert cause.text == f"Invalid value: \"{LETTERS}\": x in body should match '{EVIL}'"
+        node = _ruled({"type": "string"}, f"self.find('{EVIL}') == ''", f"self.findAll('{EVIL}') == []", f"!self.matches('{EVIL}')")
+        assert rules.check({"x": LETTERS}, None, node) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
+        ("(a", "missing closing ): `(a`"),
+        ("a)", "unexpected ): `a)`"),
+        (r"a\Z", r"invalid escape sequence: `\Z`"),
+        ("a{1001}", "invalid repeat count: `{1001}`"),
+        ("*a", "missing argument to repetition operator: `*`"),
+        ("a**", "invalid nested repetition operator: `**`"),
+        ("[b-a]", "invalid character class range: `b-a`"),
+        ("a\\", "trailing backslash at end of expression: ``"),
+        (r"\p{Foo}", r"invalid character class range: `\p{Foo}`"),
+    ],
+)
+def test_what_is_no_pattern_is_refused_in_the_api_servers_words(pattern: str, why: str) -> None:
+    """Asked of a kube-apiserver."""
+    text = f"must be a valid regular expression, but isn't: error parsing regexp: {why}"
+    schema = {"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}}
+    assert [cause.text.endswith(text) for cause in structural.causes(schema, "schema")] == [True]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "parts"),
+    [
+        ("a*", "xaab", ["", "aa", ""]),
+        ("a*?", "aa", ["", "", ""]),
+        ("^c", "ab\ncd", []),
+        ("(?m)^c", "ab\ncd", ["c"]),
+        ("a|ab", "ab", ["a"]),
+        ("(?i)a(?-i)b", "AbAB", ["Ab"]),
+        (r"\Qa.b\E+", "a.bb", ["a.bb"]),
+        (r"[[:alpha:]]+|\pN", "ab1", ["ab", "1"]),
+        (r"v?\d+(?:\.\d+){2}", "v1.2.3 4.5.6", ["v1.2.3", "4.5.6"]),
+        ("x{2,3}?", "xxxxx", ["xx", "xx"]),
+        ("", "", [""]),
+    ],
+)
+def test_parts_are_found_as_go_finds_them(pattern: str, text: str, parts: list[str]) -> None:
+    """One after another, and of those that begin at one place the preferred."""
+    assert [text[start:end] for start, end in searching.spans(pattern, text)] == parts
+
+
+_SIMPLE: Final = st.sampled_from(["a", "b", "[ab]", ".", "^", r"\b", "a?", "b+", "a*?", "[^a]{1,2}"])
+_PATTERNS: Final = st.recursive(
+    _SIMPLE, lambda inner: st.tuples(inner, inner).map("".join) | st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})")
+)
+
+
+@given(_PATTERNS, st.text("abc", max_size=8))
+def test_parts_are_those_that_python_finds(pattern: str, text: str) -> None:
+    """Where the two read a pattern alike."""
+    found = re.search(pattern, text)
+    assert next(searching.spans(pattern, text), None) == (found.span() if found else None)
+
+
+@given(st.text("ab(|)*+?[]{1,}^$\\.Q", max_size=8), st.text("ab", max_size=6))
+def test_a_part_is_found_where_one_matches(pattern: str, text: str) -> None:
+    """Whatever the pattern looks like."""
+    try:
+        matches = patterns.matches(pattern, text)
+    except patterns.Malformed:
+        assume(False)
+    assert (next(searching.spans(pattern, text), None) is not None) == matches
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "self.all(a, self.all(b, a + b >= 0))",
+        "self.distinct().size() > 0",
+        "self.all(a, sets.contains(self, self))",
+        "self.all(a, sets.contains(self, self)) || true",
+        "self.all(a, lists.range(100000).size() > 0)",
+        "self.map(a, string(a)).all(a, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'.find('(a*)*(a*)*(a*)*b' + a) == '')",
+    ],
+)
+def test_rules_end(rule: str) -> None:
+    """With the API server's words for those that cost too much."""
+    with soon(20):
+        (cause,) = rules.check({"x": list(range(2000))}, None, _ruled({"type": "array", "items": {"type": "integer"}}, rule))
+    assert "no further validation rules will be run due to call cost exceeds limit for rule" in cause.text
+
+
+_REPLACED: Final = 'self.replace("a", self.replace("a", self.replace("a", self)))'
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        f"size({_REPLACED}) > 0",
+        "size(self.split('').map(c, self).join(self)) > 0",
+        "size('%s'.format([self.split('').map(c, self)])) > 0",
+    ],
+)
+def test_texts_do_not_multiply(rule: str) -> None:
+    """A thousand letters by a thousand letters, and that again."""
+    with soon():
+        (cause,) = rules.check({"x": "a" * 1200}, None, _ruled({"type": "string"}, rule))
+    assert "call cost exceeds limit" in cause.text
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("[self].map(x, x + x + x + x).map(x, x + x + x + x).map(x, x + x + x + x).map(x, x + x + x + x).size() > 0", "exceeds budget"),
+        ("cel.bind(x, self, x + x) != ''", "undeclared reference to 'cel'"),
+        ("self.boundedJoin() != ''", "boundedJoin"),
+        ("self.replace('a', 'b').replace('+', 'c') + self + self + self + self != 'x.map('", ""),
+        ("self.split(',').map(x, x + '/' + x).join('+') == '%s%d'.format(['(', self.size()])", ""),
+    ],
+)
+def test_rules_whose_cost_nobody_bounds_are_refused(rule: str, why: str) -> None:
+    """When they are written down, and others are not."""
+    causes = rules.compile_errors(_ruled({"type": "string"}, rule), "schema")
+    assert [why in cause.text for cause in causes] == [True] * bool(why)
+
+
+def test_a_rule_is_not_charged_for_others() -> None:
+    """Nor for what it cost before."""
+    node = _ruled({"type": "array", "items": {"type": "integer"}}, *["self.distinct().size() == self.size()"] * 5)
+    assert rules.check({"x": list(range(1000))}, None, node) == []
+
+
+def test_defaults_do_not_multiply() -> None:
+    """A large one for each of many items is refused; as many small ones are made."""
+    for size, fits in ((10, True), (100_000, False)):
+        item = {"type": "object", "properties": {"a": {"type": "string", "default": "x" * size}}}
+        node = parsing.parse({"type": "object", "properties": {"x": {"type": "array", "items": item}}})
+        body: dict[str, Any] = {"x": [{} for _ in range(60_000)]}
+        with soon(), nullcontext() if fits else pytest.raises(Problem, match="Request entity too large"):
+            values.default(body, node)
+        assert ("a" in body["x"][-1]) is fits
+
+
+@pytest.mark.parametrize(
+    ("value", "factor", "fits"),
+    [
+        (1e308, 0.1, False),
+        (1e308, 1e308, True),
+        (1e300, 1e308, False),
+        (1e-320, 0.1, False),
+        (0.3, 0.1, True),
+        (0.30000000000000004, 0.1, True),
+        (0.7, 0.1, True),
+        (0.75, 0.1, False),
+        (7.5, 2.5, True),
+        (123456789012345678, 3, True),
+        (1, 3, False),
+        (1, 0.1, False),
+    ],
+)
+def test_multiples_are_the_api_servers(value: float, factor: float, fits: bool) -> None:
+    """Asked of a kube-apiserver."""
+    node = parsing.parse({"type": "object", "properties": {"x": {"type": "number", "multipleOf": factor}}})
+    assert (values.validate({"x": value}, node, "") == []) is fits

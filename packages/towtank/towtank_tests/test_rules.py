@@ -1,0 +1,148 @@
+"""Rules of schemas, held against what a kube-apiserver said of the same writes (``custom.cases.RECORDED``), and against any JSON at all."""
+
+import dataclasses
+import json
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from towtank.model.kinds import Body
+from towtank.model.nodes import Merge, Node, Rule
+from towtank.model.problems import Cause
+from towtank.schemas import expressions, parsing, rules
+from towtank_tests.custom.cases import OWN, RECORDED, ROOTED, RULES, definition, named, own
+
+SAID: Final = json.loads(RECORDED.read_text())
+WRITES: Final = [(name, i) for name, (_, writes) in RULES.items() for i in range(len(writes))]
+
+
+def told(causes: list[Cause]) -> list[list[str]]:
+    """As they are recorded; the API server goes through an object's fields in any order."""
+    return sorted([cause.reason, cause.field, cause.text] for cause in causes)
+
+
+@pytest.fixture(scope="module")
+def rooted() -> Node:
+    """The schema of all cases."""
+    return parsing.parse(ROOTED)
+
+
+@pytest.mark.parametrize(("name", "index"), WRITES, ids=[f"{name}-{i}" for name, i in WRITES])
+def test_rules_say_what_the_api_server_says(rooted: Node, name: str, index: int) -> None:
+    """Word by word."""
+    write = RULES[name][1][index]
+    old, new = write if isinstance(write, tuple) else (None, write)
+
+    def whole(value: Any) -> Body:
+        return {**named(definition(ROOTED), "a"), "spec": {} if value is None and isinstance(write, tuple) else {name: value}}
+
+    before = whole(old) if isinstance(write, tuple) else None
+    assert told(rules.check(whole(new), before, rooted)) == sorted(SAID["writes"][name][index])
+
+
+def test_rules_of_the_object_itself_see_its_name_and_kind(rooted: Node) -> None:
+    """And are told without a field."""
+    found = rules.check({**named(definition(ROOTED), "bad"), "spec": {}}, None, rooted)
+    assert told(found) == sorted(SAID["writes"]["root"][0])
+    assert found[-1].field == rules.ROOT
+
+
+@pytest.mark.parametrize("case", OWN)
+def test_the_rules_of_this_project_s_definitions(case: str) -> None:
+    """They are the first customers."""
+    plural, name, old, new = OWN[case]
+    body = own(plural)
+    node = parsing.parse(body["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+    thing = named(body, name)
+    before = None if old is None else {**thing, "spec": old}
+    assert told(rules.check({**thing, "spec": new}, before, node)) == sorted(SAID["own"][case])
+
+
+def test_each_rule_of_this_project_is_broken_by_some_case() -> None:
+    """So none goes untested."""
+    broken = {cause[2].partition("Invalid value: ")[2].split('": ')[-1] for case in SAID["own"].values() for cause in case}
+    messages = set()
+    for plural in ("schedulerprofiles", "pluginconfigs"):
+        text = json.dumps(own(plural))
+        for part in text.split('"x-kubernetes-validations": ')[1:]:
+            messages |= {rule["message"] for rule in json.JSONDecoder().raw_decode(part)[0]}
+    assert broken == messages
+
+
+ANY: Final = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "k", "v", "s", "x-y", "\ud800"]) | st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(name=st.sampled_from(sorted(RULES)), new=ANY, old=ANY)
+def test_no_body_makes_rules_raise(name: str, new: Any, old: Any) -> None:
+    """Whether it keeps to the schema or not."""
+    node = parsing.parse(ROOTED)
+    for before in (None, {"metadata": {}, "spec": {name: old}}):
+        for cause in rules.check({"metadata": {}, "spec": {name: new}}, before, node):
+            assert cause.field
+            assert cause.reason.startswith("FieldValue")
+
+
+@given(text=st.text(alphabet=st.sampled_from('selfoldSelf.hasValue()[]{}?:"\\ +-=<>&|!1a\n'), max_size=20), optional=st.booleans())
+def test_no_text_makes_compiling_raise(text: str, optional: bool) -> None:
+    """Whether it is an expression or not."""
+    node = Node(type="object", properties={"a": Node(type="integer")}, rules=(Rule(text, optional_old_self=optional),))
+    for cause in rules.compile_errors(node, "p"):
+        assert cause.field.startswith("p.x-kubernetes-validations[0].")
+
+
+@given(value=ANY)
+def test_what_was_there_already_is_not_refused(value: Any) -> None:
+    """A rule that does not look at the old value judges changes only."""
+    node = Node(type="object", properties={"v": Node(rules=(Rule("false"),))})
+    body = {"v": value}
+    assert rules.check(body, body, node) == []
+    assert bool(rules.check(body, None, node)) == (value is not None)
+
+
+_ITEM: Final = Node(type="integer", rules=(Rule("self > 5"),))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "refused"),
+    [([1, 2], [1, 2], []), ([1, 2], [1, 3], ["l[0]", "l[1]"]), ([1], None, []), (None, [1], ["l[0]"]), ([], [6], [])],
+)
+def test_items_without_identity_are_as_untouched_as_their_list(old: list[int] | None, new: list[int] | None, refused: list[str]) -> None:
+    """As kube-apiserver 1.36.1 did it with objects that were older than a rule."""
+    node = Node(type="object", properties={"l": Node(type="array", items=_ITEM)})
+    assert [cause.field for cause in rules.check({"l": new}, {"l": old}, node)] == refused
+
+
+def test_items_without_identity_have_no_old_value() -> None:
+    """A rule on changes is not asked of them."""
+    item = Node(type="object", properties={"v": Node(type="integer")}, rules=(Rule("self == oldSelf"),))
+    for merge in (Merge.ATOMIC, Merge.SET):
+        node = Node(type="object", properties={"l": Node(type="array", items=item, merge=merge)})
+        assert rules.check({"l": [{"v": 1}]}, {"l": [{"v": 2}]}, node) == []
+
+
+def test_a_rule_that_takes_too_long_ends_all() -> None:
+    """The next one is not asked."""
+    slow = "self.l.all(a, self.l.all(b, self.l.all(c, self.l.all(d, a + b + c + d >= 0))))"
+    node = Node(type="object", properties={"l": Node(type="array", items=Node(type="integer"))}, rules=(Rule(slow), Rule("false")))
+    (cause,) = rules.check({"l": list(range(60))}, None, node)
+    assert cause.text.startswith(
+        "Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run"
+    )
+
+
+def test_expressions_see_only_what_a_schema_names() -> None:
+    """And, of every object, what identifies it."""
+    node = dataclasses.replace(parsing.parse({"type": "object", "properties": {"in": {"type": "number"}}}), embedded=True)
+    body = {"in": 1, "other": 2, "kind": "K", "metadata": {"name": "n", "labels": {}}}
+    found = expressions.seen(body, node)
+    assert found == {"__in__": 1.0, "kind": "K", "metadata": {"name": "n"}}
+    assert isinstance(found["__in__"], float)
