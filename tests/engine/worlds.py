@@ -15,7 +15,7 @@ from moorage.core.backlog.entries import Entry
 from moorage.core.columns.cache import Cache
 from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects import Node, PartialObject, Pod
-from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.plugins.intree import INDEXES, INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.scheduler import Placement, Scheduler
 from moorage.engine.actors.intree import ACTORS
@@ -135,7 +135,7 @@ class Bench:
     reported: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.scheduler = Scheduler(Cache())
+        self.scheduler = Scheduler(Cache(INDEXES))
         self.backlog = Backlog(PrioritySort().sort_key, self.scheduler.cache.store, self.telemetry.incoming, self._report)
         self.queued: list[str] = []
         self.pods = Pods(self.cache, self.backlog, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))

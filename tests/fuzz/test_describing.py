@@ -12,13 +12,14 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.requests import pod_requests
 from moorage.core.objects import Namespace, ObjectMeta
+from moorage.core.plugins.intree import INDEXES
 from tests.builders import make_node, make_pod
 from tests.fuzz.describing import MEANINGS, Description, differences
 
 
 def a_cache(*order: str) -> Cache:
     """Nodes in this order, and a pod on one of them."""
-    cache = Cache()
+    cache = Cache(INDEXES)
     for name in order:
         cache.put_node(make_node(name, cpu="4", labels={"disk": name}))
         cache.nodes.labels.column("disk")

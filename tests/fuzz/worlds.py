@@ -22,6 +22,7 @@ from moorage.core.cycle import decide
 from moorage.core.devices.extended_resources import TO_BE_CREATED
 from moorage.core.objects import HasMetadata, Node, Pod, key, on_node
 from moorage.core.plugins.dynamic_resources import Reservation
+from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.volume_binding import Work
 from moorage.core.scheduler import Diagnosis, Placement, Scheduler
 from moorage.core.verdicts import failed
@@ -202,7 +203,7 @@ class World:
 
     def fresh(self) -> Cache:
         """Another cache, told of the same objects and of what was decided."""
-        live, fresh = self.bench.cache, Cache()
+        live, fresh = self.bench.cache, Cache(INDEXES)
         for name, others in self.others.items():
             for obj in others.objects.values():
                 fresh.store.put(obj)

@@ -18,6 +18,7 @@ from moorage.core.framework.interfaces import Point
 from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import Registry
 from moorage.core.objects import Namespace, Pod, key
+from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.scheduler import Scheduler
 from moorage.engine.actors.contract import ActorFactory, Tools
@@ -81,7 +82,7 @@ class Engine:
         """Resources that have not caught up since the lease was had."""
 
         # 1. What is known, and what waits.
-        cache = Cache()
+        cache = Cache(INDEXES)
         self.reporter = Reporter(telemetry, clock)
         self.scheduler = Scheduler(cache, observer=self.reporter)
         self.scheduler.snapshot.now, self.scheduler.snapshot.count_error = clock.boottime, telemetry.expression_failed

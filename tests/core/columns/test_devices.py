@@ -247,7 +247,7 @@ def test_shapes_are_remembered_within_bounds() -> None:
 )
 def test_a_slice_that_cannot_be_read_is_refused_when_it_comes(odd: dict[str, Any]) -> None:
     """And not when a pod asks for devices, be it the first or not: others' devices are there as before."""
-    cache = Cache()
+    cache = Cache((DeviceLedger,))
     good = ResourceSlice(
         ObjectMeta("good"), ResourceSliceSpec(driver="a", pool=ResourcePool("p", 1, 1), node_name="n0", devices=(Device(name="d"),))
     )

@@ -19,12 +19,10 @@ that is not there (yet): they are kept and charged when it appears. One writer, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from moorage.core.columns.all_or_none import Step, all_or_none
 from moorage.core.columns.changes import Aspect
-from moorage.core.columns.default_selectors import Services
-from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.matches import AnyPod, Matches
 from moorage.core.columns.node_table import NodeTable
 from moorage.core.columns.nominations import Nominations
@@ -33,7 +31,6 @@ from moorage.core.columns.records import Record, State
 from moorage.core.columns.requests import Requests
 from moorage.core.columns.room import Room
 from moorage.core.columns.store import Store
-from moorage.core.columns.volume_offers import StorageRooms, VolumeOffers
 from moorage.core.columns.volumes import VolumeTable
 from moorage.core.objects import Namespace, Node, PartialObject, Pod
 
@@ -47,11 +44,12 @@ class CacheError(RuntimeError):
 class Cache:
     """Nodes, the pods on them with the sums and counts kept of them, and all other objects."""
 
-    def __init__(self) -> None:
+    def __init__(self, indexes: Iterable[Callable[[Store], object]] = ()) -> None:
+        """``indexes`` are made before any object comes, so that these can refuse one; others are made when first asked for."""
         self.nodes = NodeTable()
         self.priorities = PriorityTable()
         self.store = Store(Room(self.nodes, self.priorities))
-        for make in (DeviceLedger, Services, StorageRooms, VolumeOffers):  # before any object, so that these can refuse one
+        for make in indexes:
             self.store.index(make)
         self.matches = Matches(self._pods_in, self.store.objects(Namespace))
         self.volumes = VolumeTable(self.store, self.nodes)

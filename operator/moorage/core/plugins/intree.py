@@ -5,8 +5,12 @@ Plugins that are not built yet are missing from both; docs/limits.md names them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from moorage.core.columns.default_selectors import Services
+from moorage.core.columns.devices import DeviceLedger
+from moorage.core.columns.store import Store
+from moorage.core.columns.volume_offers import StorageRooms, VolumeOffers
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Access, PluginSpec
@@ -34,6 +38,9 @@ from moorage.core.plugins import (
 )
 
 DEFAULT_BINDER = "DefaultBinder"
+
+INDEXES: tuple[Callable[[Store], object], ...] = (DeviceLedger, Services, StorageRooms, VolumeOffers)
+"""What these plugins keep of objects beside the store."""
 
 INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(scheduling_gates.NAME, scheduling_gates.SchedulingGates),
