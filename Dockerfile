@@ -16,7 +16,7 @@ COPY LICENSE README.md pyproject.toml ./
 COPY crds/ crds/
 COPY operator/ operator/
 COPY packages/ packages/
-RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist packages/towtank . \
+RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist packages/kubefacts packages/towtank . \
     && /opt/moorage/bin/pip install --no-cache-dir --no-deps --no-index dist/*.whl
 
 FROM ${BASE}

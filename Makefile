@@ -24,7 +24,7 @@ $(STAMP):
 	test -x $(PYTHON) || $(PYTHON3) -m venv $(VENV)
 	rm -f $(VENV)/.made-*
 	$(PYTHON) -m pip install --quiet --require-hashes -r requirements/dev.txt
-	$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation -e packages/towtank -e .
+	$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation -e packages/kubefacts -e packages/towtank -e .
 	@touch $@
 
 .PHONY: assets

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.core.objects import (
-    Container,
-    Node,
-    NodeMeta,
-    NodeSpec,
-    NodeStatus,
-    Pod,
-    PodMeta,
-    PodSpec,
-    PodStatus,
-    ResourceRequirements,
-)
+from moorage.core.objects.nodes import Node, NodeMeta, NodeSpec, NodeStatus
+from moorage.core.objects.pods import Container, Pod, PodMeta, PodSpec, PodStatus, ResourceRequirements
 
 
 def make_pod(name: str, *, cpu: str = "100m", memory: str = "100Mi", node: str = "", **spec: Any) -> Pod:

@@ -11,10 +11,12 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
-from moorage.core.objects import Namespace, Node, Pod
-from moorage.core.pod_groups import PodGroup
-from moorage.core.storage_objects import (
+from moorage.core.objects.meta import Namespace
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pod_groups import PodGroup
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -23,7 +25,7 @@ from moorage.core.storage_objects import (
     StorageClass,
     VolumeAttachment,
 )
-from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.core.objects.workloads import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 
 Body = dict[str, Any]
 

@@ -18,14 +18,14 @@ from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.api import conditions
 from moorage.api.decoding import decoder
 from moorage.apps import bootstrap
-from moorage.core import cycle, extending
-from moorage.core.cluster_events import Action, Wake
+from moorage.core.cycle import cycle, extender_cycle
+from moorage.core.framework.cluster_events import Action, Wake
 from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.interfaces import Point
-from moorage.core.framework.profiles import ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import PluginSpec, build_registry
+from moorage.core.framework.revisions import ProfileSpec, Revision, resolve
+from moorage.core.framework.status import Code, Reason
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.verdicts import Code, Reason
 from moorage.engine import failures
 from moorage.engine.actors.intree import ACTORS
 from moorage.ports.fencing import Fence
@@ -74,7 +74,7 @@ def reasons() -> Iterator[tuple[str, Reason]]:
     for spec in INTREE:
         for reason in getattr(spec.decider, "reasons", ()):
             yield spec.name, reason
-    yield from ((EXTENDER, reason) for reason in extending.REASONS)
+    yield from ((EXTENDER, reason) for reason in extender_cycle.REASONS)
 
 
 # ---- plugins -------------------------------------------------------------------------------------------------------------

@@ -42,7 +42,10 @@ class Suite:
     """Whether it must have the machine for itself."""
 
 
-UNIT: Final = tuple(f"tests/{folder}" for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture", "mutants"))
+UNIT: Final = (
+    *(f"tests/{folder}" for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture", "mutants")),
+    "packages/kubefacts/kubefacts_tests",
+)
 ENGINE: Final = ("tests/engine",)
 CORE: Final = ("tests/core",)
 FUZZ: Final = ("tests/fuzz",)

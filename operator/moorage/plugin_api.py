@@ -3,12 +3,13 @@
 Names here stay; whatever else is in this package may change with every version.
 """
 
-from moorage.core.cluster_events import Action, ClusterEvent, Hint, Resource, Wake
-from moorage.core.columns.changes import Versioned
-from moorage.core.columns.node_table import Aspect, Rows
+from kubefacts.quantities import QuantityError, milli_value, value
+from moorage.core.columns.change_log import Versioned
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
 from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Hint, Resource, Wake
 from moorage.core.framework.interfaces import (
     MAX_NODE_SCORE,
     AdjustingPlugin,
@@ -38,9 +39,10 @@ from moorage.core.framework.interfaces import (
 )
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.scalar import ScalarPlugin
-from moorage.core.objects import HasMetadata, Node, ObjectMeta, Pod, Struct, key
-from moorage.core.quantities import QuantityError, milli_value, value
-from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Status, Why, failed, refused
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, Why, failed, refused
+from moorage.core.objects.meta import HasMetadata, ObjectMeta, Struct, key
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from moorage.engine.actors.contract import BindActor, Hold, PermitActor, PostBindActor, PreBindActor, Tools, pod_ref
 from moorage.engine.registrations import Registration
 

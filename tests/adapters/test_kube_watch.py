@@ -20,7 +20,7 @@ from moorage.adapters import kube_watch
 from moorage.adapters.answers import LONGEST_LINE, Lines, TooLong
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.kube_watch import KubeFeed, KubeLook, Watched
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
 from moorage.ports.errors import EdgeError
 from moorage.ports.kube import Unreadable
 from moorage.ports.wire import LONGEST

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from moorage.adapters.kube_writes import KubeWrites
-from moorage.core.claim_objects import AllocatedDevice, Allocation, DeviceAllocation, ResourceClaim
 from moorage.core.devices.extended_resources import claim_to_create
-from moorage.core.objects import ContainerExtendedResourceRequest
-from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
+from moorage.core.objects.pods import ContainerExtendedResourceRequest
+from moorage.core.objects.resource_claims import AllocatedDevice, Allocation, DeviceAllocation, ResourceClaim
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.ports.errors import Conflict, Fenced, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, StoredRevision

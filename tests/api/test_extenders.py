@@ -9,9 +9,9 @@ import pytest
 from moorage.api.operator_config import ExtenderPolicy, OperatorConfiguration
 from moorage.api.resolution import Resolution, Resolver
 from moorage.core.framework.extenders import EXTENDER, Extender
-from moorage.core.framework.profiles import Revision
+from moorage.core.framework.revisions import Revision
 from moorage.core.plugins.intree import PRESETS
-from moorage.core.plugins.node_resources_fit import NodeResourcesFit
+from moorage.core.plugins.node_resources.fit import NodeResourcesFit
 from tests.api.profiles import RESOLVER, a_profile
 
 OURS = "https://extenders.test:8443/v1"

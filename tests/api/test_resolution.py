@@ -15,9 +15,9 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import PLUGINS_TO_COME, Resolver
 from moorage.api.v1alpha1.scheduler_profiles import Plugins, SchedulerProfileSpec
 from moorage.core.framework.interfaces import Point
-from moorage.core.framework.profiles import MULTI_POINT, ProfileErrors
+from moorage.core.framework.revisions import MULTI_POINT, ProfileErrors
 from moorage.core.plugins.intree import PRESETS
-from moorage.core.plugins.node_resources_fit import NodeResourcesFitArgs
+from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs
 from tests.api.profiles import RESOLVER, a_config, a_profile, resolve
 
 FIT = "NodeResourcesFit"

@@ -12,7 +12,7 @@ from moorage.api import documents
 from moorage.api.upstream.kube_plugins import KUBE_PLUGINS, REMOVED
 from moorage.apps.converting import Report, convert
 from moorage.core.framework.elsewhere import INSTEAD
-from moorage.core.framework.profiles import suggest
+from moorage.core.framework.revisions import suggest
 
 V1 = "kubescheduler.config.k8s.io/v1"
 CONFIG: dict[str, Any] = {"apiVersion": V1, "kind": "KubeSchedulerConfiguration", "profiles": [{"schedulerName": "a"}]}

@@ -15,7 +15,7 @@ import pytest
 from moorage.apps import watchdog
 from moorage.apps.quarantining import add
 from moorage.apps.watchdog import Marks, PluginGuard
-from moorage.core.framework.guarding import PluginFault
+from moorage.core.framework.guard import PluginFault
 from moorage.ports import quarantine
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.wire import Call

@@ -10,14 +10,14 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGE: Final = ROOT / "operator" / "moorage"
-PACKAGES: Final = (PACKAGE, ROOT / "packages" / "towtank" / "src" / "towtank")
+PACKAGES: Final = (PACKAGE, *(ROOT / "packages" / name / "src" / name for name in ("kubefacts", "towtank")))
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
 class Source:
-    """A module: its name with dots, below moorage without that ("core.cycle", "towtank.storage"), its text and its syntax tree."""
+    """A module: its name with dots, below moorage without that ("core.cycle.cycle", "towtank.storage"), its text and its syntax tree."""
 
     module: str
     text: str
@@ -34,7 +34,7 @@ class Source:
         return self.text.count("\n")
 
     def functions(self) -> Iterator[tuple[str, Function]]:
-        """All functions and methods, nested ones included, with names to find them by: "core.cycle:decide"."""
+        """All functions and methods, nested ones included, with names to find them by: "core.cycle.cycle:decide"."""
         for node in ast.walk(self.tree):
             if isinstance(node, Function):
                 yield f"{self.module}:{node.name}", node

@@ -9,13 +9,13 @@ SMALL: Final = {
     "adapters.kube_session:_timeout": "by our own time-outs",
     "api.decoding:_decoder": "one for each type of ours",
     "apps.plugin_packages:_distributions": "the packages that are installed",
-    "core.columns.requests:is_extended": "by resource names, of which the API server takes 317 characters",
-    "core.columns.requests:is_scalar": "the same",
-    "core.columns.requests:is_delegable": "the same",
+    "core.pods.resource_names:is_extended": "by resource names, of which the API server takes 317 characters",
+    "core.pods.resource_names:is_scalar": "the same",
+    "core.pods.resource_names:is_delegable": "the same",
     "core.expressions:_environment": "one",
     "core.expressions:_environment_of": "by our own variables",
 }
-"""All others are ``core.remembering.remembered``, which bounds the sum of sizes."""
+"""All others are ``core.structures.remembering.remembered``, which bounds the sum of sizes."""
 _BY_NUMBER = ("functools.lru_cache", "functools.cache", "lru_cache", "cache")
 
 
@@ -28,7 +28,7 @@ def test_what_is_bounded_by_number_is_small() -> None:
     found = {
         name
         for source in sources()
-        if source.layer != "devcluster"
+        if source.layer != "towtank"
         for name, function in source.functions()
         if any(map(_by_number, function.decorator_list))
     }

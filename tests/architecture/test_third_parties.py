@@ -11,6 +11,7 @@ from tests.architecture.sources import ROOT, Source, sources
 
 # yaml is in api since people write YAML; what reads and writes JSON is language, not library, in adapters.
 LAYERS: Final[dict[str, frozenset[str]]] = {
+    "kubefacts": frozenset(),
     "core": frozenset({"numpy", "msgspec", "annotated_types"}),
     "api": frozenset({"pydantic", "annotated_types", "yaml"}),
     "ports": frozenset(),
@@ -32,7 +33,7 @@ TWO_LIBRARIES: Final[dict[str, str]] = {
 
 def third_parties(source: Source) -> set[str]:
     """Names of the libraries that a module imports."""
-    return {name.partition(".")[0] for name in source.imported()} - sys.stdlib_module_names - {"moorage", "towtank"}
+    return {name.partition(".")[0] for name in source.imported()} - sys.stdlib_module_names - {"kubefacts", "moorage", "towtank"}
 
 
 def declared() -> Iterator[str]:

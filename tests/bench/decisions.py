@@ -19,12 +19,13 @@ import msgspec
 
 from moorage.api.resolution import Resolver
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import commit, decide
+from moorage.core.cycle.context import Placement, Scheduler
+from moorage.core.cycle.cycle import commit, decide
 from moorage.core.framework.registry import build_registry
-from moorage.core.objects import Node, Pod
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.scheduler import Placement, Scheduler
+from moorage.core.pods.requests import pod_requests
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 ZONES = 3

@@ -12,12 +12,12 @@ import gc
 import statistics
 import time
 
-from moorage.core.cycle import commit, decide
-from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.cycle.context import Placement, Scheduler
+from moorage.core.cycle.cycle import commit, decide
 from moorage.core.framework.registry import build_registry
-from moorage.core.plugins.cel import CELArgs, Filter
+from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.plugins.cel.plugin import CELArgs, Filter
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.scheduler import Placement, Scheduler
 from tests.bench.decisions import HOST, WARM, ZONE, cluster, make_pod
 
 FILTERS = {

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.profile_views import ProfileView
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.store import Store
-from moorage.core.plugins.node_resources_fit import NodeResourcesFit
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.plugins.node_resources.fit import NodeResourcesFit
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.queue.hints import ProfileView
+from moorage.core.queue.scheduling_queue import Backlog
 from tests.builders import make_node, make_pod
 
 PODS, TEMPLATES = 50_000, 5

@@ -10,13 +10,15 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import build_registry
-from moorage.core.objects import HasMetadata, Namespace, Node, Pod
-from moorage.core.plugins.inter_pod_affinity import InterPodAffinityArgs
+from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.objects.meta import HasMetadata, Namespace
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.core.plugins.inter_pod_affinity.plugin import InterPodAffinityArgs
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.plugins.pod_topology_spread import DefaultConstraint, PodTopologySpreadArgs
-from moorage.core.workload_objects import ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.core.plugins.pod_topology_spread.plugin import DefaultConstraint, PodTopologySpreadArgs
 from tests.core.placement_strategies import lists, mostly
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

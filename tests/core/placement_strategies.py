@@ -7,19 +7,15 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from moorage.core.framework.profiles import ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import build_registry
-from moorage.core.objects import Node, Pod
+from moorage.core.framework.revisions import ProfileSpec, Revision, resolve
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.node_affinity import AddedAffinity, AddedPreference, AddedRequirement, AddedSelector, AddedTerm, NodeAffinityArgs
-from moorage.core.plugins.node_resources_balanced import NodeResourcesBalancedAllocationArgs
-from moorage.core.plugins.node_resources_fit import (
-    NodeResourcesFitArgs,
-    RequestedToCapacityRatio,
-    ScoringStrategy,
-    UtilizationShapePoint,
-)
-from moorage.core.resource_scoring import ResourceSpec
+from moorage.core.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocationArgs
+from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs, RequestedToCapacityRatio, ScoringStrategy, UtilizationShapePoint
+from moorage.core.plugins.node_resources.resource_allocation import ResourceSpec
 
 NODE_NAMES = [f"n{i}" for i in range(10)]
 IMAGES = {"web:latest": 90 * 2**20, "db:v1": 700 * 2**20, "registry.test:5000/ml:latest": 3000 * 2**20}

@@ -10,10 +10,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.node_table import Rows
-from moorage.core.columns.requests import pod_requests
+from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.objects import Node, Pod
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import pod_requests
 
 NAMES = ["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu", "vendor.io/nic"]
 """Resources that are asked for; the last two are extended ones."""

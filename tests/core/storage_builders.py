@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import commit, decide
-from moorage.core.objects import HasMetadata, Pod
-from moorage.core.scheduler import Diagnosis, Placement, Scheduler
-from moorage.core.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
-from moorage.core.verdicts import Code
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import commit, decide
+from moorage.core.framework.status import Code
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
+from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node
 from tests.core.volume_strategies import HOST, REVISION, pod
 

@@ -19,15 +19,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from moorage.core.columns.cache import Cache, State
-from moorage.core.columns.node_table import NodeTable
-from moorage.core.columns.ports import HostPort
-from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import commit, decide, undo
-from moorage.core.framework.blueprint import INFEASIBLE, Blueprint
+from moorage.core.columns.nodes.node_table import NodeTable
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import commit, decide, undo
+from moorage.core.framework.evaluation.evaluation import INFEASIBLE, Blueprint
 from moorage.core.framework.interfaces import Point
-from moorage.core.objects import ContainerImage, Node, NodeSpec, Pod, Taint
-from moorage.core.scheduler import Diagnosis, Placement, Scheduler
-from moorage.core.verdicts import Code, texts
+from moorage.core.framework.status import Code, texts
+from moorage.core.objects.nodes import ContainerImage, Node, NodeSpec, Taint
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.host_ports import HostPort
+from moorage.core.pods.requests import pod_requests
 from tests.core.placement_strategies import IMAGES, NODE_NAMES, REVISIONS, node, node_bodies, pod, pod_specs
 from tests.oracle.cluster import Cluster
 from tests.oracle.scheduler import Decision, Profile, Refusal, schedule

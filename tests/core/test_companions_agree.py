@@ -17,15 +17,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from moorage.core.columns.cache import Cache, State
-from moorage.core.columns.matches import carried_by
-from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import commit, decide, undo
-from moorage.core.framework.blueprint import Blueprint
+from moorage.core.columns.pod_counters import carried_by
+from moorage.core.cycle.context import Placement, Scheduler
+from moorage.core.cycle.cycle import commit, decide, undo
+from moorage.core.framework.evaluation.evaluation import Blueprint
 from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin
-from moorage.core.framework.profiles import Revision
-from moorage.core.objects import HasMetadata, Node, Pod, key
-from moorage.core.scheduler import Placement, Scheduler
-from moorage.core.verdicts import Code, texts
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code, texts
+from moorage.core.objects.meta import HasMetadata, key
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import pod_requests
 from tests.core.companion_strategies import NODE_NAMES, REVISIONS, label_maps, node, node_bodies, others, pod, pod_bodies, pod_specs
 from tests.oracle import interpod, spread
 from tests.oracle.cluster import Cluster

@@ -10,16 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import decide
-from moorage.core.expression_facts import NODE, POD, VARIABLES
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import decide
 from moorage.core.expressions import ExpressionError, compile_program
-from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import build_registry
-from moorage.core.objects import Node, Pod
-from moorage.core.plugins.cel import CELArgs, Filter, Score
+from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.plugins.cel.plugin import CELArgs, Filter, Score
+from moorage.core.plugins.cel.variables import NODE, POD, VARIABLES
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.scheduler import Diagnosis, Placement, Scheduler
+from moorage.core.pods.requests import pod_requests
 
 REGISTRY = build_registry(INTREE)
 NODES = ("n0", "n1", "n2", "n3", "n4")

@@ -22,7 +22,7 @@ from moorage.core.label_selectors import (
     integer,
     value_problems,
 )
-from moorage.core.objects import LabelSelector, Requirement
+from moorage.core.objects.selector_terms import LabelSelector, Requirement
 
 VALUES = [None, "", "a", "b", "5", "6", "-6", "x9", "010", "99999999999999999999"]
 """What a label may be; None is absent."""

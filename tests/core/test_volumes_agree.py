@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.herds import Herd
-from moorage.core.columns.records import Record, State
-from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import commit, decide, undo
-from moorage.core.framework.blueprint import Blueprint
+from moorage.core.columns.pod_info import Herd, Record, State
+from moorage.core.cycle.context import Placement, Scheduler
+from moorage.core.cycle.cycle import commit, decide, undo
+from moorage.core.framework.evaluation.evaluation import Blueprint
 from moorage.core.framework.interfaces import FilterPlugin
-from moorage.core.objects import HasMetadata, Node, Pod, key
-from moorage.core.plugins.volume_binding import Work
-from moorage.core.scheduler import Placement, Scheduler
-from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
-from moorage.core.verdicts import Code, texts
+from moorage.core.framework.status import Code, texts
+from moorage.core.objects.meta import HasMetadata, key
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.core.plugins.volume_binding.plugin import Work
+from moorage.core.pods.requests import pod_requests
 from tests.core.volume_strategies import (
     NAMESPACES,
     NODE_NAMES,

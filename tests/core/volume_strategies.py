@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, resolve
 from moorage.core.framework.registry import build_registry
-from moorage.core.objects import HasMetadata, Node, Pod
-from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.storage_objects import (
+from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, resolve
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -20,6 +21,7 @@ from moorage.core.storage_objects import (
     StorageClass,
     VolumeAttachment,
 )
+from moorage.core.plugins.intree import INTREE, PRESETS
 from tests.core.placement_strategies import lists, mostly
 from tests.oracle.volumes import PLUGINS, SELECTED, ZONES
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from moorage.core.columns.volume_offers import VolumeOffers
-from moorage.core.objects import ClaimVolume, Node, Pod, Volume
-from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
-from moorage.core.volumes import SELECTED_NODE
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import ClaimVolume, Pod, Volume
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.core.plugins.volume_binding.offers import VolumeOffers
+from moorage.core.volumes.claims import SELECTED_NODE
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.fakes.kube import InMemoryKube

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from moorage.core.objects import Pod, PodStatus
-from moorage.core.workload_objects import PodDisruptionBudget
+from moorage.core.objects.pods import Pod, PodStatus
+from moorage.core.objects.workloads import PodDisruptionBudget
 from tests.builders import make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body

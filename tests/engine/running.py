@@ -14,9 +14,10 @@ from moorage.api.resolution import Resolver
 from moorage.core.columns.cache import Cache
 from moorage.core.framework.interfaces import Plugin, Point
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.core.objects import Node, Pod
+from moorage.core.framework.status import SUCCESS, Status
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.verdicts import SUCCESS, Status
 from moorage.engine.actors.contract import Hold, Tools
 from moorage.engine.actors.intree import ACTORS
 from moorage.engine.comparing import Compared, Comparison

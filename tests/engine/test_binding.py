@@ -10,9 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.core.backlog.entries import Place
-from moorage.core.objects import Pod
-from moorage.core.verdicts import SKIP, SUCCESS, Code, Status, failed
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Status, failed
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.queued_pod import Place
 from moorage.engine.sending import REFUSED_FOR, RETRIES
 from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, NotFound, Retryable
 from tests.builders import make_pod

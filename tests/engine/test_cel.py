@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moorage.core.plugins import cel
+from moorage.core.plugins.cel import plugin as cel
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, a_config

@@ -2,7 +2,7 @@
 
 For each kind of object, dozens come and go whose every name is another one's. Then everything that can be reached from the operator's
 parts is looked through for these names, and must weigh what it weighed half way. What is remembered by content on purpose is bounded
-elsewhere (``core.remembering``, the runner's and the counters' budgets) and made small here.
+elsewhere (``core.structures.remembering``, the runner's and the counters' budgets) and made small here.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ import msgspec
 import numpy as np
 import pytest
 
-from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
-from moorage.core.columns.devices import DeviceLedger
-from moorage.core.columns.matches import Matches
-from moorage.core.columns.volume_offers import StorageRooms, VolumeOffers
-from moorage.core.cycle import commit, decide, undo
-from moorage.core.framework.runner import Runner
-from moorage.core.objects import HasMetadata, Namespace, Node, Pod
-from moorage.core.pod_groups import PodGroup
-from moorage.core.scheduler import Placement
-from moorage.core.storage_objects import (
+from moorage.core.columns.pod_counters import Matches
+from moorage.core.cycle.context import Placement
+from moorage.core.cycle.cycle import commit, decide, undo
+from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.framework.evaluation.evaluator import Runner
+from moorage.core.objects.meta import HasMetadata, Namespace
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pod_groups import PodGroup
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.storage import (
     CSINode,
     CSIStorageCapacity,
     PersistentVolume,
@@ -34,7 +35,8 @@ from moorage.core.storage_objects import (
     StorageClass,
     VolumeAttachment,
 )
-from moorage.core.workload_objects import ReplicaSet, Service
+from moorage.core.objects.workloads import ReplicaSet, Service
+from moorage.core.plugins.volume_binding.offers import StorageRooms, VolumeOffers
 from moorage.engine.intake import Others, Sink
 from moorage.ports.kinds import STORED
 from tests.builders import make_node

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.claim_objects import Allocation, Device, ResourceClaim, ResourceSlice
+from moorage.core.objects.resource_claims import Allocation, Device, ResourceClaim, ResourceSlice
 from moorage.engine.actors.device_binder import REFUSED_FOR
 from moorage.engine.background import uninterrupted
 from moorage.ports.errors import Forbidden, NotFound

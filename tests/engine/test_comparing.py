@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.core.claim_objects import DeviceClass, ResourceClaim
-from moorage.core.objects import PartialObject, Pod, PodStatus
+from moorage.core.objects.meta import PartialObject
+from moorage.core.objects.pods import Pod, PodStatus
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim
 from moorage.engine.comparing import LOOK_AGAIN, PAGE_EVERY, REST, Comparison
 from moorage.ports.errors import Expired, NotFound
 from moorage.ports.kube import Unreadable

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.objects import Pod, PodCondition, PodStatus
+from moorage.core.objects.pods import Pod, PodCondition, PodStatus
 from moorage.engine.failures import UNSCHEDULABLE, Failures, Verdict
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock, settle

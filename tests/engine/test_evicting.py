@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
 from moorage.engine.actors.contract import Hold
 from moorage.engine.promises import WRITE_EVERY
 from moorage.ports.errors import Conflict, EdgeError, Fenced, Forbidden, NotFound, Protected, Retryable

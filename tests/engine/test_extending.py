@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from moorage.api.operator_config import ExtenderPolicy, OperatorConfiguration
-from moorage.core.backlog.entries import Place
 from moorage.core.framework.extenders import Filtered, Spared
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.queued_pod import Place
 from moorage.engine.extending import AGAIN, AT_ONCE
 from moorage.engine.loop import ALONE
 from moorage.ports.errors import EdgeError, Forbidden, Retryable

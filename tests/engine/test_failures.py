@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.objects import Pod, PodCondition, PodStatus
+from moorage.core.objects.pods import Pod, PodCondition, PodStatus
 from moorage.engine.failures import LONGEST, SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict
 from moorage.ports.errors import Conflict, EdgeError, Expired, Fenced, Forbidden, Invalid, NotFound, Retryable
 from tests.builders import make_pod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from moorage.core.columns.cache import Cache
-from moorage.core.storage_objects import AnnotatedMeta, PersistentVolumeClaim, PersistentVolumeClaimSpec
+from moorage.core.objects.storage import AnnotatedMeta, PersistentVolumeClaim, PersistentVolumeClaimSpec
 from moorage.engine.following import Following
 from tests.fakes.clocks import settle
 

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
-from moorage.core.objects import HasMetadata, Pod, PodResourceClaim
-from moorage.core.verdicts import failed
+from moorage.core.framework.status import failed
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.pods import Pod, PodResourceClaim
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.engine.sending import GONE, Outcome
 from tests.builders import make_node, make_pod
 from tests.engine.having_volumes import a_claim, a_class, a_node, a_pod, a_volume

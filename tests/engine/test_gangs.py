@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.core.backlog.entries import Place
-from moorage.core.objects import ObjectMeta, Pod, PodAnnotations
-from moorage.core.pod_groups import LABEL, PodGroup, PodGroupSpec
+from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.pod_groups import LABEL, PodGroup, PodGroupSpec
+from moorage.core.objects.pods import Pod, PodAnnotations
+from moorage.core.queue.queued_pod import Place
 from moorage.engine.gangs import QUIET, REST
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
 from tests.builders import make_node, make_pod

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.columns.budget import SLICE
-from moorage.core.objects import Pod, PodAnnotations
-from moorage.core.pod_groups import LABEL
+from moorage.core.objects.pod_groups import LABEL
+from moorage.core.objects.pods import Pod, PodAnnotations
+from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.structures.budget import SLICE
 from moorage.engine.loop import Loop
 from moorage.ports.fencing import Fence
 from tests.builders import make_node, make_pod

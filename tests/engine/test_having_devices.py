@@ -10,7 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.claim_objects import (
+from moorage.core.columns.store import Store
+from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod, PodResourceClaim
+from moorage.core.objects.resource_claims import (
     AllocatedDeviceStatus,
     Consumer,
     DeviceClass,
@@ -19,9 +22,6 @@ from moorage.core.claim_objects import (
     ResourceClaimStatus,
     ResourceSlice,
 )
-from moorage.core.columns.devices import DeviceLedger
-from moorage.core.columns.store import Store
-from moorage.core.objects import ContainerExtendedResourceRequest, Pod, PodResourceClaim
 from moorage.engine.actors.device_binder import AGAIN, REFUSED_FOR
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Retryable
 from tests.builders import make_node, make_pod

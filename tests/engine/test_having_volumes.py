@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.storage_objects import ClaimRef
-from moorage.core.volumes import BOUND_BY_CONTROLLER
+from moorage.core.objects.storage import ClaimRef
+from moorage.core.volumes.claims import BOUND_BY_CONTROLLER
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Retryable
 from tests.engine.having_volumes import (
     a_claim,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.core.objects import PodCondition, PodStatus
+from moorage.core.objects.pods import PodCondition, PodStatus
 from moorage.engine import inspecting
 from moorage.engine.inspecting import Difference, Inspector
 from moorage.ports.errors import Retryable

@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.backlog.entries import Place
-from moorage.core.columns.requests import PODS
-from moorage.core.objects import ContainerPort, PartialObject, Pod, PodStatus, Taint
-from moorage.core.verdicts import failed
+from moorage.core.framework.status import failed
+from moorage.core.objects.meta import PartialObject
+from moorage.core.objects.nodes import Taint
+from moorage.core.objects.pods import ContainerPort, Pod, PodStatus
+from moorage.core.pods.requests import PODS
+from moorage.core.queue.queued_pod import Place
 from moorage.engine.intake import VANISHED_AT_ONCE
 from moorage.engine.sending import BOUND, Outcome
 from moorage.ports.kube import Unreadable

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from moorage.core.columns.cache import State
-from moorage.core.columns.requests import PODS, Requests, pod_requests, unreadable_requests
-from moorage.core.objects import Node, PodStatus
-from moorage.core.verdicts import failed
+from moorage.core.framework.status import failed
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import PodStatus
+from moorage.core.pods.requests import PODS, Requests, pod_requests, unreadable_requests
 from moorage.engine.sending import BOUND, GONE, Outcome
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, on_node, unreadable, versioned

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
-from moorage.core.objects import ClaimVolume, Pod, PodResourceClaim, Volume
+from moorage.core.objects.pods import ClaimVolume, Pod, PodResourceClaim, Volume
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from tests.engine.having_volumes import a_claim, a_class, bind, volume_in
 from tests.engine.having_volumes import a_volume as near
 from tests.engine.preemptions import contested, going, gone, high, low, promised

@@ -17,11 +17,12 @@ import msgspec
 import pytest
 from hypothesis import settings
 
-from moorage.core.backlog.entries import Place
-from moorage.core.ceilings import too_large
-from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
-from moorage.core.objects import Node, Pod
-from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.core.pods.ceilings import too_large
+from moorage.core.queue.queued_pod import Place
 from moorage.engine.intake import Others
 from moorage.ports.kinds import STORED
 from tests.builders import make_node, make_pod

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.core.backlog.entries import Place
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Attempt, Codes, Point, PostFilterResult, Prepared, Reserved, Scores
 from moorage.core.framework.registry import PluginSpec
-from moorage.core.objects import Pod
-from moorage.core.verdicts import SUCCESS, Code, Reason, Status
+from moorage.core.framework.status import SUCCESS, Code, Reason, Status
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.queued_pod import Place
 from moorage.engine.loop import SLICE
 from moorage.ports.errors import Forbidden
 from moorage.ports.fencing import Fence

@@ -6,8 +6,8 @@ import asyncio
 
 import msgspec
 
-from moorage.core.backlog.backlog import SLICE
-from moorage.core.objects import Affinity
+from moorage.core.objects.pods import Affinity
+from moorage.core.queue.scheduling_queue import SLICE
 from tests.builders import make_node, make_pod
 from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.worlds import Bench, a_body, versioned

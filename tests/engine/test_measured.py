@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from moorage.core.verdicts import Code, Status
+from moorage.core.framework.status import Code, Status
 from moorage.engine.actors.contract import Hold
 from tests.builders import make_pod
 from tests.engine.running import Running

@@ -9,16 +9,17 @@ from typing import ClassVar
 import msgspec
 import pytest
 
-from moorage.core.backlog.entries import Place
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.framework.interfaces import Prepared
 from moorage.core.framework.registry import PluginSpec
-from moorage.core.objects import Affinity, HasMetadata, ObjectMeta, PartialObject, Pod
-from moorage.core.pod_groups import PodGroup
-from moorage.core.verdicts import SKIP
-from moorage.core.workload_objects import PodDisruptionBudget, Service, ServiceSpec
+from moorage.core.framework.status import SKIP
+from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject
+from moorage.core.objects.pod_groups import PodGroup
+from moorage.core.objects.pods import Affinity, Pod
+from moorage.core.objects.workloads import PodDisruptionBudget, Service, ServiceSpec
+from moorage.core.queue.queued_pod import Place
 from moorage.engine.intake import Others
 from moorage.ports.kinds import POD_GROUPS, STORED, StoredKind
 from moorage.ports.kube import Unreadable

@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 from moorage.api.bodies import Body
-from moorage.core.backlog.entries import Place
-from moorage.core.cluster_events import Action, Wake
-from moorage.core.framework.guarding import guarded
+from moorage.core.framework.cluster_events import Action, Wake
+from moorage.core.framework.guard import guarded
 from moorage.core.framework.interfaces import Plugin, Point, PostFilterResult, Prepared, Reserved
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.scalar import columnar
-from moorage.core.objects import Node, ObjectMeta, Pod, Struct
-from moorage.core.verdicts import SUCCESS, Code, Status
+from moorage.core.framework.status import SUCCESS, Code, Status
+from moorage.core.objects.meta import ObjectMeta, Struct
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.queued_pod import Place
 from moorage.engine.actors.contract import Hold, Tools
 from moorage.engine.actors.guarded import guarded_actor
 from moorage.engine.surveying import Right, rights_to

@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from moorage.core import cycle
-from moorage.core.objects import Pod, Taint
-from moorage.core.scheduler import Placement, Scheduler
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import Placement, Scheduler
+from moorage.core.objects.nodes import Taint
+from moorage.core.objects.pods import Pod
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import on_node, versioned

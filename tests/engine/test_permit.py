@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from moorage.core.backlog.entries import Place
+from moorage.core.queue.queued_pod import Place
 from moorage.engine.actors.contract import Hold
 from moorage.engine.waiting import LONGEST, WaitingPod
 from tests.builders import make_node, make_pod

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from moorage.core.backlog.entries import Place
-from moorage.core.objects import Pod, PodStatus
+from moorage.core.objects.pods import Pod, PodStatus
+from moorage.core.queue.queued_pod import Place
 from moorage.ports.errors import EdgeError, Fenced, Forbidden, NotFound, Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.running import TRIED_AGAIN, Running

@@ -7,7 +7,9 @@ import asyncio
 import msgspec
 import pytest
 
-from moorage.core.objects import Affinity, LabelSelector, Node, Pod, PodAffinity, PodAffinityTerm, PodStatus, SchedulingGate, Taint
+from moorage.core.objects.nodes import Node, Taint
+from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTerm, PodStatus, SchedulingGate
+from moorage.core.objects.selector_terms import LabelSelector
 from moorage.engine.promises import PATIENCE, USUAL_GRACE
 from moorage.ports.errors import Retryable
 from tests.builders import make_node, make_pod

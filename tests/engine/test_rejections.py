@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from moorage.core.objects import PartialObject
+from moorage.core.objects.meta import PartialObject
 from moorage.engine.rejections import OTHER, TOLD_EVERY, FailedPod, FailedSpec, FailedStatus, Rejections
 from moorage.ports.kube import Unreadable
 from moorage.ports.surroundings import ObjectRef

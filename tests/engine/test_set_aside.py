@@ -5,13 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.cluster_events import ClusterEvent
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.requests import Requests
-from moorage.core.objects import Affinity, Node, NodeStatus, ObjectMeta, Pod, PodAffinity, PodAffinityTerm
+from moorage.core.framework.cluster_events import ClusterEvent
+from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.nodes import Node, NodeStatus
+from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTerm
+from moorage.core.objects.workloads import Service, ServiceSpec
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.workload_objects import Service, ServiceSpec
+from moorage.core.pods.requests import Requests
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.intake import Nodes, Others
 from moorage.ports.kinds import kind_of
 from tests.builders import make_node, make_pod

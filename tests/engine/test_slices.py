@@ -11,10 +11,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from moorage.core.backlog.entries import Place
-from moorage.core.columns.budget import SLICE, Budget, OutOfTime
-from moorage.core.objects import Affinity, Pod, PodAnnotations
-from moorage.core.pod_groups import LABEL
+from moorage.core.objects.pod_groups import LABEL
+from moorage.core.objects.pods import Affinity, Pod, PodAnnotations
+from moorage.core.queue.queued_pod import Place
+from moorage.core.structures.budget import SLICE, Budget, OutOfTime
 from moorage.engine.slices import MOST, TOO_LONG, Slices, TookTooLong
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, versioned

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
 from moorage.engine.actors.contract import pod_ref
 from moorage.engine.binding import ACT_LIMIT
 from tests.builders import make_pod

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.core.objects import Namespace, ObjectMeta, SchedulingGate
+from moorage.core.objects.meta import Namespace, ObjectMeta
+from moorage.core.objects.pods import SchedulingGate
 from moorage.engine.claims import Claims
 from moorage.engine.reconciling import APART, Reconciler
 from moorage.engine.swapping import Swapper, by_profile

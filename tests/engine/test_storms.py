@@ -19,9 +19,10 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.core.columns.requests import CPU
-from moorage.core.objects import Pod, Taint
-from moorage.core.verdicts import Code, Status
+from moorage.core.framework.status import Code, Status
+from moorage.core.objects.nodes import Taint
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import CPU
 from moorage.engine.actors.contract import Hold
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
 from moorage.ports.kube import PodRef

@@ -8,10 +8,10 @@ import dataclasses
 import pytest
 
 from moorage.api.operator_config import load_config
-from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.store import Store
-from moorage.core.objects import Pod, SchedulingGate
+from moorage.core.objects.pods import Pod, SchedulingGate
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.actors.contract import pod_ref
 from moorage.engine.strangers import PATIENCE, REMEMBERED, SLICE, Strangers
 from tests.builders import make_node, make_pod

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moorage.core.backlog.entries import Entry, Place
+from moorage.core.queue.queued_pod import Entry, Place
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, make_engine, versioned

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moorage.core.framework.profiles import Revision
+from moorage.core.framework.revisions import Revision
 from moorage.engine.swapping import RETRY
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
 from moorage.ports.kube import StoredRevision

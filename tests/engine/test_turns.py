@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from moorage.core.backlog.entries import Entry
-from moorage.core.columns.budget import SLICE
+from moorage.core.queue.queued_pod import Entry
+from moorage.core.structures.budget import SLICE
 from moorage.engine.turns import ROUND, SHORTEST, Turns
 from tests.builders import make_node, make_pod
 from tests.engine.test_slices import placed, run

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from moorage.core.objects import ClaimVolume, Volume
-from moorage.core.storage_objects import AnnotatedMeta, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec
+from moorage.core.objects.pods import ClaimVolume, Volume
+from moorage.core.objects.storage import AnnotatedMeta, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec
 from tests.builders import make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body

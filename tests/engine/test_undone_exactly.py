@@ -15,10 +15,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.volume_offers import VolumeOffers, Want
-from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.core.plugins.volume_binding.offers import VolumeOffers, Want
 from moorage.ports.errors import Conflict, Forbidden, Retryable
 from tests.engine import having_volumes as storage
 from tests.engine import test_having_devices as devices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.core.verdicts import failed
+from moorage.core.framework.status import failed
 from moorage.engine.sending import Outcome
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, unreadable, versioned

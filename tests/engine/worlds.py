@@ -10,14 +10,16 @@ import msgspec
 
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Entry
 from moorage.core.columns.cache import Cache
+from moorage.core.cycle.context import Placement, Scheduler
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.core.objects import Node, PartialObject, Pod
+from moorage.core.objects.meta import PartialObject
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES, INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.scheduler import Placement, Scheduler
+from moorage.core.queue.queued_pod import Entry
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.actors.intree import ACTORS
 from moorage.engine.binding import Binder, Finish
 from moorage.engine.engine import Engine

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from moorage.core.framework.guarding import PluginFault
+from moorage.core.framework.guard import PluginFault
 
 
 class RecordingGuard:
-    """``core.framework.guarding.Guard``: keeps where the plugin was and what it did wrong; time is what a test says."""
+    """``core.framework.guard.Guard``: keeps where the plugin was and what it did wrong; time is what a test says."""
 
     def __init__(self, plugin: str = "Strange") -> None:
         self.plugin = plugin

@@ -11,19 +11,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from moorage.core.claim_objects import Allocation, Consumer, ResourceClaim, ResourceClaimStatus
 from moorage.core.label_selectors import compile_selector
-from moorage.core.objects import (
-    ContainerExtendedResourceRequest,
-    HasMetadata,
-    Node,
-    Pod,
-    PodCondition,
-    PodExtendedResourceClaimStatus,
-    key,
-)
-from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
-from moorage.core.workload_objects import PodDisruptionBudget
+from moorage.core.objects.meta import HasMetadata, key
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod, PodCondition, PodExtendedResourceClaimStatus
+from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim, ResourceClaimStatus
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.core.objects.workloads import PodDisruptionBudget
 from moorage.ports.errors import Conflict, Invalid, NotFound, Protected
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import FeedSink, Found, ListedPage, PodPlace, PodRef, Replica, StoredRevision

@@ -8,7 +8,7 @@ import asyncio
 
 import msgspec
 
-from moorage.core.objects import Pod, ResourceRequirements
+from moorage.core.objects.pods import Pod, ResourceRequirements
 from tests.builders import make_pod
 from tests.engine.running import Running
 from tests.engine.test_extending import ANYWHERE, a_profile

@@ -6,7 +6,7 @@ On the bench of the engine's tests. Meant: after the first thousands memory grow
 import gc
 import tracemalloc
 
-from moorage.core.objects import Node, Taint
+from moorage.core.objects.nodes import Node, Taint
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, versioned
 from tests.faults.stage import verdict

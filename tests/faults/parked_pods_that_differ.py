@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, on_node, versioned
 from tests.faults.stage import verdict

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.core.objects import PodStatus, SchedulingGate
+from moorage.core.objects.pods import PodStatus, SchedulingGate
 from tests.builders import make_pod
 from tests.engine.running import Running
 from tests.engine.test_gangs import come, condition

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import msgspec
 
-from moorage.core.claim_objects import Allocation, DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.resource_claims import Allocation, DeviceClass, ResourceClaim, ResourceSlice
 from moorage.ports.errors import Forbidden
 from moorage.ports.kube import PodRef
 from tests.builders import make_node

@@ -16,32 +16,32 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Entry
-from moorage.core.backlog.groups import Group, Groups
-from moorage.core.backlog.heaps import LazyHeap, TurnHeap
-from moorage.core.backlog.in_flight import InFlight
-from moorage.core.backlog.parked import Alike, ParkedPods
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.changes import ChangeLog, Clock
-from moorage.core.columns.devices import DeviceLedger, Searches
-from moorage.core.columns.images import ImageTable
-from moorage.core.columns.labels import LabelColumn, LabelTable
-from moorage.core.columns.matches import Counter, Matches
-from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.change_log import ChangeLog, Clock
+from moorage.core.columns.nodes.image_table import ImageTable
+from moorage.core.columns.nodes.label_columns import LabelColumn, LabelTable
+from moorage.core.columns.nodes.node_table import NodeTable
+from moorage.core.columns.nodes.port_table import PortTable
+from moorage.core.columns.nodes.zones import NodeOrder
 from moorage.core.columns.nominations import Nominations
-from moorage.core.columns.numbering import Numbering
-from moorage.core.columns.ports import PortTable
+from moorage.core.columns.pod_counters import Counter, Matches
+from moorage.core.columns.pod_info import Record
 from moorage.core.columns.priorities import PriorityTable
-from moorage.core.columns.records import Record
-from moorage.core.columns.requests import Requests
-from moorage.core.columns.shelves import _Label
-from moorage.core.columns.sparse import SparseAmounts
 from moorage.core.columns.store import Store
-from moorage.core.columns.volumes import VolumeTable
-from moorage.core.columns.zones import NodeOrder
+from moorage.core.columns.volume_table import VolumeTable
+from moorage.core.devices.ledger import DeviceLedger, Searches
 from moorage.core.devices.pools import AllocationError
 from moorage.core.expressions import DeviceFacts
+from moorage.core.plugins.volume_binding.reach_index import _Label
+from moorage.core.pods.requests import Requests
+from moorage.core.queue.heaps import LazyHeap, TurnHeap
+from moorage.core.queue.in_flight import InFlight
+from moorage.core.queue.pod_group_members import Group, Groups
+from moorage.core.queue.queued_pod import Entry
+from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.queue.unschedulable import Alike, ParkedPods
+from moorage.core.structures.numbering import Numbering
+from moorage.core.structures.sparse import SparseAmounts
 
 UNTOLD: dict[type[Any], tuple[str, ...]] = {
     Cache: ("_changes",),

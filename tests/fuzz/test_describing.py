@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.devices import DeviceLedger
-from moorage.core.columns.requests import pod_requests
-from moorage.core.objects import Namespace, ObjectMeta
+from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.objects.meta import Namespace, ObjectMeta
 from moorage.core.plugins.intree import INDEXES
+from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node, make_pod
 from tests.fuzz.describing import MEANINGS, Description, differences
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from moorage.core.pod_groups import LABEL, MIN_MEMBER
+from moorage.core.objects.pod_groups import LABEL, MIN_MEMBER
 from tests.fuzz.mutating import bodies, mutated
 from tests.fuzz.worlds import World
 

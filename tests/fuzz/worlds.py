@@ -12,20 +12,22 @@ from typing import Any
 import msgspec
 
 from moorage.adapters.kube_watch import KubeFeed, Watched
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Place
 from moorage.core.columns.cache import Cache, State
-from moorage.core.columns.devices import DeviceLedger
-from moorage.core.columns.requests import pod_requests
-from moorage.core.columns.volume_offers import VolumeOffers
-from moorage.core.cycle import decide
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import decide
 from moorage.core.devices.extended_resources import TO_BE_CREATED
-from moorage.core.objects import HasMetadata, Node, Pod, key, on_node
-from moorage.core.plugins.dynamic_resources import Reservation
+from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.framework.status import failed
+from moorage.core.objects.meta import HasMetadata, key
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod, on_node
+from moorage.core.plugins.dynamic_resources.plugin import Reservation
 from moorage.core.plugins.intree import INDEXES
-from moorage.core.plugins.volume_binding import Work
-from moorage.core.scheduler import Diagnosis, Placement, Scheduler
-from moorage.core.verdicts import failed
+from moorage.core.plugins.volume_binding.offers import VolumeOffers
+from moorage.core.plugins.volume_binding.plugin import Work
+from moorage.core.pods.requests import pod_requests
+from moorage.core.queue.queued_pod import Place
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.intake import Others
 from moorage.engine.sending import BOUND, GONE, Outcome
 from moorage.ports.kinds import POD_GROUPS

@@ -8,7 +8,7 @@ import time
 from collections import Counter, defaultdict
 from typing import Any, Final
 
-from moorage.core.quantities import milli_value, value
+from kubefacts.quantities import milli_value, value
 from tests.rig import ControlPlane, Rig, binds
 from tests.rig.clients import Client
 

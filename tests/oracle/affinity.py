@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import string
 
-from moorage.core.objects import Node, NodeAffinity, NodeSelectorTerm, Pod, Requirement
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import NodeAffinity, Pod
+from moorage.core.objects.selector_terms import NodeSelectorTerm, Requirement
 from moorage.core.plugins.node_affinity import AddedAffinity, AddedRequirement, AddedTerm, NodeAffinityArgs
 
 AnyRequirement = Requirement | AddedRequirement

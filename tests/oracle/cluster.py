@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from moorage.core.objects import Node, Pod
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 
 T = TypeVar("T")
 

@@ -10,8 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from moorage.core.claim_objects import Device, DeviceAttribute, DeviceConstraint, DeviceSubRequest, ExactDeviceRequest, ResourceClaim
-from moorage.core.quantities import nanos
+from kubefacts.quantities import nanos
+from moorage.core.objects.resource_claims import (
+    Device,
+    DeviceAttribute,
+    DeviceConstraint,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
 
 
 class There(NamedTuple):

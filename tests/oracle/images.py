@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from moorage.core.objects import Node, Pod
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 
 MIB = 1024 * 1024
 

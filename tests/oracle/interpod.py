@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.core.objects import Affinity, Namespace, Node, Pod, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
-from moorage.core.plugins.inter_pod_affinity import InterPodAffinityArgs
+from moorage.core.objects.meta import Namespace
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from moorage.core.plugins.inter_pod_affinity.plugin import InterPodAffinityArgs
 from tests.oracle.cluster import Cluster
 from tests.oracle.selectors import is_empty, selects
 

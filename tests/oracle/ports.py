@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.core.objects import ContainerPort, Pod
+from moorage.core.objects.pods import ContainerPort, Pod
 
 
 def ports(pod: Pod) -> list[ContainerPort]:

@@ -6,8 +6,8 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from moorage.core.objects import Pod
-from moorage.core.workload_objects import PodDisruptionBudget
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.workloads import PodDisruptionBudget
 from tests.oracle import selectors
 from tests.oracle.cluster import Cluster
 

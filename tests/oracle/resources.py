@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterable
 from fractions import Fraction
 
-from moorage.core.objects import Container, Node, Pod, ResourceList
-from moorage.core.plugins.node_resources_fit import NodeResourcesFitArgs, UtilizationShapePoint
+from moorage.core.objects.meta import ResourceList
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Container, Pod
+from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs, UtilizationShapePoint
 
 SUFFIXES = {
     "n": Fraction(1, 10**9),

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from moorage.core.objects import Node, Pod
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from tests.oracle import affinity, features, images, interpod, ports, resources, spread, taints
 from tests.oracle.cluster import Cluster
 from tests.oracle.preemption import Preemption, preempt, priority

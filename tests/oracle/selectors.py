@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from moorage.core.objects import Labels, LabelSelector
+from moorage.core.objects.meta import Labels
+from moorage.core.objects.selector_terms import LabelSelector
 from tests.oracle.affinity import holds
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from moorage.core.objects import Labels, LabelSelector, Node, Pod, Requirement, TopologySpreadConstraint
-from moorage.core.plugins.pod_topology_spread import PodTopologySpreadArgs
-from moorage.core.workload_objects import ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.core.objects.meta import Labels
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod, TopologySpreadConstraint
+from moorage.core.objects.selector_terms import LabelSelector, Requirement
+from moorage.core.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.core.plugins.pod_topology_spread.plugin import PodTopologySpreadArgs
 from tests.oracle import affinity, taints
 from tests.oracle.cluster import Cluster
 from tests.oracle.selectors import is_empty, selects

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from moorage.core.objects import Node, Pod, Taint, Toleration
+from moorage.core.objects.nodes import Node, Taint
+from moorage.core.objects.pods import Pod, Toleration
 
 
 def covers(toleration: Toleration, taint: Taint) -> bool:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from moorage.core.objects import LabelSelector, Node, NodeSelectorTerm, Pod, Volume
-from moorage.core.quantities import value
-from moorage.core.storage_objects import (
+from kubefacts.quantities import value
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod, Volume
+from moorage.core.objects.selector_terms import LabelSelector, NodeSelectorTerm
+from moorage.core.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,

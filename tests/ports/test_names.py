@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.core.qualified_names import is_qualified
+from kubefacts.names import is_qualified
 from moorage.ports.names import replica_lease, shortened
 
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?", fullmatch=True)

@@ -19,11 +19,11 @@ from moorage.adapters.kube_reads import KubeReads
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.kube_writes import KubeWrites
 from moorage.adapters.wall_clock import SystemClock
-from moorage.core.claim_objects import Allocation, ResourceClaim
 from moorage.core.devices.extended_resources import claim_to_create
-from moorage.core.objects import ContainerExtendedResourceRequest, Pod, PodExtendedResourceClaimStatus
-from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
-from moorage.core.volumes import SELECTED_NODE
+from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod, PodExtendedResourceClaimStatus
+from moorage.core.objects.resource_claims import Allocation, ResourceClaim
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.core.volumes.claims import SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, Reads, Writes

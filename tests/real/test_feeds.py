@@ -19,7 +19,8 @@ from moorage.adapters.kube_writes import KubeWrites
 from moorage.adapters.pod_events import EventSender
 from moorage.adapters.replica_leases import ReplicaLeases
 from moorage.adapters.wall_clock import SystemClock
-from moorage.core.objects import Node, Pod
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, Replica, StoredRevision, Unreadable

@@ -26,7 +26,7 @@ from moorage.api.resolution import Resolver
 from moorage.apps import bootstrap
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.actors.intree import ACTORS
 from moorage.engine.engine import Engine

@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from moorage.core.framework.profiles import ProfileErrors
+from moorage.core.framework.revisions import ProfileErrors
 from tests.vectors.comparing import differences
 from tests.vectors.deviations import meant
 from tests.vectors.families import BUILT, Adapter

@@ -8,7 +8,7 @@ from moorage.api.upstream.effective import effective
 from moorage.api.upstream.reading import Refused, read
 from moorage.core.framework.arguments import Problem, Violation
 from moorage.core.framework.registry import PluginSpec, Registry
-from moorage.core.plugins import volume_binding
+from moorage.core.plugins.volume_binding import plugin as volume_binding
 from tests.vectors.files import Case
 from tests.vectors.profiles import RESOLVER
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from moorage.core.claim_objects import Allocation
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.profiles import Revision
-from moorage.core.objects import Pod, key
-from moorage.core.plugins.dynamic_resources import NAME, DynamicResources, Reservation
-from moorage.core.verdicts import SUCCESS
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import SUCCESS
+from moorage.core.objects.meta import key
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import Allocation
+from moorage.core.plugins.dynamic_resources.plugin import NAME, DynamicResources, Reservation
 
 
 def allocations(pod: Pod, revision: Revision, snapshot: Snapshot, nodes: Iterable[str]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from moorage.core import quantities
-from moorage.core.columns.requests import pod_requests
+from kubefacts import quantities
 from moorage.core.columns.store import Store
 from moorage.core.framework.interfaces import Point
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import pod_requests
 from tests.vectors.configurations import configuration
 from tests.vectors.files import Case
 from tests.vectors.hints import events, hint, registrations

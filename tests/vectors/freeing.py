@@ -12,14 +12,15 @@ from typing import Any
 
 import msgspec
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.store import Objects
-from moorage.core.cycle import decide
-from moorage.core.framework.profiles import ProfileErrors, Revision
-from moorage.core.object_changes import node_changes, pod_changes, room_freed
-from moorage.core.objects import Node, Pod
-from moorage.core.scheduler import Scheduler
-from moorage.core.verdicts import Code
+from moorage.core.cycle.context import Scheduler
+from moorage.core.cycle.cycle import decide
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.object_changes import node_changes, pod_changes, room_freed
+from moorage.core.framework.revisions import ProfileErrors, Revision
+from moorage.core.framework.status import Code
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from moorage.ports.kinds import STORED as KINDS
 from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of

@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
-from moorage.core.claim_objects import DeviceClass, ResourceClaim
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.object_changes import node_changes, pod_changes
-from moorage.core.objects import Node, Pod
-from moorage.core.storage_objects import (
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.framework.object_changes import node_changes, pod_changes
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim
+from moorage.core.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,

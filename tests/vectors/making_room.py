@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from moorage.core.framework.blueprint import Blueprint
+from moorage.core.cycle.context import Scheduler
+from moorage.core.cycle.post_filter import make_room
+from moorage.core.framework.evaluation.evaluation import Blueprint
 from moorage.core.framework.interfaces import Attempt, Point
-from moorage.core.framework.profiles import Revision
-from moorage.core.making_room import make_room
-from moorage.core.objects import Pod, key
-from moorage.core.plugins.default_preemption import NAME, Candidate, DefaultPreemption, choose, dry_run
-from moorage.core.scheduler import Scheduler
+from moorage.core.framework.revisions import Revision
+from moorage.core.objects.meta import key
+from moorage.core.objects.pods import Pod
+from moorage.core.plugins.default_preemption.plugin import NAME, Candidate, DefaultPreemption, choose, dry_run
 
 
 def post_filter(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> dict[str, Any]:

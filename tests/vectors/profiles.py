@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.api.resolution import Resolver
-from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import build_registry
+from moorage.core.framework.revisions import Revision
 from moorage.core.plugins.intree import INTREE, PRESETS
 
 RESOLVER = Resolver(build_registry(INTREE), PRESETS)

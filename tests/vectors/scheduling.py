@@ -8,17 +8,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.cycle import decide
-from moorage.core.framework.blueprint import Blueprint
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import decide
+from moorage.core.framework.evaluation.evaluation import Blueprint
 from moorage.core.framework.interfaces import Point, Refusal
-from moorage.core.framework.profiles import ProfileErrors, Revision
-from moorage.core.objects import Namespace, Node, NodeMeta, NodeStatus, Pod
-from moorage.core.scheduler import Diagnosis, Placement, Scheduler
-from moorage.core.storage_objects import (
+from moorage.core.framework.revisions import ProfileErrors, Revision
+from moorage.core.framework.status import Code, Status, failed, refused_for, texts
+from moorage.core.objects.meta import Namespace
+from moorage.core.objects.nodes import Node, NodeMeta, NodeStatus
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -27,8 +29,8 @@ from moorage.core.storage_objects import (
     StorageClass,
     VolumeAttachment,
 )
-from moorage.core.verdicts import Code, Status, failed, refused_for, texts
-from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.core.objects.workloads import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.core.pods.requests import pod_requests
 from tests.vectors.devices import allocations
 from tests.vectors.files import Case
 from tests.vectors.making_room import post_filter

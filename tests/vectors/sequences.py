@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.requests import pod_requests
-from moorage.core.cycle import decide
+from moorage.core.cycle.context import Diagnosis, Scheduler
+from moorage.core.cycle.cycle import decide
 from moorage.core.framework.interfaces import Point
-from moorage.core.framework.profiles import Revision
-from moorage.core.objects import Node, Pod, on_node
-from moorage.core.scheduler import Diagnosis, Scheduler
+from moorage.core.framework.revisions import Revision
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod, on_node
+from moorage.core.pods.requests import pod_requests
 from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import cluster

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.core.cluster_events import Action, Resource
+from moorage.core.framework.cluster_events import Action, Resource
 from tests.vectors.families import BUILT
 from tests.vectors.files import CASES, Case, read_cases
 from tests.vectors.freeing import Registration, changes, overlooked

@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from moorage.core.columns.templates import waiting_key
 from moorage.core.framework.interfaces import HeedingPlugin, is_a
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.signatures import waiting_key
 from tests.vectors.__main__ import failures_of, main
 from tests.vectors.comparing import differences
 from tests.vectors.deviations import deviations

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS, decoded
-from moorage.core.claim_objects import ResourceClaim
-from moorage.core.objects import Struct
+from moorage.core.objects.meta import Struct
+from moorage.core.objects.resource_claims import ResourceClaim
 from moorage.ports import quarantine
 from moorage.ports.errors import NotFound, Retryable
 from moorage.ports.kube import (

@@ -13,10 +13,11 @@ import msgspec
 
 from moorage.adapters.answers import decoded
 from moorage.api.v1alpha1.resources import API_VERSION
-from moorage.core.claim_objects import Allocation, Consumer, ResourceClaim
-from moorage.core.objects import ContainerExtendedResourceRequest, ObjectMeta
-from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
-from moorage.core.volumes import BOUND_BY_CONTROLLER, SELECTED_NODE
+from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.pods import ContainerExtendedResourceRequest
+from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PROFILE_LABEL, PodRef, StoredRevision

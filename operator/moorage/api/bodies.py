@@ -18,7 +18,7 @@ from moorage.api.extent import excess
 from moorage.api.v1alpha1.plugin_configs import PluginConfig
 from moorage.api.v1alpha1.resources import API_VERSION, VERSION
 from moorage.api.v1alpha1.scheduler_profiles import SchedulerProfile, SchedulerProfileSpec
-from moorage.core.framework.profiles import FieldError, ProfileErrors
+from moorage.core.framework.revisions import FieldError, ProfileErrors
 
 Body: TypeAlias = Mapping[str, Any]
 """An object as the API server has it."""

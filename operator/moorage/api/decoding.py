@@ -15,7 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from moorage.api.structural import structural
 from moorage.core.framework.arguments import Problem, Validated, Violation
-from moorage.core.framework.profiles import suggest
+from moorage.core.framework.revisions import suggest
 
 T = TypeVar("T")
 

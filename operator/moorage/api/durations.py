@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
 
-from moorage.core.durations import LONGEST, parse, parse_signed, text_of
+from kubefacts.durations import LONGEST, parse, parse_signed, text_of
 
 __all__ = ["Duration", "parse", "parse_signed", "text_of"]
 

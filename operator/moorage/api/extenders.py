@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
 
+from kubefacts.names import problems
 from moorage.api.v1alpha1 import scheduler_profiles as model
-from moorage.core.columns.requests import is_extended
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.extenders import DEFAULT_TIMEOUT, Extender
-from moorage.core.qualified_names import problems
+from moorage.core.pods.resource_names import is_extended
 
 ANY_HOST = "*"
 

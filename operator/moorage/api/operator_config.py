@@ -17,7 +17,7 @@ from moorage.api import documents, durations
 from moorage.api.decoding import DecodeError, decoder, laid_over, shown
 from moorage.api.durations import Duration
 from moorage.api.v1alpha1.resources import ObjectName, QualifiedName
-from moorage.core.framework.profiles import suggest
+from moorage.core.framework.revisions import suggest
 
 ENVIRONMENT_PREFIX = "MOORAGE_CFG_"
 """Not MOORAGE_: Kubernetes itself sets MOORAGE_SERVICE_HOST and the like in pods beside a Service of that name."""

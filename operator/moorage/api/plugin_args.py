@@ -13,7 +13,7 @@ from typing import Any
 
 from moorage.api.decoding import DecodeError, decoder, laid_over, shown
 from moorage.core.framework.arguments import Problem, Trial, Tried, Violation
-from moorage.core.framework.guarding import ARGUMENTS, Guard, PluginFault, call
+from moorage.core.framework.guard import ARGUMENTS, Guard, PluginFault, call
 from moorage.core.framework.registry import PluginSpec
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"

@@ -18,15 +18,15 @@ from moorage.api.decoding import DecodeError
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.v1alpha1.scheduler_profiles import Plugins, ProfilePluginConfig, SchedulerProfile
 from moorage.api.v1alpha1.scheduler_profiles import PluginSet as PluginSetModel
-from moorage.core.backlog.profile_views import ProfileView
-from moorage.core.framework import profiles
+from moorage.core.framework import revisions
 from moorage.core.framework.extenders import EXTENDER, WAKES
 from moorage.core.framework.interfaces import HeedingPlugin, Point, is_a
 from moorage.core.framework.presets import Preset
-from moorage.core.framework.profiles import FieldError, PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision
 from moorage.core.framework.registry import Registry
-from moorage.core.plugins.node_resources_fit import NAME as FIT
-from moorage.core.plugins.node_resources_fit import NodeResourcesFitArgs
+from moorage.core.framework.revisions import FieldError, PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision
+from moorage.core.plugins.node_resources.fit import NAME as FIT
+from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs
+from moorage.core.queue.hints import ProfileView
 
 PLUGINS_TO_COME = frozenset({"GangScheduling"})
 """kube-scheduler's plugins that this version may lack: naming one is no misspelling."""
@@ -167,7 +167,7 @@ class _Resolving:
             extenders=tuple(map(extenders.made, self._spec.extenders)),
         )
         try:
-            revision = profiles.resolve(spec, self._registry, self._resolver.presets, blank.id)
+            revision = revisions.resolve(spec, self._registry, self._resolver.presets, blank.id)
         except ProfileErrors as error:
             return dataclasses.replace(blank, errors=(*errors, *map(_to_come, error.errors)))
         if errors:
@@ -303,7 +303,7 @@ def _below(path: str, error: DecodeError, reason: Reason) -> Iterator[FieldError
 
 
 def _unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
-    return _to_come(profiles.unknown_plugin(path, name, registry))
+    return _to_come(revisions.unknown_plugin(path, name, registry))
 
 
 def _to_come(error: FieldError) -> FieldError:

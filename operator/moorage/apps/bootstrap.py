@@ -44,10 +44,11 @@ from moorage.apps.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.side_loop import OneLoop, Side, SideLoop
 from moorage.apps.supervising import RETRY_SECONDS, Parts, Phase, Supervisor
 from moorage.apps.watchdog import Marks
-from moorage.core.framework.guarding import PluginFault
+from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
-from moorage.core.objects import Node, Pod
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.actors.contract import ActorFactory
 from moorage.engine.actors.intree import ACTORS

@@ -1,7 +1,7 @@
 """Plugin packages: plugins from outside the tree, from the Python packages that the configuration names.
 
 A package has a function ``plugins()`` that returns ``Registration``s. Everything that is wrong with any of the packages is found
-before anything starts. What they give is put behind guards (``core.framework.guarding``); from then on they are plugins like any.
+before anything starts. What they give is put behind guards (``core.framework.guard``); from then on they are plugins like any.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any
 
 from moorage.api.decoding import decoder
 from moorage.apps.watchdog import Marks, PluginGuard
-from moorage.core.columns.node_table import Aspect
-from moorage.core.framework.guarding import PluginFault, guarded
+from moorage.core.columns.nodes.node_table import Aspect
+from moorage.core.framework.guard import PluginFault, guarded
 from moorage.core.framework.registry import PluginSpec, Registry
 from moorage.core.framework.scalar import columnar, is_scalar
-from moorage.core.objects import HasMetadata, Node, Pod
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from moorage.engine.actors.contract import ActorFactory
 from moorage.engine.actors.guarded import METHODS, guarded_actor
 from moorage.engine.registrations import Registration

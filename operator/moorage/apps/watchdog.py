@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 
 from moorage.adapters import log_output
-from moorage.core.framework.guarding import PluginFault
+from moorage.core.framework.guard import PluginFault
 from moorage.ports.repeats import told_once
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Marks:
 
 
 class PluginGuard:
-    """``core.framework.guarding.Guard`` of one plugin; ``tell(plugin, point)`` counts its faults."""
+    """``core.framework.guard.Guard`` of one plugin; ``tell(plugin, point)`` counts its faults."""
 
     def __init__(self, plugin: str, version: str, marks: Marks, tell: Callable[[str, str], None]) -> None:
         self.plugin = plugin

@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
+from kubefacts.quantities import NANO, QuantityError, nanos
 from moorage.core.expression_sizes import too_dear
 from moorage.core.expression_trees import Reads, survey
-from moorage.core.quantities import NANO, QuantityError, nanos
-from moorage.core.remembering import length, remembered
+from moorage.core.structures.remembering import length, remembered
 
 _Value = Any
 """What the library takes and gives: bool, int, float, str, list, dict."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from moorage.core.objects import LabelSelector, Requirement
-from moorage.core.qualified_names import problems
+from kubefacts.names import problems
+from moorage.core.objects.selector_terms import LabelSelector, Requirement
 
 LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 NODE_OPERATORS = (*LABEL_OPERATORS, "Gt", "Lt")

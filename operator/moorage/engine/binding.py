@@ -16,13 +16,13 @@ import math
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeAlias, TypeVar
 
-from moorage.core import cycle
-from moorage.core.backlog.entries import Entry
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import Placement, Scheduler
 from moorage.core.framework.interfaces import Point
-from moorage.core.framework.profiles import Revision
-from moorage.core.objects import key
-from moorage.core.scheduler import Placement, Scheduler
-from moorage.core.verdicts import SUCCESS, Code, Status, failed
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import SUCCESS, Code, Status, failed
+from moorage.core.objects.meta import key
+from moorage.core.queue.queued_pod import Entry
 from moorage.engine.actors.contract import Actor, Hold, TakeBack
 from moorage.engine.background import Background, uninterrupted
 from moorage.engine.sending import GONE, Outcome, Sender, acting, rejected

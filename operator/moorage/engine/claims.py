@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 
 from moorage.api import bodies
 from moorage.api.conditions import Reason
-from moorage.core.framework.profiles import FieldError
+from moorage.core.framework.revisions import FieldError
 from moorage.engine.profiles import ProfileRecord
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import FAULTS, tell

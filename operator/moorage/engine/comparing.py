@@ -12,7 +12,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from moorage.core.objects import ObjectMeta, PartialObject, key, version
+from moorage.core.objects.meta import ObjectMeta, PartialObject, key, version
 from moorage.engine.intake import Sink
 from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.guards import guard

@@ -11,16 +11,17 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.core.backlog.backlog import QUEUE, Backlog
 from moorage.core.columns.cache import Cache
-from moorage.core.framework.guarding import PluginFault
+from moorage.core.cycle.context import Scheduler
+from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.interfaces import Point
-from moorage.core.framework.profiles import Revision
 from moorage.core.framework.registry import Registry
-from moorage.core.objects import Namespace, Pod, key
+from moorage.core.framework.revisions import Revision
+from moorage.core.objects.meta import Namespace, key
+from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.scheduler import Scheduler
+from moorage.core.queue.scheduling_queue import QUEUE, Backlog
 from moorage.engine.actors.contract import ActorFactory, Tools
 from moorage.engine.actors.intree import join
 from moorage.engine.binding import Binder

@@ -10,9 +10,9 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from moorage.core.backlog.entries import Entry
-from moorage.core.objects import key
-from moorage.core.scheduler import Diagnosis
+from moorage.core.cycle.context import Diagnosis
+from moorage.core.objects.meta import key
+from moorage.core.queue.queued_pod import Entry
 from moorage.engine.actors.contract import Actor, ErrandActor
 from moorage.engine.background import Background
 from moorage.ports.errors import EdgeError

@@ -1,6 +1,6 @@
 """Asking extenders: runs the cycles of pods that extenders have a say about, while other pods are decided.
 
-The decision is core's (``core.extending``); here its questions are put, each with the pod, and for extenders without a cache of
+The decision is core's (``core.cycle.extender_cycle``); here its questions are put, each with the pod, and for extenders without a cache of
 their own the nodes, in full as the API server has them. A pod stays in flight until its cycle ends. So many of a profile are asked
 about at a time; the others of that profile wait in the queue's order, and one profile's slow extender holds up nobody else.
 """
@@ -14,17 +14,18 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
-from moorage.core import cycle, extending
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Entry, Place
-from moorage.core.backlog.heaps import LazyHeap
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.framework.blueprint import Blueprint
+from moorage.core.cycle import cycle, extender_cycle
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.evaluation.evaluation import Blueprint
 from moorage.core.framework.extenders import Answer, AskFilter, AskPriorities, AskVictims, Extender, Fault, Question, Spared
-from moorage.core.framework.profiles import Revision
-from moorage.core.objects import Pod, key
-from moorage.core.scheduler import Diagnosis, Placement, Scheduler
-from moorage.core.verdicts import Code
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code
+from moorage.core.objects.meta import key
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.heaps import LazyHeap
+from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.actors.contract import pod_ref
 from moorage.engine.background import Background
 from moorage.engine.failures import broken
@@ -97,7 +98,7 @@ class Extending:
 
     def takes(self, entry: Entry, revision: Revision) -> bool:
         """Begin the pod's cycle, or have it wait for its turn; False when no extender has a say about it."""
-        if not extending.asked(entry.pod, revision):
+        if not extender_cycle.asked(entry.pod, revision):
             return False
         name = entry.scheduler_name
         if self._busy[name] >= AT_ONCE:
@@ -174,7 +175,7 @@ class Extending:
         """What is decided; None when the pod is gone."""
         entry = asking.entry
         try:
-            steps = extending.deciding(entry.pod, asking.revision, self._scheduler)
+            steps = extender_cycle.deciding(entry.pod, asking.revision, self._scheduler)
             await self._look(asking)
             question = next(steps)
             while True:

@@ -17,10 +17,11 @@ import logging
 from collections.abc import Callable, Mapping
 
 from moorage.api.conditions import timestamp
-from moorage.core.framework.profiles import Revision
-from moorage.core.objects import Pod, key
-from moorage.core.scheduler import Diagnosis
-from moorage.core.verdicts import Code
+from moorage.core.cycle.context import Diagnosis
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code
+from moorage.core.objects.meta import key
+from moorage.core.objects.pods import Pod
 from moorage.engine.actors.contract import pod_ref
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.guards import guard

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Objects
-from moorage.core.objects import HasMetadata, Node, key
+from moorage.core.objects.meta import HasMetadata, key
+from moorage.core.objects.nodes import Node
 from moorage.ports.surroundings import Clock
 
 T = TypeVar("T", bound=HasMetadata)

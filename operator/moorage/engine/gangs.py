@@ -1,6 +1,6 @@
 """Gangs: attempts of pod groups, and what their members and their PodGroups are told.
 
-``core.backlog.groups`` says which members go together, ``core.gangs`` places them; here both are joined to the engine.
+``core.queue.pod_group_members`` says which members go together, ``core.cycle.gang_cycle`` places them; here both are joined to the engine.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import functools
 from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, TypeAlias
 
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Entry, Place
-from moorage.core.backlog.groups import Group
-from moorage.core.gangs import Gang, placing
-from moorage.core.objects import Pod, key
-from moorage.core.pod_groups import API, PodGroup
-from moorage.core.scheduler import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.gang_cycle import Gang, placing
+from moorage.core.objects.meta import key
+from moorage.core.objects.pod_groups import API, PodGroup
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.pod_group_members import Group
+from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.failures import GATED, UNSCHEDULABLE, Failures, Verdict, pod_object
 from moorage.engine.holds import NOTE, Holds
 from moorage.engine.surroundings import Surroundings
@@ -61,7 +62,7 @@ class Gangs:
         scheduler.cache.store.follow(PodGroup, self._declared)
 
     def placing(self, entry: Entry, place: HoldingPlacer, broken: Callable[[], str]) -> Generator[bool, bool | None, list[Member]]:
-        """Place the group of a pod that came with companions, as ``core.gangs.placing``; what became of each."""
+        """Place the group of a pod that came with companions, as ``core.cycle.gang_cycle.placing``; what became of each."""
         members = (entry, *entry.companions)
         group = self._groups.of(entry)
         needed = self._groups.needed(group) + len(members)  # as they are in flight, they count as on their way

@@ -11,16 +11,17 @@ import dataclasses
 import logging
 from collections.abc import Callable, Sequence
 
-from moorage.core import cycle
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Entry, Place
-from moorage.core.catching import Catching
 from moorage.core.columns.cache import Cache
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import Diagnosis, Placement
 from moorage.core.framework.extenders import EXTENDER
-from moorage.core.object_changes import room_freed
-from moorage.core.objects import key, on_node
-from moorage.core.scheduler import Diagnosis, Placement
-from moorage.core.verdicts import REFUSALS, Code
+from moorage.core.framework.object_changes import room_freed
+from moorage.core.framework.status import REFUSALS, Code
+from moorage.core.objects.meta import key
+from moorage.core.objects.pods import on_node
+from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.structures.catching import Catching
 from moorage.engine.binding import Binder
 from moorage.engine.errands import Errand, Errands
 from moorage.engine.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict, pod_object

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from moorage.core.backlog.groups import Group
 from moorage.core.columns.nominations import Nominations
-from moorage.core.objects import Pod, priority
-from moorage.core.scheduler import Diagnosis
+from moorage.core.cycle.context import Diagnosis
+from moorage.core.objects.pods import Pod, priority
+from moorage.core.queue.pod_group_members import Group
 from moorage.engine.failures import Failures
 
 AFTER = 30.0

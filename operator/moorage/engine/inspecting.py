@@ -14,12 +14,12 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Entry, Place
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.records import Record, State
-from moorage.core.columns.sparse import HAS, TAKEN
-from moorage.core.objects import key
+from moorage.core.columns.pod_info import Record, State
+from moorage.core.objects.meta import key
+from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.structures.sparse import HAS, TAKEN
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import guard
 from moorage.ports.kube import PodPlace, Reads

@@ -12,13 +12,16 @@ import logging
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from moorage.core import ceilings, object_changes
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
+from kubefacts.quantities import QuantityError
 from moorage.core.columns.cache import Cache, State
-from moorage.core.columns.requests import pod_requests, takes_alike, unreadable_requests
-from moorage.core.objects import HasMetadata, Node, ObjectMeta, PartialObject, Pod, PodSpec, key, pod_meta, version
-from moorage.core.quantities import QuantityError
+from moorage.core.framework import object_changes
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject, key, version
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod, PodSpec, pod_meta
+from moorage.core.pods import ceilings
+from moorage.core.pods.requests import pod_requests, takes_alike, unreadable_requests
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.ports.guards import FAULTS, guard, tell
 from moorage.ports.kinds import StoredKind
 from moorage.ports.kube import Unreadable

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from moorage.api import conditions
 from moorage.core.framework.extenders import SECRETS
-from moorage.core.framework.profiles import FieldError, Revision
 from moorage.core.framework.registry import Access
+from moorage.core.framework.revisions import FieldError, Revision
 from moorage.engine.profiles import ProfileRecord
 from moorage.ports.kinds import StoredKind, kinds_of
 from moorage.ports.kube import Leadership, Replica

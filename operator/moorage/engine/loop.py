@@ -18,16 +18,17 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Generator
 
-from moorage.core import cycle, gangs
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Entry, Place
-from moorage.core.columns.budget import OutOfTime
-from moorage.core.extending import asked
+from moorage.core.cycle import cycle, gang_cycle
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.extender_cycle import asked
 from moorage.core.framework.extenders import EXTENDER
-from moorage.core.framework.profiles import Revision
-from moorage.core.objects import Pod, key
-from moorage.core.scheduler import Diagnosis, Placement, Scheduler
-from moorage.core.verdicts import REFUSALS, Code
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import REFUSALS, Code
+from moorage.core.objects.meta import key
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.structures.budget import OutOfTime
 from moorage.engine.extending import Extending
 from moorage.engine.failures import broken, pod_object
 from moorage.engine.gangs import Member
@@ -292,7 +293,7 @@ class Loop:
         if attempt.spent > MOST:
             return Diagnosis(pod, revision, Code.ERROR, TOO_LONG)
         while True:
-            outcome = _tried(pod, revision, lambda: gangs.place(pod, revision, self.scheduler, holds))
+            outcome = _tried(pod, revision, lambda: gang_cycle.place(pod, revision, self.scheduler, holds))
             alone, attempt.alone = attempt.alone, False
             if isinstance(outcome, Placement) or len(self._groups) == 1:
                 return outcome

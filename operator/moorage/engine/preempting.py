@@ -22,12 +22,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from moorage.core.backlog.entries import Entry, Place
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.records import Record
-from moorage.core.objects import Pod, key
-from moorage.core.plugins.default_preemption import BY_PREEMPTION
-from moorage.core.scheduler import Diagnosis
+from moorage.core.columns.pod_info import Record
+from moorage.core.cycle.context import Diagnosis
+from moorage.core.objects.meta import key
+from moorage.core.objects.pods import Pod
+from moorage.core.plugins.default_preemption.plugin import BY_PREEMPTION
+from moorage.core.queue.queued_pod import Entry, Place
 from moorage.engine.actors.contract import pod_ref
 from moorage.engine.background import Background
 from moorage.engine.binding import Binder

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
-from moorage.core.framework.profiles import FieldError, Revision
+from moorage.core.framework.revisions import FieldError, Revision
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -15,15 +15,15 @@ import dataclasses
 import logging
 from collections.abc import Callable, Sequence
 
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Place
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.herds import beside
-from moorage.core.columns.records import Record
-from moorage.core.object_changes import room_freed
-from moorage.core.objects import PartialObject, Pod, key, on_node, priority
-from moorage.core.pod_groups import group_of
-from moorage.core.scheduler import Diagnosis
+from moorage.core.columns.pod_info import Record, beside
+from moorage.core.cycle.context import Diagnosis
+from moorage.core.framework.object_changes import room_freed
+from moorage.core.objects.meta import PartialObject, key
+from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pods import Pod, on_node, priority
+from moorage.core.queue.queued_pod import Place
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.failures import Failures
 from moorage.ports.surroundings import Clock
 

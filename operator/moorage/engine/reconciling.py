@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from moorage.api import bodies, conditions
 from moorage.api.bodies import Body
 from moorage.api.conditions import timestamp
-from moorage.core.backlog.backlog import Backlog
 from moorage.core.framework.interfaces import Point
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.judging import Situation, judged, profile_conditions
 from moorage.engine.profiles import ProfileRecord
 from moorage.engine.swapping import Swapper

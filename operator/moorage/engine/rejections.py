@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from moorage.core.objects import ObjectMeta, PartialObject, Struct, key
+from moorage.core.objects.meta import ObjectMeta, PartialObject, Struct, key
 from moorage.ports.guards import guard
 from moorage.ports.kube import Unreadable
 from moorage.ports.surroundings import Clock, Event, EventSink, ObjectRef, Telemetry

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
-from moorage.core.backlog.backlog import Backlog
 from moorage.core.columns.cache import Cache
 from moorage.core.framework.interfaces import Point
-from moorage.core.plugins import default_preemption
+from moorage.core.plugins.default_preemption import plugin as default_preemption
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.profiles import ProfileRecord
 from moorage.ports.surroundings import Clock, Telemetry
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution, unresolved
-from moorage.core.framework.profiles import FieldError
+from moorage.core.framework.revisions import FieldError
 from moorage.engine.profiles import ProfileRecord
 from moorage.ports.guards import FAULTS, tell
 

@@ -11,11 +11,11 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from moorage.core.cycle.context import Placement
 from moorage.core.framework.extenders import Extender
 from moorage.core.framework.interfaces import Point
-from moorage.core.objects import key
-from moorage.core.scheduler import Placement
-from moorage.core.verdicts import Code, Status, failed
+from moorage.core.framework.status import Code, Status, failed
+from moorage.core.objects.meta import key
 from moorage.engine.actors.contract import Actor, BindActor, pod_ref
 from moorage.engine.surroundings import Surroundings
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
 from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
 from moorage.engine.intake import Pods, Sink
 from moorage.ports.kube import Unreadable

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from moorage.core.columns.budget import Budget, OutOfTime
+from moorage.core.structures.budget import Budget, OutOfTime
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from collections import deque
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.backlog.entries import Entry, Place
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.failures import pod_object
 from moorage.ports.surroundings import Clock, Event, EventSink
 

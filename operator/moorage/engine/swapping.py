@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.framework.profiles import FieldError, Revision
+from moorage.core.framework.revisions import FieldError, Revision
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.claims import Claims
 from moorage.engine.loop import Loop
 from moorage.engine.profiles import Active, ProfileRecord, name_conflicts

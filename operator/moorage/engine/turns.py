@@ -7,7 +7,7 @@ against it the next time.
 
 from __future__ import annotations
 
-from moorage.core.columns.budget import SLICE
+from moorage.core.structures.budget import SLICE
 
 ROUND = 0.25
 """Seconds of own time that the turns of all profiles take which are busy."""

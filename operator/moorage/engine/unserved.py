@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from moorage.api import bodies
 from moorage.api.conditions import Reason
-from moorage.core.backlog.backlog import Backlog
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
 from moorage.engine.profiles import ProfileRecord
 from moorage.engine.swapping import Swapper

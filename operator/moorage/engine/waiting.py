@@ -12,8 +12,8 @@ import asyncio
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from moorage.core.objects import Pod
-from moorage.core.verdicts import Code, Status
+from moorage.core.framework.status import Code, Status
+from moorage.core.objects.pods import Pod
 from moorage.ports.surroundings import Clock
 
 LONGEST = 900.0

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ParamSpec, TypeVar, cast
 
-from moorage.core.catching import Catching
+from moorage.core.structures.catching import Catching
 from moorage.ports.repeats import bug
 from moorage.ports.surroundings import Clock
 

@@ -11,13 +11,13 @@ import re
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from moorage.core.claim_objects import DeviceClass, ResourceClaim, ResourceSlice
-from moorage.core.cluster_events import Resource
-from moorage.core.framework.profiles import Revision
+from moorage.core.framework.cluster_events import Resource
 from moorage.core.framework.registry import Registry
-from moorage.core.objects import HasMetadata, Namespace
-from moorage.core.pod_groups import API, PodGroup
-from moorage.core.storage_objects import (
+from moorage.core.framework.revisions import Revision
+from moorage.core.objects.meta import HasMetadata, Namespace
+from moorage.core.objects.pod_groups import API, PodGroup
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -26,7 +26,7 @@ from moorage.core.storage_objects import (
     StorageClass,
     VolumeAttachment,
 )
-from moorage.core.workload_objects import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.core.objects.workloads import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 
 
 class StoredKind(NamedTuple):

@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from moorage.core.claim_objects import Allocation, ResourceClaim
-from moorage.core.objects import ContainerExtendedResourceRequest, HasMetadata, ObjectMeta, PartialObject
-from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim
+from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject
+from moorage.core.objects.pods import ContainerExtendedResourceRequest
+from moorage.core.objects.resource_claims import Allocation, ResourceClaim
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 T_contra = TypeVar("T_contra", contravariant=True)
 T_co = TypeVar("T_co", covariant=True)

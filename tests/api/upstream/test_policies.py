@@ -13,7 +13,7 @@ from moorage.api.upstream.effective import effective
 from moorage.api.upstream.policies import as_v1, is_policy, provider
 from moorage.api.upstream.policy_tables import DEFAULT_PREDICATES, DEFAULT_PRIORITIES, GONE, PREDICATES, PRIORITIES, WITHOUT_EFFECT
 from moorage.api.upstream.reading import read
-from moorage.core.framework.profiles import MAX_WEIGHT
+from moorage.core.framework.revisions import MAX_WEIGHT
 from tests.api.profiles import RESOLVER
 
 MANDATORY = ["NodeUnschedulable", "TaintToleration"]

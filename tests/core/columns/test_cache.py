@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from moorage.core.columns.cache import Cache, CacheError, State
-from moorage.core.columns.requests import CPU, PODS, pod_requests, unreadable_requests
-from moorage.core.objects import PartialObject
+from moorage.core.objects.meta import PartialObject
+from moorage.core.pods.requests import CPU, PODS, pod_requests, unreadable_requests
 from tests.builders import make_node, make_pod
 
 POD = make_pod("a", cpu="500m")

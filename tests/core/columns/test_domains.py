@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from moorage.core.columns.domains import domains, per_domain, shifted
-from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.nodes.node_table import NodeTable
 from tests.core.plugins.companions import HOST, ZONE, node
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from moorage.core.columns.images import ImageTable
-from moorage.core.objects import ContainerImage
+from moorage.core.columns.nodes.image_table import ImageTable
+from moorage.core.objects.nodes import ContainerImage
 
 
 def test_a_size_is_that_of_the_first_node_that_holds_the_image() -> None:

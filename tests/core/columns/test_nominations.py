@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.changes import Aspect, Reader
-from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.change_log import Aspect, Reader
+from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.nominations import Nominations
-from moorage.core.columns.requests import pod_requests
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node, make_pod
 
 POD = make_pod("a", cpu="1")

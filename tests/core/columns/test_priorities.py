@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.priorities import PriorityTable
-from moorage.core.objects import ObjectMeta, PartialObject, Pod, PodSpec
+from moorage.core.objects.meta import ObjectMeta, PartialObject
+from moorage.core.objects.pods import Pod, PodSpec
 from tests.builders import make_pod
 
 ROWS = 200

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from moorage.core.columns.cache import Cache, Record, State
-from moorage.core.columns.herds import Herd
-from moorage.core.columns.ports import HostPort
-from moorage.core.columns.requests import CPU, PODS, pod_requests
+from moorage.core.columns.pod_info import Herd
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.host_ports import HostPort
+from moorage.core.pods.requests import CPU, PODS, pod_requests
 from tests.builders import make_node
 
 GPU = "example.com/gpu"

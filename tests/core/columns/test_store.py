@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from moorage.core.columns.store import Store
-from moorage.core.objects import Namespace, ObjectMeta
-from moorage.core.workload_objects import Service, ServiceSpec
+from moorage.core.objects.meta import Namespace, ObjectMeta
+from moorage.core.objects.workloads import Service, ServiceSpec
 
 
 def service(name: str, namespace: str = "default", **selector: str) -> Service:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from moorage.core.claim_objects import ResourceClaim
-from moorage.core.devices.allocating import Answer, Search
+from moorage.core.devices.allocator import Answer, Search
 from moorage.core.devices.uses import Offer
+from moorage.core.objects.resource_claims import ResourceClaim
 
 
 def search(claims: Sequence[ResourceClaim], offer: Offer, tries: int = 0) -> tuple[Answer, ...] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.core.claim_objects import CapacityPolicy, CapacityRange, CapacityRequirements, Device, DeviceCapacity
 from moorage.core.devices.capacity import added, consumed, fits, total
+from moorage.core.objects.resource_claims import CapacityPolicy, CapacityRange, CapacityRequirements, Device, DeviceCapacity
 
 GI = 2**30 * 10**9
 STEPS = CapacityPolicy("2Gi", valid_range=CapacityRange("1Gi", "6Gi", "512Mi"))

@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.core.claim_objects import (
+from moorage.core.columns.store import Store
+from moorage.core.devices.allocation_results import allocation_of
+from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.resource_claims import (
     AllocatedDevice,
     Allocation,
     CapacityRequirements,
@@ -33,10 +37,6 @@ from moorage.core.claim_objects import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from moorage.core.columns.devices import DeviceLedger
-from moorage.core.columns.store import Store
-from moorage.core.devices.results import allocation_of
-from moorage.core.objects import ObjectMeta
 from tests.builders import make_node
 from tests.core.devices.searching import search
 

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from moorage.core.columns.changes import Versioned
-from moorage.core.columns.node_table import Aspect, Rows
-from moorage.core.columns.requests import CPU
+from moorage.core.columns.change_log import Versioned
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import Codes, Point, Prepared, Reserved, Scores, SortKey
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec, Registry, build_registry
-from moorage.core.objects import Pod
-from moorage.core.verdicts import SUCCESS, Code, Reason, Status
+from moorage.core.framework.status import SUCCESS, Code, Reason, Status
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import CPU
 
 BLOCKED = Reason("Blocked", "node(s) were blocked by {}", Code.UNSCHEDULABLE)
 

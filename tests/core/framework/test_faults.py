@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.changes import Versioned
-from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.change_log import Versioned
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.cycle import decide
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import decide
 from moorage.core.framework.interfaces import Codes, Prepared, Scores
 from moorage.core.framework.presets import Preset
-from moorage.core.framework.profiles import ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.core.objects import Pod
-from moorage.core.scheduler import Diagnosis, Placement, Scheduler
-from moorage.core.verdicts import SUCCESS, Code, Reason
+from moorage.core.framework.revisions import ProfileSpec, Revision, resolve
+from moorage.core.framework.status import SUCCESS, Code, Reason
+from moorage.core.objects.pods import Pod
 from tests.builders import make_node, make_pod
 from tests.core.framework.plugins import REGISTRY, Plain
 

@@ -11,16 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle import decide
-from moorage.core.framework.guarding import PluginFault, guarded
-from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileSpec, resolve
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import decide
+from moorage.core.framework.guard import PluginFault, guarded
 from moorage.core.framework.registry import PluginSpec, build_registry
+from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, resolve
 from moorage.core.framework.scalar import LONGEST, MOST_REASONS, columnar
-from moorage.core.objects import Node, ObjectMeta, Pod
+from moorage.core.framework.status import Code, Reason
+from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.workloads import Service
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.scheduler import Diagnosis, Placement, Scheduler
-from moorage.core.verdicts import Code, Reason
-from moorage.core.workload_objects import Service
 from tests.builders import make_node, make_pod
 from tests.fakes.guards import RecordingGuard
 

@@ -8,10 +8,12 @@ import msgspec
 import numpy as np
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.requests import pod_requests
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import FilterPlugin, Prepared
-from moorage.core.objects import Namespace, Node, ObjectMeta, Pod
+from moorage.core.objects.meta import Namespace, ObjectMeta
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import pod_requests
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 Document = dict[str, Any]

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import DependingPlugin, ScorePlugin
-from moorage.core.objects import Node, Pod
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 from moorage.core.plugins.image_locality import ImageLocality
 from tests.builders import make_node
 from tests.core.resource_strategies import Cluster, clusters, one_row

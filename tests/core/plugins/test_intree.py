@@ -7,12 +7,12 @@ import sys
 import pytest
 
 from moorage.core.framework.interfaces import Plugin, Point
-from moorage.core.framework.profiles import PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision, resolve
 from moorage.core.framework.registry import build_registry
+from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision, resolve
+from moorage.core.framework.status import Reason
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.plugins.node_resources_fit import NodeResourcesFit
-from moorage.core.plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadArgs
-from moorage.core.verdicts import Reason
+from moorage.core.plugins.node_resources.fit import NodeResourcesFit
+from moorage.core.plugins.pod_topology_spread.plugin import PodTopologySpread, PodTopologySpreadArgs
 
 REGISTRY = build_registry(INTREE)
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.objects import Affinity, Node, Pod
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.status import SKIP, SUCCESS, Code, refused
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Affinity, Pod
 from moorage.core.plugins.node_affinity import CONFLICT, NOT_ALLOWED, NOT_WANTED, NodeAffinity, NodeAffinityArgs
-from moorage.core.verdicts import SKIP, SUCCESS, Code, refused
 from tests.builders import make_node, make_pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

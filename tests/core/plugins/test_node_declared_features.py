@@ -6,15 +6,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.framework.columns import Column
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.evaluation.plugin_result import Column
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin
-from moorage.core.objects import Container, Node, Pod, RestartRule
+from moorage.core.framework.status import Code
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Container, Pod, RestartRule
 from moorage.core.plugins.node_declared_features import NOT_DECLARED, NodeDeclaredFeatures, required_features
-from moorage.core.verdicts import Code
 from tests.builders import make_node, make_pod
 
 PLUGIN = NodeDeclaredFeatures()

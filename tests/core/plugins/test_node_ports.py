@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.store import Store
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin
-from moorage.core.objects import Pod, PodMeta
+from moorage.core.framework.status import SKIP
+from moorage.core.objects.pods import Pod, PodMeta
 from moorage.core.plugins.node_ports import PORT_TAKEN, NodePorts
-from moorage.core.verdicts import SKIP
 from tests.builders import make_node, make_pod
 from tests.core.resource_strategies import Cluster, clusters, one_row
 from tests.oracle import ports as naive

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.framework.interfaces import FilterPlugin
-from moorage.core.objects import Node, Taint, Toleration
+from moorage.core.objects.nodes import Node, Taint
+from moorage.core.objects.pods import Toleration
 from moorage.core.plugins.node_unschedulable import CORDONED, NodeUnschedulable
 from tests.builders import make_node, make_pod
 

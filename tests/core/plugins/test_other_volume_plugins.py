@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.objects import HasMetadata
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.storage import CSINode, PersistentVolume, StorageClass
 from moorage.core.plugins.node_volume_limits import NodeVolumeLimits
 from moorage.core.plugins.volume_restrictions import VolumeRestrictions, Wanted
 from moorage.core.plugins.volume_zone import VolumeZone
-from moorage.core.storage_objects import CSINode, PersistentVolume, StorageClass
-from moorage.core.volumes import ClaimUse
+from moorage.core.volumes.pod_volumes import ClaimUse
 from tests.builders import make_node
-from tests.core.plugins.test_volume_binding import FOREIGN, OWN, USES, is_woken
+from tests.core.plugins.volume_binding.test_plugin import FOREIGN, OWN, USES, is_woken
 from tests.core.storage_builders import (
     Storage,
     csi,

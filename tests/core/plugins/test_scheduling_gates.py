@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.store import Store
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.framework.interfaces import PreEnqueuePlugin
-from moorage.core.objects import SchedulingGate
+from moorage.core.framework.status import SUCCESS, Status
+from moorage.core.objects.pods import SchedulingGate
 from moorage.core.plugins.scheduling_gates import GATED, SchedulingGates
-from moorage.core.verdicts import SUCCESS, Status
 from tests.builders import make_pod
 
 PLUGIN: PreEnqueuePlugin = SchedulingGates()

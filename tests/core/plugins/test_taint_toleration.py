@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.objects import Node, Taint, Toleration
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.status import SUCCESS
+from moorage.core.objects.nodes import Node, Taint
+from moorage.core.objects.pods import Toleration
 from moorage.core.plugins.taint_toleration import TAINTED, TaintToleration
-from moorage.core.verdicts import SUCCESS
 from tests.builders import make_node, make_pod
 
 PLUGIN = TaintToleration()

@@ -29,7 +29,7 @@ from moorage.adapters.answers import DECODE_ERRORS, Lines, TooLong
 from moorage.adapters.kube_watch.looking import KubeLook
 from moorage.adapters.kube_watch.watched import T, Watched, leniently, remains
 from moorage.api.extent import shallow
-from moorage.core.objects import PartialObject
+from moorage.core.objects.meta import PartialObject
 from moorage.ports.errors import EdgeError, Expired, NotFound, Retryable
 from moorage.ports.guards import FAULTS, tell
 from moorage.ports.kube import FeedSink

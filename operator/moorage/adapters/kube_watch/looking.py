@@ -9,7 +9,7 @@ import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS
 from moorage.adapters.kube_watch.watched import Identity, M, T, Watched, leniently, remains
-from moorage.core.objects import ObjectMeta, version
+from moorage.core.objects.meta import ObjectMeta, version
 from moorage.ports.errors import Retryable
 from moorage.ports.kube import Found, ListedPage, Unreadable
 from moorage.ports.wire import Call, Session

@@ -10,7 +10,7 @@ import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS
 from moorage.api.extent import shallow
-from moorage.core.objects import ObjectMeta, PartialObject
+from moorage.core.objects.meta import ObjectMeta, PartialObject
 from moorage.ports.kube import Unreadable
 
 

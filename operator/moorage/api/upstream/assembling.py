@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Sequence
 from moorage.api import extenders
 from moorage.api.upstream.configuration import KubeSchedulerConfiguration, PluginSet, Profile
 from moorage.api.upstream.kube_plugins import DEFAULTS, KUBE_PLUGINS, PLACEMENT_POINTS, POINTS, WEIGHTED
-from moorage.core.framework import profiles
+from moorage.core.framework import revisions
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE
-from moorage.core.framework.profiles import PluginRef, instead, suggest
+from moorage.core.framework.revisions import PluginRef, instead, suggest
 
 FIT = "NodeResourcesFit"
 _INT64 = 2**63
@@ -29,7 +29,7 @@ class Assembled:
 def assemble(path: str, profile: Profile) -> Assembled:
     """The profile laid over the default one."""
     plugins = profile.plugins
-    multi = profiles.merged(DEFAULTS, core_set(plugins.multi_point))
+    multi = revisions.merged(DEFAULTS, core_set(plugins.multi_point))
     faults = list(_unknown(f"{path}.plugins.multiPoint", multi))
     points: dict[str, tuple[PluginRef, ...]] = {}
     for point in (*POINTS, *PLACEMENT_POINTS):
@@ -38,7 +38,7 @@ def assemble(path: str, profile: Profile) -> Assembled:
         faults += _misplaced(f"{path}.plugins.{point}", point, here)
         faults += _twice(f"{path}.plugins.{point}", here, everywhere)
         weights = _weights(point, (*here.enabled, *multi))
-        names = profiles.in_order([ref.name for ref in here.enabled], everywhere, here.disabled)
+        names = revisions.in_order([ref.name for ref in here.enabled], everywhere, here.disabled)
         points[point] = tuple(PluginRef(name, weights.get(name, 0)) for name in names)
         if overflows(weights.values()):
             faults.append(Violation(f"{path}.plugins.{point}", "{…}", "the weights are too high, or a negative one makes their sum so"))
@@ -58,9 +58,9 @@ def extender_faults(
             yield Violation(f"profiles[{i}]", FIT, "has to be enabled, or have arguments, for an extender's ignoredByScheduler")
 
 
-def core_set(plugins: PluginSet) -> profiles.PluginSet:
+def core_set(plugins: PluginSet) -> revisions.PluginSet:
     """The same as core has it."""
-    return profiles.PluginSet(
+    return revisions.PluginSet(
         tuple(PluginRef(one.name, one.weight) for one in plugins.enabled), tuple(one.name for one in plugins.disabled)
     )
 
@@ -96,14 +96,14 @@ def _unknown(path: str, refs: Sequence[PluginRef]) -> Iterator[Violation]:
             yield Violation(f"{path}.enabled", ref.name, f"kube-scheduler has no such plugin{advice}; take out what is not in its tree")
 
 
-def _misplaced(path: str, point: str, here: profiles.PluginSet) -> Iterator[Violation]:
+def _misplaced(path: str, point: str, here: revisions.PluginSet) -> Iterator[Violation]:
     yield from _unknown(path, here.enabled)
     for ref in here.enabled:
         if ref.name in KUBE_PLUGINS and not _takes_part(ref.name, point):
             yield Violation(f"{path}.enabled", ref.name, f"this plugin does not take part at {point}")
 
 
-def _twice(path: str, here: profiles.PluginSet, everywhere: Sequence[str]) -> Iterator[Violation]:
+def _twice(path: str, here: revisions.PluginSet, everywhere: Sequence[str]) -> Iterator[Violation]:
     """Twice at the point; or twice at multiPoint, unless the point says itself what is to become of the plugin."""
     mine = [ref.name for ref in here.enabled]
     rest = [] if "*" in here.disabled else [name for name in everywhere if name not in mine and name not in here.disabled]

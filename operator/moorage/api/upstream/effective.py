@@ -13,7 +13,7 @@ from moorage.api.upstream.configuration import API_VERSION, Extender, KubeSchedu
 from moorage.api.upstream.kube_plugins import OURS
 from moorage.api.upstream.reading import Loaded, LoadedProfile
 from moorage.core.framework.registry import Registry
-from moorage.core.resource_scoring import CPU_AND_MEMORY
+from moorage.core.plugins.node_resources.resource_allocation import CPU_AND_MEMORY
 
 _DEFAULT_RESOURCES = [{"name": spec.name, "weight": spec.weight} for spec in CPU_AND_MEMORY]
 

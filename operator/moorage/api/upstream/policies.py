@@ -32,7 +32,7 @@ from moorage.api.upstream.policy_tables import (
 )
 from moorage.api.upstream.remarks import Remark
 from moorage.core.framework.arguments import Violation
-from moorage.core.framework.profiles import MAX_WEIGHT, suggest
+from moorage.core.framework.revisions import MAX_WEIGHT, suggest
 
 _ALWAYS = ("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder")
 

@@ -26,7 +26,7 @@ from moorage.api.v1alpha1.resources import (
     rule,
     rules,
 )
-from moorage.core.framework.profiles import MAX_WEIGHT
+from moorage.core.framework.revisions import MAX_WEIGHT
 
 MAX_PLUGINS = 100
 """At one extension point."""

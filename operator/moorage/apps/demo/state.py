@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from moorage.core import quantities
+from kubefacts import quantities
 from moorage.ports.printable import printable
 
 ZONE = "topology.kubernetes.io/zone"

@@ -21,18 +21,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from moorage.core.columns.all_or_none import Step, all_or_none
-from moorage.core.columns.changes import Aspect
-from moorage.core.columns.matches import AnyPod, Matches
-from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.change_log import Aspect
+from moorage.core.columns.freed_room import Room
+from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.nominations import Nominations
+from moorage.core.columns.pod_counters import AnyPod, Matches
+from moorage.core.columns.pod_info import Record, State
 from moorage.core.columns.priorities import PriorityTable
-from moorage.core.columns.records import Record, State
-from moorage.core.columns.requests import Requests
-from moorage.core.columns.room import Room
 from moorage.core.columns.store import Store
-from moorage.core.columns.volumes import VolumeTable
-from moorage.core.objects import Namespace, Node, PartialObject, Pod
+from moorage.core.columns.volume_table import VolumeTable
+from moorage.core.objects.meta import Namespace, PartialObject
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import Requests
+from moorage.core.structures.all_or_none import Step, all_or_none
 
 __all__ = ["Cache", "CacheError", "Record", "State"]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.labels import ABSENT
-from moorage.core.columns.matches import Counts
-from moorage.core.columns.node_table import NodeTable, Rows
+from moorage.core.columns.nodes.label_columns import ABSENT
+from moorage.core.columns.nodes.node_table import NodeTable, Rows
+from moorage.core.columns.pod_counters import Counts
 
 Domains = npt.NDArray[np.int32]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from moorage.core.columns.all_or_none import all_or_none
-from moorage.core.columns.changes import Aspect
-from moorage.core.columns.node_table import NodeTable
-from moorage.core.columns.records import Record, State
-from moorage.core.columns.requests import Requests, pod_requests
-from moorage.core.objects import Pod, priority
-from moorage.core.pod_groups import group_of
+from moorage.core.columns.change_log import Aspect
+from moorage.core.columns.nodes.node_table import NodeTable
+from moorage.core.columns.pod_info import Record, State
+from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pods import Pod, priority
+from moorage.core.pods.requests import Requests, pod_requests
+from moorage.core.structures.all_or_none import all_or_none
 
 _NOBODY: dict[str, Record] = {}
 FAR = 100

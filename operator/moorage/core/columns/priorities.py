@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.growing import grown
-from moorage.core.objects import PartialObject, Pod, priority
+from moorage.core.objects.meta import PartialObject
+from moorage.core.objects.pods import Pod, priority
+from moorage.core.structures.growing import grown
 
 _FIRST = 64
 _NONE = np.zeros(0, np.int32)

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.budget import Budget
 from moorage.core.columns.cache import Cache, Record
-from moorage.core.columns.herds import Herd
-from moorage.core.columns.matches import Counter, Matches, Query
-from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.nominations import Nominations
-from moorage.core.columns.ports import HostPort
+from moorage.core.columns.pod_counters import Counter, Matches, Query
+from moorage.core.columns.pod_info import Herd
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Objects
-from moorage.core.columns.volumes import VolumeTable
-from moorage.core.volumes import Carried
+from moorage.core.columns.volume_table import VolumeTable
+from moorage.core.pods.host_ports import HostPort
+from moorage.core.structures.budget import Budget
+from moorage.core.volumes.pod_volumes import Carried
 
 
 class Trial:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from moorage.core.columns.changes import Clock
-from moorage.core.columns.node_table import NodeTable
+from moorage.core.columns.change_log import Clock
+from moorage.core.columns.freed_room import Room
+from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.priorities import PriorityTable
-from moorage.core.columns.room import Room
-from moorage.core.objects import HasMetadata, key
+from moorage.core.objects.meta import HasMetadata, key
 
 T = TypeVar("T", bound=HasMetadata)
 Index = TypeVar("Index")

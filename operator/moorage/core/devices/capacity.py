@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from moorage.core.claim_objects import CapacityPolicy, CapacityRequirements, Device, DeviceCapacity
-from moorage.core.objects import ResourceList
-from moorage.core.quantities import canonical, nanos, to_units
+from kubefacts.quantities import canonical, nanos, to_units
+from moorage.core.objects.meta import ResourceList
+from moorage.core.objects.resource_claims import CapacityPolicy, CapacityRequirements, Device, DeviceCapacity
 
 Used = Mapping[str, int]
 """Capacity -> what is taken of it."""

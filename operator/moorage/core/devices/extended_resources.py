@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from moorage.core.claim_objects import (
+from kubefacts.quantities import NANO, nanos
+from moorage.core.objects.meta import OwnerReference
+from moorage.core.objects.pods import Container, ContainerExtendedResourceRequest, Pod
+from moorage.core.objects.resource_claims import (
     ClaimMeta,
     DeviceClaim,
     DeviceClass,
@@ -18,12 +21,9 @@ from moorage.core.claim_objects import (
     ResourceClaim,
     ResourceClaimSpec,
 )
-from moorage.core.objects import Container, ContainerExtendedResourceRequest, OwnerReference, Pod
-from moorage.core.quantities import NANO, nanos
+from moorage.core.pods.resource_names import PREFIX
 
 ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
-PREFIX = "deviceclass.resource.kubernetes.io/"
-"""Before a class's name: a resource that stands for the class whether that names one or not."""
 _SPELLING = re.compile(r"[+-]?\d*(\.(?P<fraction>\d*))?([eE](?P<power>[+-]?\d+)|(?P<suffix>\D*))")
 _POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 TO_BE_CREATED = "<extended-resources>"

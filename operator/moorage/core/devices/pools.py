@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from moorage.core.claim_objects import CounterConsumption, CounterSet, Device, DeviceAttribute, Reach, ResourceSlice
+from kubefacts.quantities import nanos
 from moorage.core.expressions import DeviceFacts, ExpressionError, quantity, semver
 from moorage.core.label_selectors import SelectorError
-from moorage.core.objects import Node, NodeSelector
-from moorage.core.predicates import NodeTerms, compile_node_selector, extent, matches_any
-from moorage.core.quantities import nanos
-from moorage.core.remembering import length, remembered
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.resource_claims import CounterConsumption, CounterSet, Device, DeviceAttribute, Reach, ResourceSlice
+from moorage.core.objects.selector_terms import NodeSelector
+from moorage.core.pods.node_selection import NodeTerms, compile_node_selector, extent, matches_any
+from moorage.core.structures.remembering import length, remembered
 
 
 class AllocationError(ValueError):

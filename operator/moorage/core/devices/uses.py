@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from moorage.core.claim_objects import DeviceClass, ResourceClaim
 from moorage.core.devices.capacity import added, total
 from moorage.core.devices.pools import Counted, DeviceId, Pool, PoolId
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim
 
 
 class Taken(NamedTuple):

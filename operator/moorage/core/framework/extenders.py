@@ -10,10 +10,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from moorage.core.cluster_events import Action, Resource, Wake
+from moorage.core.framework.cluster_events import Action, Resource, Wake
 from moorage.core.framework.interfaces import Victims
 from moorage.core.framework.registry import Access
-from moorage.core.objects import Pod
+from moorage.core.objects.pods import Pod
 
 EXTENDER = "Extender"
 """The name under which pods that extenders refused wait, beside names of plugins: in the queue and in metrics."""

@@ -41,14 +41,15 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeGuard, Ty
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.cluster_events import Wake
-from moorage.core.columns.changes import Versioned
-from moorage.core.columns.herds import Herd
-from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.change_log import Versioned
+from moorage.core.columns.nodes.node_table import Aspect, Rows
+from moorage.core.columns.pod_info import Herd
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
-from moorage.core.objects import HasMetadata, Pod
-from moorage.core.verdicts import Status, Why
+from moorage.core.framework.cluster_events import Wake
+from moorage.core.framework.status import Status, Why
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.pods import Pod
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 """int64[len(rows)]: 0 where the node passes, else a code of the plugin's own that its ``explain`` can read.

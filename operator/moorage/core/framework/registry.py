@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from moorage.core.framework.guarding import Guard
+from moorage.core.framework.guard import Guard
 from moorage.core.framework.interfaces import PROTOCOLS, Plugin, Point
 
 

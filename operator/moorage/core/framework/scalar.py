@@ -14,14 +14,15 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 import numpy as np
 
-from moorage.core.cluster_events import Wake
-from moorage.core.columns.changes import Versioned
-from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.change_log import Versioned
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.guarding import Guard
+from moorage.core.framework.cluster_events import Wake
+from moorage.core.framework.guard import Guard
 from moorage.core.framework.interfaces import Codes, Plugin, Prepared, Scores
-from moorage.core.objects import Node, Pod
-from moorage.core.verdicts import SUCCESS, Code, Reason, Why
+from moorage.core.framework.status import SUCCESS, Code, Reason, Why
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 
 LONGEST = 1.0
 """Seconds that one call over all nodes may take."""

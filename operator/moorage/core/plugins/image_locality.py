@@ -13,13 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from moorage.core.cluster_events import Wake
-from moorage.core.columns.changes import Versioned
-from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.change_log import Versioned
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.cluster_events import Wake
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Scores
-from moorage.core.objects import Pod
-from moorage.core.verdicts import Reason
+from moorage.core.framework.status import Reason
+from moorage.core.objects.pods import Pod
 
 NAME = "ImageLocality"
 LEAST = 23 * 2**20

@@ -7,35 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from moorage.core.columns.default_selectors import Services
-from moorage.core.columns.devices import DeviceLedger
 from moorage.core.columns.store import Store
-from moorage.core.columns.volume_offers import StorageRooms, VolumeOffers
+from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Access, PluginSpec
 from moorage.core.plugins import (
-    cel,
-    default_preemption,
-    dynamic_resources,
     image_locality,
-    inter_pod_affinity,
     node_affinity,
     node_declared_features,
-    node_names,
+    node_name,
     node_ports,
-    node_resources_balanced,
-    node_resources_fit,
     node_unschedulable,
     node_volume_limits,
-    pod_topology_spread,
     priority_sort,
     scheduling_gates,
     taint_toleration,
-    volume_binding,
     volume_restrictions,
     volume_zone,
 )
+from moorage.core.plugins.cel import plugin as cel
+from moorage.core.plugins.default_preemption import plugin as default_preemption
+from moorage.core.plugins.dynamic_resources import plugin as dynamic_resources
+from moorage.core.plugins.inter_pod_affinity import plugin as inter_pod_affinity
+from moorage.core.plugins.node_resources import balanced_allocation, fit
+from moorage.core.plugins.pod_topology_spread import plugin as pod_topology_spread
+from moorage.core.plugins.pod_topology_spread.default_selectors import Services
+from moorage.core.plugins.volume_binding import plugin as volume_binding
+from moorage.core.plugins.volume_binding.offers import StorageRooms, VolumeOffers
 
 DEFAULT_BINDER = "DefaultBinder"
 
@@ -46,11 +45,11 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(scheduling_gates.NAME, scheduling_gates.SchedulingGates),
     PluginSpec(priority_sort.NAME, priority_sort.PrioritySort),
     PluginSpec(node_unschedulable.NAME, node_unschedulable.NodeUnschedulable),
-    PluginSpec(node_names.NAME, node_names.NodeName),
+    PluginSpec(node_name.NAME, node_name.NodeName),
     PluginSpec(taint_toleration.NAME, taint_toleration.TaintToleration, weight=3),
     PluginSpec(node_affinity.NAME, node_affinity.NodeAffinity, node_affinity.NodeAffinityArgs, weight=2),
     PluginSpec(node_ports.NAME, node_ports.NodePorts),
-    PluginSpec(node_resources_fit.NAME, node_resources_fit.NodeResourcesFit, node_resources_fit.NodeResourcesFitArgs),
+    PluginSpec(fit.NAME, fit.NodeResourcesFit, fit.NodeResourcesFitArgs),
     PluginSpec(volume_restrictions.NAME, volume_restrictions.VolumeRestrictions),
     PluginSpec(node_volume_limits.NAME, node_volume_limits.NodeVolumeLimits),
     PluginSpec(
@@ -78,9 +77,9 @@ INTREE: tuple[PluginSpec, ...] = (
     ),
     PluginSpec(default_preemption.NAME, default_preemption.DefaultPreemption, default_preemption.DefaultPreemptionArgs),
     PluginSpec(
-        node_resources_balanced.NAME,
-        node_resources_balanced.NodeResourcesBalancedAllocation,
-        node_resources_balanced.NodeResourcesBalancedAllocationArgs,
+        balanced_allocation.NAME,
+        balanced_allocation.NodeResourcesBalancedAllocation,
+        balanced_allocation.NodeResourcesBalancedAllocationArgs,
     ),
     PluginSpec(image_locality.NAME, image_locality.ImageLocality),
     PluginSpec(DEFAULT_BINDER, None, acts_at=frozenset({Point.BIND})),
@@ -97,11 +96,11 @@ _LEADING = 20
 
 def _led_by_resources(*without: str) -> tuple[tuple[str, int], ...]:
     """All plugins but some, with NodeResourcesFit's score above the others'."""
-    return tuple((name, _LEADING if name == node_resources_fit.NAME else weight) for name, weight in _ALL if name not in without)
+    return tuple((name, _LEADING if name == fit.NAME else weight) for name, weight in _ALL if name not in without)
 
 
 _ONLY_OWN_CONSTRAINTS = pod_topology_spread.PodTopologySpreadArgs(defaulting_type="List")
-_MOST_ALLOCATED = node_resources_fit.NodeResourcesFitArgs(scoring_strategy=node_resources_fit.ScoringStrategy("MostAllocated"))
+_MOST_ALLOCATED = fit.NodeResourcesFitArgs(scoring_strategy=fit.ScoringStrategy("MostAllocated"))
 
 PRESETS: Mapping[str, Preset] = {
     preset.name: preset
@@ -112,8 +111,8 @@ PRESETS: Mapping[str, Preset] = {
         # default topology constraints; those that a pod has itself, hard or soft, are its owner's wish and stay.
         Preset(
             "BinPack",
-            _led_by_resources(node_resources_balanced.NAME, image_locality.NAME),
-            {node_resources_fit.NAME: _MOST_ALLOCATED, pod_topology_spread.NAME: _ONLY_OWN_CONSTRAINTS},
+            _led_by_resources(balanced_allocation.NAME, image_locality.NAME),
+            {fit.NAME: _MOST_ALLOCATED, pod_topology_spread.NAME: _ONLY_OWN_CONSTRAINTS},
         ),
         # Load nodes alike. ImageLocality is left out: it draws pods of one image together.
         Preset("Spread", _led_by_resources(image_locality.NAME)),

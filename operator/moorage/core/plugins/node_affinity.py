@@ -14,17 +14,20 @@ import msgspec
 import numpy as np
 from annotated_types import Interval
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.columns.node_table import Aspect, Rows
-from moorage.core.columns.selecting import rows_matching
+from moorage.core.columns.nodes.node_table import Aspect, Rows
+from moorage.core.columns.nodes.row_selection import rows_matching
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
 from moorage.core.framework.arguments import ARGUMENTS, Violation
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Codes, Prepared, Scores, default_normalize
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, failed, refused
 from moorage.core.label_selectors import Fault, SelectorError
-from moorage.core.objects import Node, NodeSelector, Pod
-from moorage.core.objects import NodeAffinity as Affinity
-from moorage.core.predicates import (
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import NodeAffinity as Affinity
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.selector_terms import NodeSelector
+from moorage.core.pods.node_selection import (
     NODE_NAME,
     NodeTerms,
     Preference,
@@ -34,8 +37,7 @@ from moorage.core.predicates import (
     required_node_selector,
     required_node_terms,
 )
-from moorage.core.remembering import remembered, spelt_out
-from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, failed, refused
+from moorage.core.structures.remembering import remembered, spelt_out
 
 _encode = msgspec.msgpack.Encoder().encode
 

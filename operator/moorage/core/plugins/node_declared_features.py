@@ -12,13 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Codes, Prepared
-from moorage.core.objects import Node, Pod
-from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
 
 NAME = "NodeDeclaredFeatures"
 NOT_DECLARED = Reason("FeatureNotDeclared", "node(s) didn't match Pod's required features", Code.UNRESOLVABLE)

@@ -12,15 +12,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.columns.node_table import Aspect, Rows
-from moorage.core.columns.ports import HostPort, clash
-from moorage.core.columns.requests import host_ports
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Codes, Prepared
-from moorage.core.objects import Pod
-from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.host_ports import HostPort, clash
+from moorage.core.pods.requests import host_ports
 
 NAME = "NodePorts"
 PORT_TAKEN = Reason("HostPortTaken", "node(s) didn't have free ports for the requested pod ports", Code.UNSCHEDULABLE)

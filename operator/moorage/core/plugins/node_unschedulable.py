@@ -12,14 +12,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Codes
-from moorage.core.objects import Node, Pod, Taint
-from moorage.core.predicates import tolerates
-from moorage.core.verdicts import Code, Reason
+from moorage.core.framework.status import Code, Reason
+from moorage.core.objects.nodes import Node, Taint
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.node_selection import tolerates
 
 NAME = "NodeUnschedulable"
 CORDONED = Reason("NodeUnschedulable", "node(s) were unschedulable", Code.UNRESOLVABLE)

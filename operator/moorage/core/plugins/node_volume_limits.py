@@ -12,16 +12,18 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
-from moorage.core.columns.volumes import find_volume
+from moorage.core.columns.volume_table import find_volume
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Codes, Prepared
-from moorage.core.objects import HasMetadata, Pod, key
-from moorage.core.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
-from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why
-from moorage.core.volumes import VolumeId, claim_uses, identity_for_claims, inline_volumes, not_owner, seen_of_volumes
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
+from moorage.core.objects.meta import HasMetadata, key
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
+from moorage.core.volumes.csi_migration import VolumeId, inline_volumes
+from moorage.core.volumes.pod_volumes import claim_uses, identity_for_claims, not_owner, seen_of_volumes
 
 NAME = "NodeVolumeLimits"
 TOO_MANY = Reason("TooManyVolumes", "node(s) exceed max volume count", Code.UNSCHEDULABLE)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from moorage.core.cluster_events import Wake
+from moorage.core.framework.cluster_events import Wake
 from moorage.core.framework.interfaces import SortKey
-from moorage.core.objects import Pod, priority
-from moorage.core.verdicts import Reason
+from moorage.core.framework.status import Reason
+from moorage.core.objects.pods import Pod, priority
 
 NAME = "PrioritySort"
 

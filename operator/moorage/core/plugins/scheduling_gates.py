@@ -10,10 +10,10 @@ import dataclasses
 from collections.abc import Hashable
 from typing import ClassVar
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.columns.store import Objects
-from moorage.core.objects import Pod
-from moorage.core.verdicts import SUCCESS, Code, Reason, Status
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.framework.status import SUCCESS, Code, Reason, Status
+from moorage.core.objects.pods import Pod
 
 NAME = "SchedulingGates"
 GATED = Reason("SchedulingGated", "waiting for scheduling gates: [{}]", Code.UNRESOLVABLE)

@@ -10,15 +10,16 @@ import dataclasses
 from collections.abc import Hashable
 from typing import ClassVar
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.columns.node_table import Aspect, Rows
-from moorage.core.columns.selecting import judge_each
+from moorage.core.columns.nodes.node_table import Aspect, Rows
+from moorage.core.columns.nodes.row_selection import judge_each
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Codes, Prepared, Scores, default_normalize
-from moorage.core.objects import Node, Pod, Toleration
-from moorage.core.predicates import SOFT, untolerated
-from moorage.core.verdicts import SUCCESS, Code, Reason
+from moorage.core.framework.status import SUCCESS, Code, Reason
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod, Toleration
+from moorage.core.pods.node_selection import SOFT, untolerated
 
 NAME = "TaintToleration"
 TAINTED = Reason("UntoleratedTaint", "node(s) had untolerated taint(s)", Code.UNRESOLVABLE)

@@ -12,15 +12,16 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.columns.node_table import Aspect, Rows
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Codes, Prepared
-from moorage.core.objects import HasMetadata, Pod
-from moorage.core.storage_objects import PersistentVolumeClaim
-from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why, refused_for
-from moorage.core.volumes import ClaimUse, Disk, claim_uses, disks, seen_of_volumes
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, refused_for
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.storage import PersistentVolumeClaim
+from moorage.core.volumes.pod_volumes import ClaimUse, Disk, claim_uses, disks, seen_of_volumes
 
 NAME = "VolumeRestrictions"
 DISK_TAKEN = Reason("DiskConflict", "node(s) had no available disk", Code.UNSCHEDULABLE)

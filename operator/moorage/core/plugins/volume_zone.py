@@ -13,17 +13,20 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.columns.labels import ABSENT, LabelColumn
-from moorage.core.columns.node_table import Aspect, Rows
-from moorage.core.columns.selecting import judge_each
+from moorage.core.columns.nodes.label_columns import ABSENT, LabelColumn
+from moorage.core.columns.nodes.node_table import Aspect, Rows
+from moorage.core.columns.nodes.row_selection import judge_each
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Codes, Prepared
-from moorage.core.objects import HasMetadata, Labels, Pod
-from moorage.core.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
-from moorage.core.verdicts import SKIP, SUCCESS, Code, Reason, Why, refused_for
-from moorage.core.volumes import BETA_REGION, BETA_ZONE, REGION, WAIT, ZONE, class_of, seen_of_volumes
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, refused_for
+from moorage.core.objects.meta import HasMetadata, Labels
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.core.volumes.claims import WAIT, class_of
+from moorage.core.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE
+from moorage.core.volumes.pod_volumes import seen_of_volumes
 
 NAME = "VolumeZone"
 ELSEWHERE = Reason("VolumeZoneMismatch", "node(s) had no available volume zone", Code.UNRESOLVABLE)

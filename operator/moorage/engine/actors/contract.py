@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from moorage.core.objects import Pod
-from moorage.core.verdicts import Status
+from moorage.core.framework.status import Status
+from moorage.core.objects.pods import Pod
 from moorage.engine.following import Following
 from moorage.engine.waiting import Waiting
 from moorage.ports.kube import PodRef, Reads, Writes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.core.objects import Pod
-from moorage.core.verdicts import SUCCESS, Status
+from moorage.core.framework.status import SUCCESS, Status
+from moorage.core.objects.pods import Pod
 from moorage.engine.actors.contract import Tools, pod_ref
 
 

@@ -17,13 +17,14 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from moorage.api.conditions import timestamp
-from moorage.core.claim_objects import Allocation, ResourceClaim
-from moorage.core.columns.devices import DeviceLedger
+from moorage.core.devices.allocation_results import made_at
 from moorage.core.devices.extended_resources import TO_BE_CREATED
-from moorage.core.devices.results import made_at
-from moorage.core.objects import Pod, key, version
-from moorage.core.plugins.dynamic_resources import GiveUp, Reservation
-from moorage.core.pod_claims import binding_failure, binding_pending, is_reserved
+from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.devices.pod_claims import binding_failure, binding_pending, is_reserved
+from moorage.core.objects.meta import key, version
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import Allocation, ResourceClaim
+from moorage.core.plugins.dynamic_resources.plugin import GiveUp, Reservation
 from moorage.engine.actors.contract import TakeBack, Tools, pod_ref
 from moorage.engine.background import uninterrupted
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Refused, Retryable

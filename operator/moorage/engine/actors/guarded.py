@@ -12,9 +12,9 @@ import types
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
-from moorage.core.framework.guarding import Guard, PluginFault, call, told
+from moorage.core.framework.guard import Guard, PluginFault, call, told
 from moorage.core.framework.interfaces import Point
-from moorage.core.verdicts import REFUSALS, Code, Status
+from moorage.core.framework.status import REFUSALS, Code, Status
 from moorage.engine.actors.contract import Actor, ActorFactory, Hold, Tools
 from moorage.ports.errors import EdgeError
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.core.columns.volume_offers import VolumeOffers
-from moorage.core.objects import Node, Pod, key
-from moorage.core.plugins.volume_binding import Work
-from moorage.core.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim
-from moorage.core.volumes import SELECTED_NODE, is_bound, reaches
+from moorage.core.objects.meta import key
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
+from moorage.core.plugins.volume_binding.offers import VolumeOffers
+from moorage.core.plugins.volume_binding.plugin import Work
+from moorage.core.volumes.claims import SELECTED_NODE, is_bound
+from moorage.core.volumes.reach import reaches
 from moorage.engine.actors.contract import Tools
 from moorage.engine.following import Name
 from moorage.ports.errors import EdgeError

@@ -1,0 +1,28 @@
+"""Room: what hints may know of nodes, so that room that is freed wakes only pods which it may be enough for."""
+
+from __future__ import annotations
+
+from moorage.core.columns.nodes.node_table import NodeTable
+from moorage.core.columns.priorities import PriorityTable
+from moorage.core.pods.requests import Amounts
+from moorage.core.structures.sparse import HAS
+
+
+class Room:
+    """Looks at the node table as it is now."""
+
+    def __init__(self, nodes: NodeTable, priorities: PriorityTable) -> None:
+        self._nodes = nodes
+        self._priorities = priorities
+
+    def might_take(self, node: str, amounts: Amounts, priority: int) -> bool:
+        """Whether a node has so much left, or pods of lower priority that could go. Yes where it is not known.
+
+        What the node has none of is left out: devices may stand for it.
+        """
+        row = self._nodes.row_of.get(node)
+        if row is None or self._priorities.any_below(priority, row):
+            return True
+        wanted = {resource: amount for resource, amount in amounts.items() if self._nodes.amounts_at(resource, row)[HAS]}
+        left = ((self._nodes.amounts_at(resource, row), amount) for resource, amount in {**wanted, "pods": 1}.items())
+        return all(taken + amount <= has for (has, taken), amount in left)

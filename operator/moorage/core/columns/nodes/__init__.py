@@ -1,0 +1,1 @@
+"""The node table and what shares its row numbers: labels, images, ports, zones."""

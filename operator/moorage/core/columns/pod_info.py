@@ -1,0 +1,105 @@
+"""Pods on nodes: what the columns keep of each, and many of them added up at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.nodes.node_table import NodeTable
+from moorage.core.objects.meta import PartialObject
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import BASIC, Requests, basic_amounts
+from moorage.core.volumes.pod_volumes import NOTHING, Carried, carried_by
+
+
+class Herd:
+    """See the module's docstring. ``ports`` and ``volumes``: those of the pods that have any, by place."""
+
+    def __init__(self, records: Sequence[Record], nodes: NodeTable) -> None:
+        self.records = records
+        self.rows: npt.NDArray[np.intp] = np.array([nodes.row_of[record.node] for record in records], np.intp)
+        kinds: dict[int, int] = {}  # pods of one template share what they ask for
+        distinct: list[Requests] = []
+        which = []
+        for record in records:
+            kind = kinds.setdefault(id(record.requests), len(distinct))
+            if kind == len(distinct):
+                distinct.append(record.requests)
+            which.append(kind)
+        self._kinds = len(distinct)
+        self._kind_of = np.array(which, np.intp)
+        self._others: dict[str, dict[int, int]] = {}
+        known = nodes.resources.names
+        for kind, one in enumerate(distinct):
+            for resource, amount in one.others:
+                if resource in known and resource not in BASIC:
+                    self._others.setdefault(resource, {})[kind] = amount
+        basic = np.array([basic_amounts(one) for one in distinct], np.int64).reshape(-1, len(BASIC))
+        self.amounts = basic.T.take(self._kind_of, axis=1)
+        self.nonzero = np.array([[one.nonzero_cpu for one in distinct], [one.nonzero_memory for one in distinct]], np.int64)[
+            :, self._kind_of
+        ]
+        holders = {kind for kind, one in enumerate(distinct) if one.ports}
+        self.volumes = {i: record.volumes for i, record in enumerate(records) if record.volumes}
+        self.ports = {i: records[i].requests.ports for i, kind in enumerate(which) if kind in holders} if holders else {}
+
+    def others(self, which: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[np.intp], npt.NDArray[np.int64]]]:
+        """The other resources that some of these pods take: on which rows, and how much for each pod that does."""
+        kind_of = self._kind_of[which] if self._others else self._kind_of
+        for resource, by_kind in self._others.items():
+            per_kind = np.zeros(self._kinds, np.int64)
+            per_kind[list(by_kind)] = list(by_kind.values())
+            amounts = per_kind[kind_of]
+            takers = np.flatnonzero(amounts)
+            if takers.size:
+                yield resource, self.rows[which[takers]], amounts[takers]
+
+
+def beside(record: Record, others: Sequence[Record], nodes: NodeTable) -> bool:
+    """Whether a pod's node has of everything what it asks for, when these others are there.
+
+    Of other resources than the basic ones, only those that the node has: none is asked of it where devices or somebody else see to that.
+    """
+    has = nodes.amounts_on(nodes.row_of[record.node])
+    taken = Counter[str]()
+    for each in (*others, record):
+        taken.update(dict(_amounts(each.requests)))
+    mine = [resource for resource, amount in _amounts(record.requests) if amount]
+    return all(taken[resource] <= has[resource][0] for resource in mine if resource in BASIC or has.get(resource, (0, 0))[0])
+
+
+def _amounts(requests: Requests) -> Iterator[tuple[str, int]]:
+    yield from (("cpu", requests.cpu), ("memory", requests.memory), ("pods", 1), *requests.others)
+
+
+class State(enum.Enum):
+    """Whether the API server has shown the pod on its node."""
+
+    ASSUMED = "assumed"
+    OBSERVED = "observed"
+
+
+@dataclasses.dataclass(slots=True)
+class Record:
+    """A pod on a node: the object, where it is, what it takes there and how we know; ``volumes`` are those that placement looks at.
+
+    ``leaving``: we had it told to go, which the watch may not show yet. ``stuck``: it was told to go long ago and does not, so nobody
+    may count on its room. ``held``: nominated as a member of a gang that room is held for, which pods of its own priority may take.
+    """
+
+    pod: Pod | PartialObject
+    node: str
+    requests: Requests
+    state: State
+    leaving: bool = False
+    stuck: bool = False
+    held: bool = False
+    volumes: Carried = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.volumes = carried_by(self.pod) if isinstance(self.pod, Pod) else NOTHING

@@ -1,0 +1,287 @@
+"""The cycle of a pod whose profile asks extenders about it: a generator, as answers take their time.
+
+It yields what is to be asked and is resumed with the answer; meanwhile other pods are decided and watches write. So what lives
+across a question are names of nodes, and whatever is decided is decided by the nodes as they are then: scores are added up after
+the last filter has answered, and of the best nodes the first is taken that plugins still let through. When none of them does any
+more, the cycle begins anew.
+Source: kube-scheduler's findNodesThatPassExtenders, prioritizeNodes and callExtenders (v1.36), scheduler-core.md §3, §7 and §12 in
+words of our own. Different on purpose: a node that an extender leaves out without a word has a reason all the same; of nodes that
+an extender was not asked about nothing is believed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Generator, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import look, weigh
+from moorage.core.cycle.post_filter import Heard, attempt_of, refusals
+from moorage.core.framework.evaluation.evaluation import PASSES, Blueprint
+from moorage.core.framework.extenders import (
+    EXTENDER,
+    MAX_PRIORITY,
+    Answer,
+    AskFilter,
+    AskPriorities,
+    AskVictims,
+    Extender,
+    Fault,
+    Filtered,
+    Question,
+    Spared,
+)
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, BargainingPlugin, Point, PostFilterResult, Victims, is_a
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code, Reason, failed, texts
+from moorage.core.framework.tie_breaking import pick
+from moorage.core.objects.pods import Pod, priority
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Question, Any, T]
+
+_BEGINNINGS = 3
+"""How often the nodes that extenders let through may be lost to others before the pod waits for a while."""
+_OVERTAKEN = "the nodes that extenders let through were taken by others while they were asked"
+_ROOM_NOW = "a node has room now that had none when extenders were asked about victims"
+
+FAILED = Reason("ExtenderFailed", "{}", Code.UNSCHEDULABLE)
+HOPELESS = Reason("ExtenderUnresolvable", "{}", Code.UNRESOLVABLE)
+SILENT = Reason("ExtenderSilent", 'node(s) were left out by extender "{}"', Code.UNRESOLVABLE)
+REASONS = (FAILED, HOPELESS, SILENT)
+
+
+def asked(pod: Pod, revision: Revision) -> tuple[Extender, ...]:
+    """The extenders that have a say about this pod before it has its node."""
+    return tuple(extender for extender in revision.extenders if extender.decides and extender.wants(pod))
+
+
+def deciding(pod: Pod, revision: Revision, scheduler: Scheduler) -> Generator[Question, Answer, Placement | Diagnosis]:
+    """As ``cycle.decide``: yields questions, is sent the answers, returns what is decided; to be committed at once."""
+    cycle = _Cycle(pod, revision, scheduler, asked(pod, revision))
+    for _ in range(_BEGINNINGS):
+        outcome = yield from cycle.decide()
+        if outcome is not None:
+            return outcome
+    return Diagnosis(pod, revision, Code.ERROR, _OVERTAKEN)
+
+
+@dataclasses.dataclass(slots=True)
+class _Cycle:
+    """One pod's cycle. ``refused``: the nodes that extenders refused, and why."""
+
+    pod: Pod
+    revision: Revision
+    scheduler: Scheduler
+    extenders: tuple[Extender, ...]
+    refused: dict[str, tuple[Reason, str]] = dataclasses.field(default_factory=dict)
+
+    def decide(self) -> Steps[Placement | Diagnosis | None]:
+        """None: begin anew."""
+        self.refused = {}
+        # 1. A nominated node that plugins and extenders let through is taken.
+        nominated = self.scheduler.snapshot.nominations.node(self.pod.metadata.uid)
+        if nominated and self._passing([nominated]).size:
+            left = yield from self._filter((nominated,))
+            if not isinstance(left, Fault) and self._passing(left).size:
+                return Placement(self.pod, nominated, self.revision, 1)
+
+        # 2. preFilter and filter, as in any cycle.
+        blueprint = self._look()
+        if isinstance(blueprint, Diagnosis):
+            return blueprint
+        if not blueprint.fits:
+            return (yield from self._diagnose(blueprint))
+
+        # 3. Extenders filter what is left, one after another.
+        left = yield from self._filter(self._names(self._sampled(blueprint)))
+        if isinstance(left, Fault):
+            return Diagnosis(self.pod, self.revision, Code.ERROR, left.text)
+        blueprint = self._look()
+        if isinstance(blueprint, Diagnosis):
+            return blueprint
+        if not left:
+            return (yield from self._diagnose(blueprint))
+
+        # 4. Score what is left now; a lone node needs none.
+        rows = self._passing(left)
+        if rows.size < 2:
+            return Placement(self.pod, self._names(rows)[0], self.revision, 1) if rows.size else None
+        totals = self._totals(blueprint, rows)
+        if isinstance(totals, Diagnosis):
+            return totals
+        yield from self._prioritize(totals)
+
+        # 5. The best that still fits.
+        return self._best(totals)
+
+    # ---- the nodes as they are now -----------------------------------------------------------------------------------------
+
+    def _look(self) -> Blueprint | Diagnosis:
+        return look(self.pod, self.revision, self.scheduler)
+
+    def _passing(self, names: Iterable[str]) -> npt.NDArray[np.intp]:
+        """The rows of those of these nodes that all plugins let through."""
+        blueprint, row_of = self._look(), self.scheduler.snapshot.nodes.row_of
+        if isinstance(blueprint, Diagnosis) or not blueprint.fits:
+            return np.empty(0, np.intp)
+        rows = np.array([row_of[name] for name in names if name in row_of], np.intp)
+        passing: npt.NDArray[np.intp] = rows[blueprint.blame[rows] == PASSES]
+        return passing
+
+    def _names(self, rows: npt.NDArray[np.intp]) -> tuple[str, ...]:
+        names = self.scheduler.snapshot.nodes.names
+        return tuple(names[row] for row in rows.tolist())
+
+    def _sampled(self, blueprint: Blueprint) -> npt.NDArray[np.intp]:
+        sample = self.scheduler.sampler.choose(blueprint, self.revision, self.scheduler.snapshot)
+        return blueprint.feasible() if sample is None else sample
+
+    # ---- filter ------------------------------------------------------------------------------------------------------------
+
+    def _filter(self, names: tuple[str, ...]) -> Steps[tuple[str, ...] | Fault]:
+        """Those of the nodes that all extenders let through; the others are ``refused``."""
+        for extender in self.extenders:
+            if not names or not extender.filter_verb:
+                continue
+            answer = _credible((yield AskFilter(extender, names)), extender, names)
+            if not isinstance(answer, Fault):
+                names = self._heed(extender, names, answer)
+            elif not extender.ignorable:
+                return answer
+        return names
+
+    def _heed(self, extender: Extender, names: tuple[str, ...], answer: Filtered) -> tuple[str, ...]:
+        """The nodes that an extender lets through; what it says of the others is remembered."""
+        passed = set(answer.passed)
+        for name in names:
+            if name in answer.hopeless:
+                self.refused[name] = HOPELESS, answer.hopeless[name]
+            elif name in answer.failed:
+                self.refused[name] = FAILED, answer.failed[name]
+            elif name not in passed:
+                self.refused[name] = SILENT, extender.url
+        return tuple(name for name in names if name in passed)
+
+    # ---- score -------------------------------------------------------------------------------------------------------------
+
+    def _totals(self, blueprint: Blueprint, rows: npt.NDArray[np.intp]) -> dict[str, int] | Diagnosis:
+        """What plugins give these rows, as if no others were feasible."""
+        status = weigh(blueprint, self.revision, self.scheduler)
+        if status.code is not Code.SUCCESS:
+            return Diagnosis(self.pod, self.revision, Code.ERROR, status.message)
+        return dict(zip(self._names(rows), blueprint.totals_among(rows)[rows].tolist(), strict=True))
+
+    def _prioritize(self, totals: dict[str, int]) -> Steps[None]:
+        """Add what extenders give these nodes; one that fails gives nothing."""
+        extenders = tuple(extender for extender in self.extenders if extender.prioritize_verb)
+        if not extenders:
+            return
+        answers = yield AskPriorities(extenders, tuple(totals))
+        for extender, answer in zip(extenders, answers, strict=True):
+            for name, value in () if isinstance(answer, Fault) else answer:
+                if name in totals:
+                    totals[name] += value * extender.weight * (MAX_NODE_SCORE // MAX_PRIORITY)
+
+    def _best(self, totals: Mapping[str, int]) -> Placement | None:
+        """The best of the nodes that still fit, ties by (seed, pod, node); None when none does."""
+        rows = self._passing(totals)
+        if not rows.size:
+            return None
+        names = self.scheduler.snapshot.nodes.names
+        best = max(totals[names[row]] for row in rows.tolist())
+        equals = np.array([row for row in rows.tolist() if totals[names[row]] == best], np.intp)
+        row = pick(equals, self.scheduler.snapshot.nodes.tie_break, self.pod.metadata.uid, self.scheduler.seed)
+        return Placement(self.pod, names[row], self.revision, len(totals), best)
+
+    # ---- when nobody fits --------------------------------------------------------------------------------------------------
+
+    def _diagnose(self, blueprint: Blueprint) -> Steps[Diagnosis]:
+        """Why the pod goes nowhere, and whom postFilter would have go."""
+        said = refusals(blueprint, self.scheduler.snapshot)
+        if self.refused:
+            counts = Counter(dict(said.counts))
+            # What plugins refuse by now has a reason of theirs.
+            counts.update(texts(tuple(self.refused[name] for name in self._names(self._passing(self.refused)))))
+            said = said._replace(rejectors=said.rejectors | {EXTENDER}, counts=list(counts.items()))
+        room = yield from self._make_room()
+        return said.diagnosis(self.pod, self.revision, room)
+
+    def _make_room(self) -> Steps[PostFilterResult]:
+        """As ``making_room.make_room``, with the extenders' say about victims."""
+        heard, passing = Heard(self.scheduler.observer), frozenset(self._feasible())
+        for name, plugin in self.revision.at(Point.POST_FILTER):
+            blueprint = self._look()
+            if isinstance(blueprint, Diagnosis):
+                return PostFilterResult(failed(blueprint.message), errand={})
+            attempt = attempt_of(self.scheduler, blueprint, self._codes(blueprint))
+            found = plugin.candidates(self.pod, attempt) if is_a(plugin, BargainingPlugin) else plugin.post_filter(self.pod, attempt)
+            if not isinstance(found, PostFilterResult):
+                found = yield from self._bargain(found)
+                if not passing.issuperset(self._feasible()):
+                    found = Fault(_ROOM_NOW)
+                found = PostFilterResult(failed(found.text)) if isinstance(found, Fault) else plugin.choose(found, attempt)
+            if (result := heard.out(name, found)) is not None:
+                return result
+        return heard.all()
+
+    def _codes(self, blueprint: Blueprint) -> npt.NDArray[np.int64]:
+        """``Attempt.refusals``: those of plugins, and on the nodes that these let through those of extenders."""
+        codes, row_of = blueprint.refusals(self.scheduler.snapshot), self.scheduler.snapshot.nodes.row_of
+        for name in self._feasible():
+            reason, _ = self.refused.get(name, (HOPELESS, ""))
+            codes[row_of[name]] = 1 if reason.code is Code.UNSCHEDULABLE else 2
+        return codes
+
+    def _feasible(self) -> tuple[str, ...]:
+        """All nodes that plugins let through."""
+        blueprint = self._look()
+        return () if isinstance(blueprint, Diagnosis) or not blueprint.fits else self._names(blueprint.feasible())
+
+    def _bargain(self, candidates: Mapping[str, Victims]) -> Steps[Mapping[str, Victims] | Fault]:
+        """What extenders make of candidates for preemption, one after another."""
+        for extender in self.extenders:
+            if not candidates or not extender.preempt_verb:
+                continue
+            answer = yield AskVictims(extender, candidates)
+            spared = answer if isinstance(answer, Fault) else self._spared(extender, candidates, answer)
+            if not isinstance(spared, Fault):
+                candidates = spared
+            elif not extender.ignorable:
+                return spared
+        row_of = self.scheduler.snapshot.nodes.row_of
+        return {node: victims for node, victims in candidates.items() if node in row_of}
+
+    def _spared(self, extender: Extender, proposed: Mapping[str, Victims], answer: Mapping[str, Spared]) -> dict[str, Victims] | Fault:
+        """What an extender says, with pods for their UIDs: those that were proposed, or others that are there now."""
+        found: dict[str, Victims] = {}
+        for node in [*(node for node in proposed if node in answer), *sorted(answer.keys() - proposed.keys())]:
+            if not answer[node].uids and extender.ignorable:
+                continue
+            if not answer[node].uids:
+                return Fault(f'expected at least one victim pod on node "{node}"')
+            pods = {record.pod.metadata.uid: record.pod for record in self.scheduler.snapshot.pods_on(node)}
+            pods |= {pod.metadata.uid: pod for pod in proposed[node].pods} if node in proposed else {}
+            victims = [pods.get(uid) for uid in answer[node].uids]
+            if (i := next((i for i, pod in enumerate(victims) if not isinstance(pod, Pod)), None)) is not None:
+                text = f"claims to preempt pod (UID: {answer[node].uids[i]}) on node: {node}, but the pod is not found on that node"
+                return Fault(f"extender: {extender.url} {text}")
+            there = sorted((pod for pod in victims if isinstance(pod, Pod)), key=lambda pod: -priority(pod))
+            found[node] = Victims(tuple(there), answer[node].violations)
+        return found
+
+
+def _credible(answer: Filtered | Fault, extender: Extender, names: tuple[str, ...]) -> Filtered | Fault:
+    """The answer, unless it speaks of nodes that the extender was not asked about."""
+    if isinstance(answer, Fault):
+        return answer
+    known = set(names)
+    strange = next((name for name in answer.passed if name not in known), None)
+    if strange is None:
+        return answer
+    return Fault(f'extender "{extender.url}" claims a filtered node "{strange}" which is not found in the input node list')

@@ -1,0 +1,177 @@
+"""Gangs: the members of a pod group that must be placed at once, or not at all.
+
+Members are placed one after another, for real: each sees what those before it took, whatever kind of thing that is. When fewer fit
+than are needed everything is taken back, in reverse order, so a group that does not fit holds nothing while it waits. A large group is
+placed in slices, beside groups of other profiles (``engine/loop.py`` says which of them goes first where they are in each other's
+way); what others did to its nodes meanwhile is looked at before anything is bound.
+
+No room is made for a group that does not fit: what would be evicted for one member helps nobody if the next one finds no room. For one
+that has waited for long, room is held (``engine/holds.py`` says for whom and how long): its members are nominated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Generator, Sequence
+from typing import TypeAlias
+
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.post_filter import make_room, refusals
+from moorage.core.framework.evaluation.evaluation import Blueprint
+from moorage.core.framework.interfaces import PostFilterResult
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import REFUSALS, SUCCESS, Code
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import pod_requests
+from moorage.core.structures.budget import OutOfTime
+
+NO_ROOM_MADE = PostFilterResult(SUCCESS, "", errand={})
+
+
+Placer: TypeAlias = Callable[[Pod], Placement | Diagnosis]
+Placing: TypeAlias = Generator[bool, bool | None, list[Placement | Diagnosis]]
+"""Yields whether it is a piece further, else it ran out of time; is sent whether others have had their turn since."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Gang:
+    """Which group it is, how many of its members must be placed now, and how many in all."""
+
+    name: str
+    needed: int
+    min_member: int
+    note: str = ""
+    """Said at the end of each message."""
+    hold_note: str = ""
+    """Said then where room is held for it; "" where none may be."""
+
+
+def place(pod: Pod, revision: Revision, scheduler: Scheduler, holds: bool = False) -> Placement | Diagnosis:
+    """Decide and commit; a pod that fits nowhere has no room made for it, but where it ``holds`` room it is nominated."""
+    blueprint = cycle.look(pod, revision, scheduler)
+    if isinstance(blueprint, Diagnosis):
+        return blueprint
+    if not blueprint.fits:
+        said = refusals(blueprint, scheduler.snapshot)
+        return said.diagnosis(pod, revision, _prospect(pod, revision, scheduler, blueprint) if holds else NO_ROOM_MADE)
+    placement = cycle.decide(pod, revision, scheduler)
+    return cycle.commit(placement, scheduler) if isinstance(placement, Placement) else placement
+
+
+def _prospect(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> PostFilterResult:
+    """The node that the pod would fit without pods of lower priority; they stay, but nobody follows them there."""
+    nominations, nodes = scheduler.cache.nominations, scheduler.snapshot.nodes
+    node = nominations.node(pod.metadata.uid)
+    if node not in nodes.row_of or blueprint.refusals(scheduler.snapshot)[nodes.row_of[node]] != 1:
+        node = make_room(pod, revision, scheduler, blueprint).nominated_node or ""
+    if node:
+        nominations.put(pod, node, pod_requests(pod), held=True)  # its siblings look for other places
+    return dataclasses.replace(NO_ROOM_MADE, nominated_node=node)
+
+
+def placing(gang: Gang, pods: Sequence[Pod], place: Placer, scheduler: Scheduler, broken: Callable[[], str]) -> Placing:
+    """The outcome of each pod, in the order given: at least ``needed`` placements, or none. There are at least so many pods.
+
+    ``place`` places one pod for real. Where enough are placed, the diagnoses of the others are their own: they go on as pods of
+    which nobody depends. ``broken``: what has become of the members or the profile meanwhile, that makes all of it vain.
+    """
+    outcomes: list[Placement | Diagnosis] = []
+    try:
+        news = yield from _place_all(pods, place, scheduler, outcomes)
+        enough = sum(isinstance(outcome, Placement) for outcome in outcomes) >= gang.needed
+        why = (yield from _overtaken(outcomes, news, scheduler, broken)) if enough else ""
+        if enough and not why:
+            return [outcome if isinstance(outcome, Placement) else _seated(outcome, "") for outcome in outcomes]
+        explained = _failed(gang, outcomes, why) if why else list(_explained(gang, outcomes))
+        for outcome, instead in zip(reversed(outcomes), reversed(explained), strict=True):
+            if isinstance(outcome, Placement):
+                cycle.undo(outcome, scheduler.cache)
+                if instead.held:
+                    scheduler.cache.nominations.put(outcome.pod, outcome.node, pod_requests(outcome.pod), held=True)
+                yield True
+    except BaseException:
+        with contextlib.ExitStack() as stack:  # each is taken back, in reverse order, whatever another one raises
+            for outcome in outcomes:
+                if isinstance(outcome, Placement):
+                    stack.callback(cycle.undo, outcome, scheduler.cache)
+        raise
+    return list(explained)
+
+
+def _place_all(
+    pods: Sequence[Pod], place: Placer, scheduler: Scheduler, outcomes: list[Placement | Diagnosis]
+) -> Generator[bool, bool | None, list[int]]:
+    """Place one after another; the ``news`` of each one's node when it was chosen, none where nobody could do anything meanwhile."""
+    news: list[int] = []
+    paused = False
+    for pod in pods:
+        while len(outcomes) == len(news):
+            try:
+                outcomes.append(place(pod))
+            except OutOfTime:
+                paused |= bool((yield False))
+        outcome = outcomes[-1]
+        news.append(scheduler.cache.news(outcome.node) if isinstance(outcome, Placement) else 0)
+        paused |= bool((yield True))
+    return news if paused else []
+
+
+def _overtaken(
+    outcomes: Sequence[Placement | Diagnosis], news: list[int], scheduler: Scheduler, broken: Callable[[], str]
+) -> Generator[bool, bool | None, str]:
+    """Why what was placed does not hold any more, as others had their turn meanwhile; "" when it does."""
+    paused = bool(news)
+    while paused:
+        paused = False
+        if why := broken():
+            return why
+        for i, outcome in enumerate(outcomes):
+            if isinstance(outcome, Placement) and scheduler.cache.news(outcome.node) != news[i]:
+                now = scheduler.cache.news(outcome.node)
+                try:
+                    if why := cycle.objection(outcome, scheduler):
+                        return why
+                except OutOfTime:
+                    paused |= bool((yield False))
+                    break
+                news[i] = now
+    return ""
+
+
+def _failed(gang: Gang, outcomes: Sequence[Placement | Diagnosis], why: str) -> list[Diagnosis]:
+    """Everybody is tried again."""
+    text = f'pod group "{gang.name}" was overtaken while its members were placed: {why}'
+    return [Diagnosis(outcome.pod, outcome.revision, Code.ERROR, text) for outcome in outcomes]
+
+
+def _explained(gang: Gang, outcomes: Sequence[Placement | Diagnosis]) -> list[Diagnosis]:
+    """Why nobody was placed: those that did not fit for their own reason, the others for the first of these.
+
+    Whatever may free one of them may free them all: everybody that was not at fault is refused by all who refused one.
+    """
+    refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
+    first = refusals[0]
+    rejectors = frozenset[str]().union(*(refusal.rejectors for refusal in refusals if refusal.code in REFUSALS))
+    fit = len(outcomes) - len(refusals)
+    head = f'pod group "{gang.name}": {fit} of {len(outcomes)} waiting members fit, {gang.needed} must (minMember {gang.min_member})'
+    seats = [outcome.node if isinstance(outcome, Placement) else outcome.nominated_node or "" for outcome in outcomes]
+    holds = bool(gang.hold_note) and len(seats) - seats.count("") >= gang.needed
+    note = gang.note + (gang.hold_note if holds else "")
+    explained = []
+    for outcome, seat in zip(outcomes, seats, strict=True):
+        if isinstance(outcome, Placement):
+            text = f"{head}; this one fits and waits for others such as {first.pod.metadata.name!r}: {first.message}"
+            diagnosis = Diagnosis(outcome.pod, outcome.revision, Code.UNSCHEDULABLE, text + note, rejectors)
+        else:
+            blamed = rejectors if outcome.code in REFUSALS else outcome.rejectors
+            diagnosis = dataclasses.replace(outcome, message=f"{head}: {outcome.message}{note}", rejectors=blamed)
+        explained.append(_seated(diagnosis, seat if holds else "", holds))
+    return explained
+
+
+def _seated(diagnosis: Diagnosis, seat: str, holds: bool = False) -> Diagnosis:
+    """Room is held for it there ("": nowhere). A gang that holds some is tried again without backoff, ahead of whom it is held from."""
+    code = Code.PENDING if holds and diagnosis.code in REFUSALS else diagnosis.code
+    return dataclasses.replace(diagnosis, code=code, nominated_node=seat, held=bool(seat))

@@ -1,0 +1,376 @@
+"""The ledger of devices: who has which, and what each node can reach.
+
+Kept up to date with slices and claims, and with the allocations that were decided but are not yet in the claims' status: those
+count from ``assume`` until ``release``, or until the API server shows the claim allocated. One of these per store, made when first
+asked for: ``store.index(DeviceLedger)``.
+
+Nodes that offer the same, in whatever state, have the same *shape*: whether claims can be allocated is asked once for each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from moorage.core.columns.change_log import Clock
+from moorage.core.columns.nodes.node_table import NodeTable
+from moorage.core.columns.store import Store
+from moorage.core.devices.allocator import Search
+from moorage.core.devices.extended_resources import is_extended_claim, owner_of
+from moorage.core.devices.pools import AllocationError, DeviceId, Pool, PoolId, State, check, devices_near, gather, pool_of
+from moorage.core.devices.uses import Offer, Taken, Use, Uses, UsesBeside, taken_by
+from moorage.core.expressions import DeviceFacts, ExpressionError, holds
+from moorage.core.objects.meta import Labels, version
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.structures.all_or_none import all_or_none
+
+_SPARE_SHAPES = 16
+"""So many shapes that no node has now are worth no look: each allocation may make a new one."""
+
+_MOST_SEARCHES = 64
+"""Searches that are kept while others have their turn."""
+_FEW = 64
+"""So many nodes that are gone are worth no look."""
+_MOST_BESIDE = 16
+
+
+class KeptDevices(NamedTuple):
+    """What is kept for a pod: claims (UIDs) that only it may have allocated, and the devices that they will get."""
+
+    claims: frozenset[str]
+    taken: tuple[Taken, ...]
+
+
+class Devices(Protocol):
+    """What there is for nodes."""
+
+    @property
+    def searches(self) -> Searches:
+        """Searches that were set down."""
+
+    def offer(self, node: Node) -> Offer:
+        """What there is for a node. Raises AllocationError when a slice can't be used."""
+
+    def knows(self, node: Node) -> bool:
+        """Whether the node's shape is known, so that it costs nothing now."""
+
+    def shape(self, node: Node) -> int:
+        """The same for nodes that offer the same, names aside. Raises AllocationError."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Seen:
+    """What a node was found to reach, with which labels; its shape and all devices near it are None until somebody asks."""
+
+    labels: Labels | None
+    pools: tuple[Pool, ...]
+    shape: int | None = None
+    near: tuple[tuple[DeviceId, DeviceFacts], ...] | None = None
+
+
+class DeviceLedger:
+    """See the module's docstring.
+
+    When a device comes, goes, changes, is taken or given back, ``clock`` moves and the nodes that reach it are noted in ``nodes``, once
+    that is set: whoever asks about nodes does so before.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.clock = Clock()
+        self.nodes: NodeTable | None = None
+        self._classes = store.objects(DeviceClass)
+        self._uses = Uses()
+        self._assumed: dict[str, ResourceClaim] = {}
+        self._written: dict[str, int] = {}
+        self._for_pods: dict[str, ResourceClaim] = {}
+        self._pools: dict[PoolId, dict[str, ResourceSlice]] = {}
+        self._of_node: dict[str, dict[PoolId, int]] = {}
+        self._for_many: dict[PoolId, int] = {}
+        self._seen: dict[str, _Seen] = {}
+        self._reached_by: dict[PoolId, set[str]] = {}
+        self._shapes: dict[tuple[object, ...], int] = {}
+        self._next_shape = 0
+        self.searches = Searches(self)
+        self._beside: OrderedDict[frozenset[int], DevicesBeside] = OrderedDict()
+        store.follow(ResourceSlice, self._put_slice)
+        store.follow(ResourceClaim, self._put_claim)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------------
+
+    def offer(self, node: Node) -> Offer:
+        """What there is for a node. Raises AllocationError when a slice can't be used."""
+        return Offer(self._look(node).pools, self._classes, self._uses)
+
+    def knows(self, node: Node) -> bool:
+        """Whether the node's shape is known, so that it costs nothing now."""
+        seen, labels = self._seen.get(node.metadata.name), node.metadata.labels
+        return seen is not None and seen.shape is not None and (seen.labels is labels or seen.labels == labels)
+
+    def shape(self, node: Node) -> int:
+        """The same for nodes that offer the same, names aside. Raises AllocationError."""
+        seen = self._look(node)
+        if seen.shape is None:
+            seen.shape = self.number(seen.pools, self._uses)
+        return seen.shape
+
+    def number(self, pools: Iterable[Pool], uses: Uses) -> int:
+        """The number of what is offered by these pools, so used."""
+        shape = tuple(_shape_of(pool, uses) for pool in pools if pool.devices or pool.state is not State.USABLE)
+        if shape not in self._shapes:
+            self._forget_spare_shapes()
+            self._shapes[shape] = self._next_shape
+            self._next_shape += 1
+        return self._shapes[shape]
+
+    def beside(self, kept: Sequence[KeptDevices]) -> Devices:
+        """What there would be if these had their devices."""
+        if not kept:
+            return self
+        which = frozenset(map(id, kept))
+        found = self._beside.get(which)
+        if found is None:
+            found = self._beside[which] = DevicesBeside(self, UsesBeside(self._uses, (one for each in kept for one in each.taken)), kept)
+            if len(self._beside) > _MOST_BESIDE:
+                self._beside.popitem(last=False)
+        self._beside.move_to_end(which)
+        return found
+
+    def count(self, node: Node, class_: DeviceClass) -> tuple[int, int]:
+        """How many devices of a class a node can reach, and how many of them are in use; none if that can't be told."""
+        expressions = [one.cel.expression for one in class_.spec.selectors or () if one.cel is not None]
+        try:
+            seen = self._look(node)
+            if seen.near is None:
+                pieces = (piece for pool in self._pools_near(node) for piece in self._pools[pool].values())
+                seen.near = tuple(devices_near(pieces, node))
+            found = [device for device, facts in seen.near if all(holds(expression, facts) for expression in expressions)]
+        except (AllocationError, ExpressionError):
+            return 0, 0
+        return len(found), sum(device in self._uses for device in found)
+
+    def is_assumed(self, claim: ResourceClaim) -> bool:
+        """Whether an allocation of the claim is decided but not written yet."""
+        return _identity(claim) in self._assumed
+
+    def extended_claim(self, pod: Pod) -> ResourceClaim | None:
+        """The claim that was made for the extended resources of a pod."""
+        return self._for_pods.get(pod.metadata.uid)
+
+    # ---- assuming ----------------------------------------------------------------------------------------------------------
+
+    def assume(self, claim: ResourceClaim) -> None:
+        """Take the claim to be allocated as its status says."""
+        identity = _identity(claim)
+        before = self._assumed.get(identity)
+        ended = ((self._charge, taken_by(before), -1),) if before is not None else ()
+        all_or_none(1, *ended, (self._charge, taken_by(claim), 1))
+        self._assumed[identity] = claim
+        self._written.pop(identity, None)
+
+    def confirm(self, claim: ResourceClaim) -> None:
+        """What was assumed is written, as ``claim`` is now: it stays so until the API server shows this state or a newer one.
+
+        Nothing if it has come to be seen already.
+        """
+        identity, written = _identity(claim), version(claim.metadata)
+        if identity in self._assumed:
+            self.assume(claim)
+            self._written[identity] = written
+
+    def release(self, claim: ResourceClaim) -> None:
+        """Take this very assumption back; nothing if it has ended or has been confirmed."""
+        identity = _identity(claim)
+        if self._assumed.get(identity) is claim:
+            self._charge(taken_by(claim), -1)
+            del self._assumed[identity]
+            self._written.pop(identity, None)
+
+    # ---- claims ------------------------------------------------------------------------------------------------------------
+
+    def _put_claim(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        changes = [(claim, sign, taken_by(claim)) for claim, sign in ((old, -1), (new, 1)) if claim is not None]  # all, or it raises
+        over = self._ended_by(old, new)
+        owners = [(owner_of(claim), claim, sign) for claim, sign, _ in changes if is_extended_claim(claim)]
+        ended = ((self._charge, taken_by(self._assumed[identity]), -1) for identity in over if identity in self._assumed)
+        all_or_none(1, *((self._charge, taken, sign) for _, sign, taken in changes), *ended)
+        for owner, claim, sign in owners:
+            self._for_pods[owner] = claim
+            if sign < 0:
+                del self._for_pods[owner]
+        for identity in over:
+            self._assumed.pop(identity, None)
+            self._written.pop(identity, None)
+
+    def _ended_by(self, old: ResourceClaim | None, new: ResourceClaim | None) -> list[str]:
+        """Whose assumption ends by this change."""
+        over = []
+        if old is not None and (new is None or _identity(new) != _identity(old)):
+            over.append(_identity(old))
+        if new is not None:
+            written = self._written.get(_identity(new))
+            if new.status.allocation is not None or (written is not None and version(new.metadata) >= written):
+                over.append(_identity(new))
+        return over
+
+    def _charge(self, taken: Iterable[Taken], number: int, sign: int = 1) -> None:
+        """Count a claim's devices, or no longer."""
+        self.clock.tick()
+        all_or_none(number * sign, *((self._count, one) for one in taken))
+
+    def _count(self, taken: Taken, sign: int) -> None:
+        self._forget_shapes(PoolId(taken.device.driver, taken.device.pool))
+        self._uses.count(taken, sign)
+
+    # ---- slices ------------------------------------------------------------------------------------------------------------
+
+    def _put_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        if new is not None:
+            check(new)
+        self.clock.tick()
+        all_or_none(1, *((self._enter, piece, sign) for piece, sign in ((old, -1), (new, 1)) if piece is not None))
+
+    def _enter(self, piece: ResourceSlice, came: int, sign: int) -> None:
+        """A slice came (1) or went (-1)."""
+        pool, node = pool_of(piece), piece.spec.node_name
+        alone = bool(node) and not piece.spec.shared_counters
+        self._forget(pool, node if alone else None)
+        pieces = self._pools.setdefault(pool, {})
+        if came * sign > 0:
+            pieces[piece.metadata.name] = piece
+        else:
+            del pieces[piece.metadata.name]
+        if not pieces:
+            del self._pools[pool]
+        pools = self._of_node.setdefault(node or "", {}) if alone else self._for_many
+        pools[pool] = pools.get(pool, 0) + came * sign
+        if not pools[pool]:
+            del pools[pool]
+        if alone and not pools:
+            del self._of_node[node or ""]
+
+    def _forget(self, pool: PoolId, node: str | None) -> None:
+        """What was seen of a pool is out of date, and nodes that did not see it may do now: this one, or (None) any."""
+        if node is None:
+            self._seen.clear()
+            self._reached_by.clear()
+            self._note(self.nodes.row_of if self.nodes is not None else ())
+            return
+        for name in {node} | self._reached_by.pop(pool, set()):
+            self._seen.pop(name, None)
+            self._note((name,))
+
+    def _forget_shapes(self, pool: PoolId) -> None:
+        for name in self._reached_by.get(pool, ()):
+            if (seen := self._seen.get(name)) is not None:
+                seen.shape = None
+            self._note((name,))
+
+    def _note(self, names: Iterable[str]) -> None:
+        if self.nodes is not None:
+            self.nodes.note_devices(names)
+
+    # ---- nodes -------------------------------------------------------------------------------------------------------------
+
+    def _look(self, node: Node) -> _Seen:
+        name, labels = node.metadata.name, node.metadata.labels
+        seen = self._seen.get(name)
+        if seen is None or (seen.labels is not labels and seen.labels != labels):
+            self._forget_dead_nodes()
+            near = self._pools_near(node)
+            pieces = {pool: [self._pools[pool][piece] for piece in sorted(self._pools[pool])] for pool in near}
+            seen = self._seen[name] = _Seen(labels, gather(pieces, node))
+            for pool in near:
+                self._reached_by.setdefault(pool, set()).add(name)
+        return seen
+
+    def _forget_spare_shapes(self) -> None:
+        """A shape that comes back gets another number: it is asked about once more, that is all."""
+        if len(self._shapes) > 2 * len(self._seen) + _SPARE_SHAPES:
+            used = {seen.shape for seen in self._seen.values()}
+            self._shapes = {shape: number for shape, number in self._shapes.items() if number in used}
+
+    def _forget_dead_nodes(self) -> None:
+        """What was seen of nodes that are gone goes, once that is about half of all."""
+        if self.nodes is not None and len(self._seen) > 2 * len(self.nodes.row_of) + _FEW:
+            there = self.nodes.row_of.keys()
+            self._seen = {name: seen for name, seen in self._seen.items() if name in there}
+            self._reached_by = {pool: reached & there for pool, reached in self._reached_by.items() if reached & there}
+
+    def _pools_near(self, node: Node) -> list[PoolId]:
+        return list(self._of_node.get(node.metadata.name, {}) | self._for_many)
+
+
+class DevicesBeside:
+    """What a ledger has for nodes when what is kept for some pods is theirs. The numbers of shapes are the ledger's."""
+
+    def __init__(self, ledger: DeviceLedger, uses: Uses, kept: Sequence[KeptDevices]) -> None:
+        self.searches = Searches(self)
+        self._ledger = ledger
+        self._uses = uses
+        self._kept = kept  # while this is there, they are what ``DeviceLedger.beside`` knows it by
+        self._pools = {PoolId(one.device.driver, one.device.pool) for each in kept for one in each.taken}
+        self._shapes: dict[str, tuple[Sequence[Pool], int, int]] = {}
+
+    def offer(self, node: Node) -> Offer:
+        """See ``Devices``."""
+        return self._ledger.offer(node)._replace(uses=self._uses)
+
+    def knows(self, node: Node) -> bool:
+        """See ``Devices``."""
+        return self._ledger.knows(node) and self._known(node) is not None
+
+    def shape(self, node: Node) -> int:
+        """See ``Devices``."""
+        known = self._known(node)
+        if known is None:
+            pools, shape = self._ledger.offer(node).pools, self._ledger.shape(node)
+            known = shape if self._pools.isdisjoint(pool.id for pool in pools) else self._ledger.number(pools, self._uses)
+            self._shapes[node.metadata.name] = pools, shape, known
+        return known
+
+    def _known(self, node: Node) -> int | None:
+        """The shape, if it was found and nothing has changed since in what the ledger has for the node."""
+        pools, shape, known = self._shapes.get(node.metadata.name, ((), -1, -1))
+        same = shape == self._ledger.shape(node) and pools is self._ledger.offer(node).pools
+        return known if same else None
+
+
+def _shape_of(pool: Pool, uses: Uses) -> tuple[object, ...]:
+    """All of a pool that the search looks at, names left out."""
+    devices = tuple((one.look, _content(uses.of(one.id))) for one in pool.devices)
+    left = uses.left(pool)
+    return pool.id.driver, pool.state, devices, None if left is None else tuple(sorted(left.items()))
+
+
+def _content(use: Use) -> tuple[object, ...]:
+    """A use without what order its capacities came in."""
+    return use.whole > 0, use.shares > 0, tuple(sorted(use.consumed.items()))
+
+
+class Searches:
+    """Searches that were set down, by what they are for and where; one is gone on with only if all that it looks at is as it was."""
+
+    def __init__(self, ledger: Devices) -> None:
+        self._ledger = ledger
+        self._kept: OrderedDict[tuple[Hashable, str], tuple[int, Search]] = OrderedDict()
+
+    def set_down(self, what: Hashable, node: Node, search: Search) -> None:
+        """Keep a search; of many those that were set down last."""
+        self._kept[what, node.metadata.name] = self._ledger.shape(node), search
+        if len(self._kept) > _MOST_SEARCHES:
+            self._kept.popitem(last=False)
+
+    def take(self, what: Hashable, node: Node) -> Search | None:
+        """The search, if it can be gone on with."""
+        shape, search = self._kept.pop((what, node.metadata.name), (None, None))
+        same = search is not None and shape == self._ledger.shape(node) and search.offer.pools is self._ledger.offer(node).pools
+        return search if same else None
+
+
+def _identity(claim: ResourceClaim) -> str:
+    """A claim's uid. What stands for extended resources is one for each pod, also before it is created."""
+    return f"extended resources of {owner_of(claim)}" if is_extended_claim(claim) else claim.metadata.uid

@@ -1,0 +1,92 @@
+"""A plugin's column: its answer for every row, for one template of pods, kept from pod to pod.
+
+What a template asks for is compiled once (``prepare``); after that only rows that changed in an aspect which the plugin reads are
+asked again. A column belongs to a template and a plugin value, so profiles and revisions that enable the same plugin with the same
+arguments share it, and a swap recomputes only what it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.change_log import Reader, Versioned
+from moorage.core.columns.nodes.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import DependingPlugin, Plugin, Prepared, is_a
+from moorage.core.framework.status import SUCCESS, Code
+from moorage.core.objects.pods import Pod
+from moorage.core.structures.growing import grown
+
+Ask = Callable[[Any, Snapshot, Rows], npt.NDArray[np.int64]]
+Prepare = Callable[[Pod, Snapshot], Prepared]
+
+
+class Column:
+    """``values[row]`` is the plugin's code or raw score; arbitrary before the first ``refresh`` and on rows without a node."""
+
+    __slots__ = ("_ask", "_clocks", "_depends", "_prepare", "_reader", "_versions", "plugin", "pod", "preparations", "prepared", "values")
+
+    def __init__(self, plugin: Plugin, pod: Pod, ask: Ask, prepare: Prepare | None) -> None:
+        self.plugin = plugin
+        self.prepared = Prepared(SUCCESS, pod)
+        self.values: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self.pod = pod
+        """The pod that the template is compiled for when it has to be compiled again."""
+        self._ask = ask
+        self._prepare = prepare
+        self._reader: Reader | None = None
+        self._clocks = plugin.depends if is_a(plugin, DependingPlugin) else None
+        self._depends: tuple[Versioned, ...] = ()
+        self._versions: list[int] | None = None
+        self.preparations = 0
+        """How often the template was compiled: whoever keeps something made from this column compares it."""
+
+    @property
+    def nbytes(self) -> int:
+        """What the values take."""
+        return self.values.nbytes
+
+    def prepare(self, snapshot: Snapshot) -> Prepared:
+        """Compile the template if that was not done yet, or if something that it depends on moved (then all rows are stale)."""
+        if self._versions is None or (self._depends and self._versions != [one.version for one in self._depends]):
+            self._versions = None  # a plugin that raises is asked again
+            if self._prepare is not None:
+                self.prepared = self._prepare(self.pod, snapshot)
+            self._depends = self.prepared.depends + (self._clocks(snapshot) if self._clocks is not None else ())
+            self._versions = [one.version for one in self._depends]
+            self._reader = None
+            self.preparations += 1
+            snapshot.budget.check()
+        return self.prepared
+
+    @property
+    def takes_part(self) -> bool:
+        """False when the plugin has no say about this template."""
+        return self.prepared.status.code is not Code.SKIP
+
+    @property
+    def reads(self) -> frozenset[Aspect]:
+        """The aspects that the answers depend on."""
+        reads: frozenset[Aspect] = getattr(self.plugin, "reads", frozenset())
+        return reads | {Aspect.MEMBERSHIP}
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """Ask again for the rows that changed since the last call."""
+        nodes = snapshot.nodes
+        reader, self._reader = self._reader or nodes.reader(self.reads), None  # a plugin that raises is asked again for all rows
+        changed = reader.catch_up(nodes.rows)
+        if changed is not None and not changed.size:
+            self._reader = reader
+            return
+        if changed is None:
+            self.values = np.zeros(nodes.live.size, np.int64)
+            self.values[: nodes.rows] = self._ask(self.prepared.state, snapshot, nodes.all_rows)
+        else:
+            self.values = grown(self.values, nodes.live.size)
+            self.values[changed] = self._ask(self.prepared.state, snapshot, changed)
+        self._reader = reader
+        snapshot.budget.check()

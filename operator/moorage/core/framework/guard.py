@@ -1,0 +1,317 @@
+"""Guarding: what stands between a plugin from outside the tree and everybody else.
+
+``guarded`` makes a class with exactly the methods of the plugin's own. Each passes the call on between the guard's ``enter`` and
+``leave``, so that a watchdog can tell which plugin holds up the process, and looks at the answer: whatever is not what the contract
+(``framework.interfaces``) says, and whatever the plugin raises, becomes a ``PluginFault``, which ends that pod's attempt and names
+the plugin. Plugins of the tree are never wrapped, so they pay nothing for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from moorage.core.columns.store import Objects
+from moorage.core.framework.cluster_events import ClusterEvent, Hint, Wake
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, Plugin, Point, PostFilterResult, Prepared, Ranking, Reserved
+from moorage.core.framework.status import REFUSALS, Code, Reason, Status
+from moorage.core.objects.pods import Pod
+
+T = TypeVar("T")
+
+ARGUMENTS = "arguments"
+"""Where a plugin is when it is made or checks its arguments: no extension point."""
+HINT = "hint"
+
+
+class PluginFault(Exception):
+    """A plugin from outside the tree failed; the text names it, its version, where it was and what was wrong."""
+
+    def __init__(self, guard: Guard, point: str, wrong: str) -> None:
+        version = f" {guard.version}" if guard.version else ""
+        super().__init__(f'plugin "{guard.plugin}"{version} failed at {point}: {wrong}')
+        self.plugin = guard.plugin
+        self.point = point
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Guard(Protocol):
+    """Stands around the calls of one plugin; calls may be nested, as postFilter asks filters."""
+
+    @property
+    def plugin(self) -> str:
+        """The plugin's name."""
+
+    @property
+    def version(self) -> str:
+        """The version of the package that it comes from."""
+
+    def enter(self, point: str) -> None:
+        """A call begins."""
+
+    def leave(self) -> None:
+        """It ended."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the innermost call has been going on."""
+
+    def tell(self, fault: PluginFault) -> None:
+        """The plugin failed: log it and count it."""
+
+
+def call(guard: Guard, point: str, function: Callable[[], T], passes: tuple[type[Exception], ...] = ()) -> T:
+    """What the function gives. Raises PluginFault for whatever it raises but ``passes``, SystemExit included."""
+    guard.enter(point)
+    try:
+        return function()
+    except PluginFault:  # another plugin's, which this one asked
+        raise
+    except passes:
+        raise
+    except (Exception, SystemExit) as error:
+        raise told(PluginFault(guard, point, f"{type(error).__name__}: {error}"), guard) from error
+    finally:
+        guard.leave()
+
+
+def told(fault: PluginFault, guard: Guard) -> PluginFault:
+    """The fault, told to the guard."""
+    guard.tell(fault)
+    return fault
+
+
+def guarded(decider: type[Plugin], guard: Guard) -> type[Plugin]:
+    """A class that makes the decider's plugins, each between the guard's hands."""
+    methods = {name: _method(name, point, check) for name, (point, check) in _METHODS.items() if hasattr(decider, name)}
+    if "score" in methods and "normalize" not in methods:
+        methods["normalize"] = _method("normalize", Point.SCORE, _normalized, lambda state, raw: raw)
+    constants = {name: getattr(decider, name) for name in ("name", "reads", "kinds", "fails") if hasattr(decider, name)}
+    made: type[Plugin] = type(decider.__name__, (_Guarded,), {**constants, **methods, "decider": decider, "guard": guard})
+    return made
+
+
+class _Guarded:
+    """A plugin behind its guard. Equal plugins are equal here too, so that profiles share their columns."""
+
+    decider: type[Any]
+    guard: Guard
+
+    def __init__(self, *args: Any) -> None:
+        self.plugin, self.wakes, self._hash = call(self.guard, ARGUMENTS, functools.partial(self._make, *args))
+
+    def _make(self, *args: Any) -> tuple[Any, tuple[Wake, ...], int]:
+        plugin: Any = self.decider(*args)
+        if plugin.__hash__ is None:
+            raise TypeError(f"{self.decider.__qualname__} is no hashable value: make it a frozen dataclass")
+        number = int(plugin.__hash__())  # nor may its fields be lists, say
+        wakes = plugin.wakes
+        if not isinstance(wakes, tuple) or not all(isinstance(wake, Wake) for wake in wakes):
+            raise TypeError("wakes is no tuple of Wake")
+        declared = {getattr(kind, "resource", "") for kind in getattr(self.decider, "kinds", ())}
+        for wake in wakes:
+            if isinstance(wake.resource, str) and wake.resource not in declared:
+                raise ValueError(f"it wakes on {wake.resource!r}, and has no struct of that resource in its kinds")
+        return plugin, tuple(dataclasses.replace(wake, hint=_hint(self.guard, wake.hint)) for wake in wakes), number
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Guarded) or self.decider is not other.decider:
+            return False
+        try:
+            return call(self.guard, ARGUMENTS, lambda: bool(self.plugin == other.plugin))
+        except PluginFault:  # it was told
+            return False
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def _method(name: str, point: str, check: Check, own: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The method of this name, guarded; ``own`` stands for a method that the plugin lacks."""
+
+    def method(self: _Guarded, *args: Any) -> Any:
+        guard = self.guard
+        answer = call(guard, point, functools.partial(own or getattr(self.plugin, name), *args))
+        wrong = check(self, args, answer)
+        if wrong:
+            raise told(PluginFault(guard, point, f"{name} {wrong}"), guard)
+        return _safe_undo(answer, guard) if isinstance(answer, Reserved) else answer
+
+    return method
+
+
+def _hint(guard: Guard, hint: Hint | None) -> Hint | None:
+    if hint is None:
+        return None
+
+    def asked(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+        answer = call(guard, HINT, lambda: hint(pod, event, store))
+        if not isinstance(answer, (bool, np.bool_)):
+            raise told(PluginFault(guard, HINT, f"gave {_shown(answer)} instead of True or False"), guard)
+        return bool(answer)
+
+    return asked
+
+
+def _safe_undo(reserved: Reserved, guard: Guard) -> Reserved:
+    """An undo that fails is told and stops nobody else's: what the others reserved must be taken back too."""
+    undo = reserved.undo
+    if undo is None:
+        return reserved
+
+    def safely() -> None:
+        try:
+            call(guard, "unreserve", undo)
+        except PluginFault:  # it was told
+            return
+
+    return dataclasses.replace(reserved, undo=safely)
+
+
+# ---- what answers must be: "" where one is as it should be, else what is wrong -----------------------------------------------
+
+Check = Callable[[_Guarded, tuple[Any, ...], Any], str]
+_EXPLAINING = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.ERROR})
+
+
+def _anything(_plugin: _Guarded, _args: tuple[Any, ...], _answer: Any) -> str:
+    return ""
+
+
+def _bytes(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
+    return "" if isinstance(answer, bytes) else f"gave {_shown(answer)} instead of bytes"
+
+
+def _gate(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
+    return _status(answer, {Code.SUCCESS, Code.ERROR, *REFUSALS})
+
+
+def _prepared(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
+    if not isinstance(answer, Prepared):
+        return f"gave {_shown(answer)} instead of a Prepared"
+    if answer.names is not None and not _many(answer.names, frozenset, str):
+        return f"gave names that are no frozenset of str: {_shown(answer.names)}"
+    return _status(answer.status, {Code.SUCCESS, Code.SKIP, Code.ERROR, *REFUSALS}) or _versioned(answer.depends)
+
+
+def _depends(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
+    return _versioned(answer)
+
+
+def _codes(plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
+    if wrong := _integers(answer, args[1].nodes.live[args[2]].size):
+        return wrong
+    if answer.size and answer.min() < 0 and not getattr(plugin, "fails", False):
+        return f"gave the code {answer.min()}: only a plugin with fails = True may give codes below 0"
+    return ""
+
+
+def _why(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
+    if not _many(answer, tuple, tuple) or not answer or not all(map(_reasoned, answer)):
+        return f"gave {_shown(answer)} instead of a tuple of (Reason, detail)"
+    return ""
+
+
+def _reasoned(item: Any) -> bool:
+    """A code below 0, of a plugin that ``fails``, is explained by a Reason whose code is ERROR."""
+    if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[0], Reason):
+        return False
+    return item[0].code in _EXPLAINING and _many((item[0].text, item[1]), tuple, str)
+
+
+def _raw(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
+    return _integers(answer, args[1].nodes.live[args[2]].size)
+
+
+def _normalized(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
+    return _integers(answer, args[1].size) or _in_range(answer)
+
+
+def _ranking(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
+    if not isinstance(answer, Ranking):
+        return f"gave {_shown(answer)} instead of a Ranking"
+    return _integers(answer.raw, args[1].size) or _integers(answer.normalized, args[1].size) or _in_range(answer.normalized)
+
+
+def _reserved(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
+    if not isinstance(answer, Reserved):
+        return f"gave {_shown(answer)} instead of a Reserved"
+    undo: Any = answer.undo
+    if undo is not None and not callable(undo):
+        return f"gave an undo that cannot be called: {_shown(undo)}"
+    return _status(answer.status, {Code.SUCCESS, Code.ERROR, *REFUSALS})
+
+
+def _made_room(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
+    if not isinstance(answer, PostFilterResult):
+        return f"gave {_shown(answer)} instead of a PostFilterResult"
+    if not _many(answer.victims, tuple, Pod):
+        return f"gave victims that are no tuple of Pod: {_shown(answer.victims)}"
+    node: Any = answer.nominated_node
+    if node is not None and not isinstance(node, str):
+        return f"gave {_shown(node)} instead of a node's name"
+    if (node or answer.victims) and node not in args[1].snapshot.nodes.row_of:
+        return f"chose the node {node!r}, which there is not"
+    return _status(answer.status, {Code.SUCCESS, Code.ERROR, *REFUSALS})
+
+
+_METHODS: dict[str, tuple[str, Check]] = {
+    "pre_enqueue": (Point.PRE_ENQUEUE, _gate),
+    "distinguish": (Point.PRE_FILTER, _bytes),
+    "pre_filter": (Point.PRE_FILTER, _prepared),
+    "filter": (Point.FILTER, _codes),
+    "explain": (Point.FILTER, _why),
+    "adjust": (Point.FILTER, _anything),
+    "depends": (Point.FILTER, _depends),
+    "post_filter": (Point.POST_FILTER, _made_room),
+    "pre_score": (Point.PRE_SCORE, _prepared),
+    "prepare_score": (Point.SCORE, _prepared),
+    "score": (Point.SCORE, _raw),
+    "normalize": (Point.SCORE, _normalized),
+    "rank": (Point.SCORE, _ranking),
+    "reserve": (Point.RESERVE, _reserved),
+}
+"""The methods that plugins from outside may have, where each runs and what it must answer. The queue's order is the operator's."""
+
+
+def _many(values: Any, container: type[Any], kind: type[Any]) -> bool:
+    """Whether these are a tuple, say, of such values and nothing else."""
+    return isinstance(values, container) and all(isinstance(value, kind) for value in values)
+
+
+def _status(answer: Any, codes: Iterable[Code]) -> str:
+    if not isinstance(answer, Status):
+        return f"gave {_shown(answer)} instead of a Status"
+    if not _many(answer.reasons, tuple, str):
+        return f"gave reasons that are no tuple of str: {_shown(answer.reasons)}"
+    return "" if answer.code in codes else f"gave the status {answer.code!s}, which means nothing there"
+
+
+def _versioned(answer: Any) -> str:
+    good = isinstance(answer, tuple) and all(hasattr(one, "version") for one in answer)
+    return "" if good else f"depends on {_shown(answer)}, which is no tuple of clocks"
+
+
+def _integers(answer: Any, size: int) -> str:
+    if not isinstance(answer, np.ndarray):
+        return f"gave {_shown(answer)} instead of an array"
+    if answer.shape != (size,):
+        return f"gave an array of shape {answer.shape} for {size} rows"
+    return "" if answer.dtype.kind in "iu" else f"gave an array of {answer.dtype} instead of int64"
+
+
+def _in_range(scores: Any) -> str:
+    if not scores.size or (scores.min() >= 0 and scores.max() <= MAX_NODE_SCORE):
+        return ""
+    return f"gave the score {int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])}, which is not in 0..{MAX_NODE_SCORE}"
+
+
+def _shown(answer: Any) -> str:
+    """What it is, not what it says: a plugin's own text may be anything."""
+    return "None" if answer is None else type(answer).__name__

@@ -1,0 +1,304 @@
+"""Profiles: from what a user asks for to what runs, or to the list of everything that is wrong with it.
+
+``resolve`` merges a profile with its preset, expands multiPoint, sets weights, makes the plugins and checks that the result can
+run. Nothing live is touched: the outcome is a new ``Revision``, or ``ProfileErrors`` with every fault found.
+Source: kube-scheduler's defaulting and multiPoint expansion (v1.36), scheduler-core.md §1.5 in words of our own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from moorage.core.framework.elsewhere import INSTEAD
+from moorage.core.framework.extenders import EXTENDER, Extender
+from moorage.core.framework.guard import PluginFault
+from moorage.core.framework.interfaces import DistinguishingPlugin, Plugin, Point, ReadingPlugin
+from moorage.core.framework.presets import Preset
+from moorage.core.framework.registry import Access, Registry
+from moorage.core.objects.meta import HasMetadata
+
+MULTI_POINT = "multiPoint"
+MAX_WEIGHT = 2**31 - 1
+_NEEDS = (
+    (Point.FILTER, Point.PRE_FILTER),
+    (Point.SCORE, Point.PRE_SCORE),
+    (Point.RESERVE, Point.PRE_BIND),
+    (Point.PRE_BIND, Point.RESERVE),
+)
+"""A plugin that prepares at the second point cannot run at the first without it, and what it reserves has to be written."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PluginRef:
+    """A plugin in an ``enabled`` list; weight 0 is unset."""
+
+    name: str
+    weight: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PluginSet:
+    """What a user enables and disables at one extension point; ``*`` disables all that is not enabled here."""
+
+    enabled: tuple[PluginRef, ...] = ()
+    disabled: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProfileSpec:
+    """A profile as asked for. ``plugins`` is keyed by "multiPoint" or a Point's value; ``args`` maps a plugin to its arguments."""
+
+    scheduler_name: str
+    preset: str = "Default"
+    plugins: Mapping[str, PluginSet] = dataclasses.field(default_factory=dict)
+    weights: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    args: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    percentage_of_nodes_to_score: int = 100
+    extenders: tuple[Extender, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FieldError:
+    """One fault: where (below ``spec``), what stands there, what is wrong and which condition reason that is."""
+
+    path: str
+    value: object
+    message: str
+    reason: str = "InvalidSpec"
+
+    def __str__(self) -> str:
+        path = self.path if self.path.startswith("metadata") else f"spec.{self.path}".removesuffix(".")
+        return f"{path}: {self.value!r}: {self.message}"
+
+
+class ProfileErrors(ValueError):
+    """Everything that is wrong with a profile."""
+
+    def __init__(self, errors: Iterable[FieldError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("; ".join(map(str, self.errors)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Revision:
+    """A profile that can run: what really is enabled, in order, with weights and arguments. Equal only to itself."""
+
+    scheduler_name: str
+    points: Mapping[Point, tuple[str, ...]]
+    weights: Mapping[str, int]
+    deciders: Mapping[str, Plugin]
+    percentage_of_nodes_to_score: int = 100
+    id: str = ""
+    extenders: tuple[Extender, ...] = ()
+    """In the order in which they are asked."""
+    writes: tuple[Access, ...] = ()
+    """What the plugins' actors do at the API server."""
+
+    @functools.cached_property
+    def distinguishing(self) -> tuple[DistinguishingPlugin, ...]:
+        """The plugins to which pods of one namespace and spec may differ."""
+        return tuple(plugin for plugin in self.deciders.values() if isinstance(plugin, DistinguishingPlugin))
+
+    @functools.cached_property
+    def kinds(self) -> frozenset[type[HasMetadata]]:
+        """What the plugins read beside pods, nodes and namespaces."""
+        return frozenset(kind for plugin in self.deciders.values() if isinstance(plugin, ReadingPlugin) for kind in plugin.kinds)
+
+    def at(self, point: Point) -> Iterator[tuple[str, Any]]:
+        """The deciders of an extension point with their names, in order."""
+        return ((name, self.deciders[name]) for name in self.points[point])
+
+    def changed_since(self, old: Revision) -> frozenset[str]:
+        """Plugins whose arguments or places differ between two revisions, either way; of extenders, all count as one."""
+        names = {*self.deciders, *old.deciders}
+        changed = frozenset(
+            name for name in names if self.deciders.get(name) != old.deciders.get(name) or _places(self, name) != _places(old, name)
+        )
+        return changed | {EXTENDER} if self.extenders != old.extenders else changed
+
+
+def resolve(spec: ProfileSpec, registry: Registry, presets: Mapping[str, Preset], revision: str = "") -> Revision:
+    """The revision that this profile stands for. Raises ProfileErrors with all faults."""
+    preset = presets.get(spec.preset)
+    if preset is None:
+        raise ProfileErrors([FieldError("preset", spec.preset, f"unknown preset{suggest(spec.preset, presets)}")])
+    errors = list(_bad_names(spec, registry))
+    if errors:
+        raise ProfileErrors(errors)
+    multi = merged(preset.plugins, spec.plugins.get(MULTI_POINT, PluginSet()))
+    points = {}
+    for point in Point:
+        chosen, faults = _expand(point, multi, _point_set(spec, preset, point), registry)
+        points[point] = chosen
+        errors += faults
+    weights = _weights(spec, multi, points[Point.SCORE])
+    points[Point.SCORE] = tuple(name for name in points[Point.SCORE] if weights[name])
+    if not points[Point.SCORE]:
+        points[Point.PRE_SCORE] = ()
+    names = dict.fromkeys(name for point in Point for name in points[point])
+    args = {**preset.args, **spec.args}
+    deciders, faults = _made(names, registry, args)
+    errors += faults
+    errors += _weight_faults(spec, points) + list(_missing(points, registry))
+    if errors:
+        raise ProfileErrors(errors)
+    scores = {name: weights[name] for name in points[Point.SCORE]}
+    extenders = tuple(sorted(spec.extenders, key=lambda extender: extender.ignorable))
+    writes = tuple(one for name in names for one in registry[name].writes)
+    return Revision(spec.scheduler_name, points, scores, deciders, spec.percentage_of_nodes_to_score, revision, extenders, writes)
+
+
+def merged(defaults: Iterable[tuple[str, int]], user: PluginSet) -> list[PluginRef]:
+    """The default multiPoint list with the user's laid over it: replaced in place, the rest appended in order."""
+    places = {ref.name: i for i, ref in enumerate(user.enabled)}
+    kept: list[PluginRef] = []
+    used: set[int] = set()
+    if "*" not in user.disabled:
+        for name, weight in defaults:
+            if name not in user.disabled:
+                kept.append(user.enabled[places[name]] if name in places else PluginRef(name, weight))
+                used.add(places.get(name, -1))
+    return kept + [ref for i, ref in enumerate(user.enabled) if i not in used]
+
+
+def in_order(here: Sequence[str], everywhere: Iterable[str], disabled: Collection[str]) -> tuple[str, ...]:
+    """The plugins of one extension point: ``here`` those that are enabled at it, ``everywhere`` those of multiPoint that have it.
+
+    First what stands in both, as ``here`` has it; then the others of multiPoint; then the others of ``here``. One that is also
+    disabled here counts as named here only.
+    """
+    expanded = [] if "*" in disabled else [name for name in everywhere if name not in disabled]
+    overrides = [name for name in here if name in expanded]
+    return (*overrides, *(name for name in expanded if name not in here), *(name for name in here if name not in expanded))
+
+
+LIKENESS = 0.7
+"""Of names that are likely to be meant for each other: GangScheduling is no misspelt Coscheduling (0.69)."""
+
+
+def instead(name: str) -> str:
+    """``; X does that`` for a plugin that people have elsewhere, else nothing."""
+    return f"; {INSTEAD[name]}" if name in INSTEAD else ""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """``; did you mean "X"?`` for a name that is nearly a known one, else nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=LIKENESS)
+    return f'; did you mean "{close[0]}"?' if close else ""
+
+
+# ---- the steps of resolve ---------------------------------------------------------------------------------------------------
+
+
+def _bad_names(spec: ProfileSpec, registry: Registry) -> Iterator[FieldError]:
+    """Names that no plugin has or that come twice. Unlike kube-scheduler, disabling an unknown name is a fault too: a misspelling."""
+    for place, plugin_set in spec.plugins.items():
+        for i, ref in enumerate(plugin_set.enabled):
+            if ref.name not in registry:
+                yield unknown_plugin(f"plugins.{place}.enabled[{i}].name", ref.name, registry)
+            elif not 0 <= ref.weight <= MAX_WEIGHT:
+                yield FieldError(f"plugins.{place}.enabled[{i}].weight", ref.weight, f"must be between 0 and {MAX_WEIGHT}")
+            elif any(ref.name == other.name for other in plugin_set.enabled[:i]):
+                yield FieldError(f"plugins.{place}.enabled[{i}].name", ref.name, "is enabled twice here")
+        for i, name in enumerate(plugin_set.disabled):
+            if name != "*" and name not in registry:
+                yield unknown_plugin(f"plugins.{place}.disabled[{i}].name", name, registry)
+    for name in [*spec.weights, *spec.args]:
+        if name not in registry:
+            yield unknown_plugin(f"{'weights' if name in spec.weights else 'pluginConfig'}[{name}]", name, registry)
+
+
+def unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
+    """What to say of a name that nothing is registered under."""
+    advice = (
+        instead(name)
+        or suggest(name, registry)
+        or "; if a package has it, name the package under the OperatorConfiguration's plugins.packages"
+    )
+    return FieldError(path, name, f"no plugin has this name{advice}", "UnknownPlugin")
+
+
+def _point_set(spec: ProfileSpec, preset: Preset, point: Point) -> PluginSet:
+    user = spec.plugins.get(point.value, PluginSet())
+    return PluginSet(user.enabled, user.disabled + preset.without.get(point, ()))
+
+
+def _expand(point: Point, multi: list[PluginRef], user: PluginSet, registry: Registry) -> tuple[tuple[str, ...], list[FieldError]]:
+    """The plugins of one extension point in order, and those that have no business there."""
+    faults = []
+    here: list[str] = []
+    for i, ref in enumerate(user.enabled):
+        if point in registry[ref.name].points:
+            here.append(ref.name)
+        else:
+            path = f"plugins.{point.value}.enabled[{i}].name"
+            faults.append(FieldError(path, ref.name, f"this plugin does not take part at {point.value}"))
+    everywhere = [ref.name for ref in multi if point in registry[ref.name].points]
+    return in_order(here, everywhere, user.disabled), faults
+
+
+def _weights(spec: ProfileSpec, multi: list[PluginRef], scoring: tuple[str, ...]) -> dict[str, int]:
+    """The weight of each score plugin: ``weights`` first, then score.enabled, then multiPoint; unset is 1."""
+    named = [*spec.plugins.get(Point.SCORE.value, PluginSet()).enabled, *multi]
+    first: dict[str, int] = {}
+    for ref in named:
+        first.setdefault(ref.name, ref.weight or 1)
+    return {name: spec.weights.get(name, first.get(name, 1)) for name in scoring}
+
+
+def _weight_faults(spec: ProfileSpec, points: Mapping[Point, tuple[str, ...]]) -> list[FieldError]:
+    faults = []
+    for name, weight in spec.weights.items():
+        if not 0 <= weight <= MAX_WEIGHT:
+            faults.append(FieldError(f"weights[{name}]", weight, f"must be between 0 and {MAX_WEIGHT}"))
+        elif weight and name not in points[Point.SCORE]:
+            faults.append(
+                FieldError(f"weights[{name}]", weight, "this plugin is not enabled at score: enable it there, or leave its weight out")
+            )
+    return faults
+
+
+def _missing(points: Mapping[Point, tuple[str, ...]], registry: Registry) -> Iterator[FieldError]:
+    """What the result lacks to be able to run."""
+    if len(points[Point.QUEUE_SORT]) != 1:
+        yield FieldError(
+            "plugins.queueSort", list(points[Point.QUEUE_SORT]), "exactly one queueSort plugin has to be enabled", "QueueSortConflict"
+        )
+    if not points[Point.BIND]:
+        yield FieldError("plugins.bind", [], "at least one bind plugin has to be enabled")
+    for later, earlier in _NEEDS:
+        for name in points[later]:
+            if earlier in registry[name].points and name not in points[earlier]:
+                yield FieldError(
+                    f"plugins.{earlier.value}",
+                    name,
+                    f"this plugin is enabled at {later.value}, which needs it at {earlier.value} too: enable both or neither",
+                )
+
+
+def _made(names: Iterable[str], registry: Registry, args: Mapping[str, Any]) -> tuple[dict[str, Plugin], list[FieldError]]:
+    """The deciders with their arguments, and those from outside the tree that cannot be made with theirs."""
+    deciders = {}
+    faults = []
+    for name in names:
+        try:
+            plugin = registry[name].make(args[name] if name in args else _default_args(registry, name))
+        except PluginFault as fault:
+            faults.append(FieldError(f"pluginConfig[{name}]", name, str(fault), "InvalidPluginArgs"))
+        else:
+            if plugin is not None:
+                deciders[name] = plugin
+    return deciders, faults
+
+
+def _default_args(registry: Registry, name: str) -> Any:
+    args = registry[name].args
+    return args() if args is not None else None
+
+
+def _places(revision: Revision, name: str) -> tuple[Point, ...]:
+    return tuple(point for point, names in revision.points.items() if name in names)

@@ -1,0 +1,1 @@
+"""The Kubernetes objects that we read, as structs: only the fields that decide a placement."""

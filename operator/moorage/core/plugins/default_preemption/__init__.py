@@ -1,0 +1,1 @@
+"""DefaultPreemption: which pods to evict so that another one fits."""

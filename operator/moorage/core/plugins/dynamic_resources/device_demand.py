@@ -1,0 +1,210 @@
+"""What a pod wants of dynamic resources, compiled: which of its claims are allocated, and what else must be found on a node.
+
+Shared by all that DynamicResources does; a value that follows from the pod and what the store has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from kubefacts.quantities import QuantityError
+from moorage.core.columns.kept_choices import Keeping
+from moorage.core.columns.nodes.node_table import Aspect, NodeTable, Rows
+from moorage.core.columns.nodes.row_selection import rows_matching
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects, Store
+from moorage.core.devices.allocation_results import allocation_of
+from moorage.core.devices.allocator import Answer, Search, TriedTooLong
+from moorage.core.devices.claim_requests import judge_all
+from moorage.core.devices.extended_resources import Requested, claim_to_create, classes_by_resource, requests_for
+from moorage.core.devices.ledger import DeviceLedger, Devices, KeptDevices
+from moorage.core.devices.pod_claims import ClaimError, binding_failed, check_classes, claims_of
+from moorage.core.devices.pools import AllocationError
+from moorage.core.devices.uses import taken_by
+from moorage.core.label_selectors import SelectorError
+from moorage.core.objects.meta import key
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import Allocation, DeviceClass, ResourceClaim
+from moorage.core.pods.node_selection import NodeTerms, compile_node_selector
+from moorage.core.pods.requests import SPECIFIED, pod_amounts
+from moorage.core.pods.resource_names import is_delegable
+from moorage.core.structures.budget import Budget, OutOfTime
+from moorage.core.structures.sparse import HAS
+
+Ways = npt.NDArray[np.int64]
+"""int64[rows]: bit k is set where the k-th extended resource comes from devices; -1 where one comes from nowhere."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What was found for a pod on a node: an answer for each claim that had none, and the claims (names, requests) themselves."""
+
+    claims: tuple[ResourceClaim, ...]
+    answers: tuple[Answer, ...]
+    requested: Requested
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """``claims`` are the pod's own. ``terms``: where each of them can be used, None for everywhere or if it has no devices yet.
+
+    ``resources``: the extended resources that the pod asks for. ``stale``: a claim for these that an earlier attempt left behind.
+    ``devices``: what is searched.
+    """
+
+    pod: Pod
+    claims: tuple[ResourceClaim, ...]
+    terms: tuple[NodeTerms | None, ...]
+    resources: tuple[str, ...]
+    classes: Mapping[str, DeviceClass]
+    stale: ResourceClaim | None
+    ledger: DeviceLedger
+    devices: Devices
+
+    @property
+    def open(self) -> tuple[ResourceClaim, ...]:
+        """The claims that have no devices yet."""
+        return tuple(claim for claim in self.claims if claim.status.allocation is None)
+
+    def ways(self, nodes: NodeTable, rows: Rows) -> Ways:
+        """Where each extended resource comes from: from devices, where a class stands for it and the node itself has none."""
+        ways: Ways = np.zeros(nodes.live[rows].size, np.int64)
+        for k, resource in enumerate(self.resources):
+            there = nodes.amounts(resource, rows)
+            none = np.ones(ways.size, bool) if there is None else there[HAS] == 0
+            if resource in self.classes:
+                ways[none] |= 1 << k
+            else:
+                ways[none & ~_listed(resource, nodes, rows)] = -1
+        return ways
+
+    def unavailable(self, nodes: NodeTable, rows: Rows) -> Iterator[tuple[ResourceClaim, npt.NDArray[np.bool_]]]:
+        """The claims that have devices which can't be used everywhere, with where not: bool[rows]."""
+        for claim, terms in zip(self.claims, self.terms, strict=True):
+            if binding_failed(claim):
+                yield claim, np.ones(nodes.live[rows].size, bool)
+            elif terms is not None:
+                yield claim, rows_matching(terms, nodes, rows) == 0
+
+    def find(self, node: Node, way: int, tries: int, budget: Budget) -> Found | None:
+        """Devices on a node for everything that has none yet. Raises AllocationError, TriedTooLong, OutOfTime."""
+        resources = [resource for k, resource in enumerate(self.resources) if way >> k & 1]
+        requested = requests_for(self.pod, resources, self.classes)
+        claims = self.open + ((claim_to_create(self.pod, requested.requests),) if resources else ())
+        what = self.pod.metadata.uid, way, tries, tuple((claim.metadata.uid, claim.metadata.resource_version) for claim in claims)
+        search = self.devices.searches.take(what, node)
+        if search is None:
+            offer = self.devices.offer(node)
+            judge_all(claims, offer, budget.check)
+            search = Search(claims, offer, tries)
+        if not search.run(lambda: budget.over):
+            self.devices.searches.set_down(what, node, search)
+            raise OutOfTime
+        return Found(claims, search.answers(), requested) if search.found else None
+
+    def beside(self, kept: Sequence[KeptDevices]) -> Wanted:
+        """The same where these are kept for others."""
+        return dataclasses.replace(self, devices=self.ledger.beside(kept))
+
+    def allocations(self, found: Found, node: Node) -> tuple[Allocation, ...]:
+        """What was found, as it is written into the claims. Raises AllocationError."""
+        return tuple(allocation_of(claim, answer, node.metadata.name) for claim, answer in zip(found.claims, found.answers, strict=True))
+
+
+def wanted_by(pod: Pod, store: Objects) -> Wanted | None:
+    """None when the pod has nothing to do with devices. Raises ClaimError, SelectorError, QuantityError."""
+    claims = claims_of(pod, store.objects(ResourceClaim)) if pod.spec.resource_claims else ()
+    resources = tuple(delegable(pod))
+    classes = classes_by_resource(store.objects(DeviceClass).values()) if resources else {}
+    if not any(resource in classes for resource in resources):
+        resources = ()
+    if not claims and not resources:
+        return None
+    ledger = store.index(DeviceLedger)
+    for claim in claims:
+        if claim.status.allocation is None:
+            if ledger.is_assumed(claim):
+                raise ClaimError(f"resource claim {key(claim)} is in the process of being allocated")
+            check_classes(claim, store.objects(DeviceClass))
+    stale = ledger.extended_claim(pod) if resources else None
+    return Wanted(pod, claims, tuple(map(_terms, claims)), resources, classes, stale, ledger, ledger)
+
+
+def content_of(pod: Pod, store: Objects) -> bytes:
+    """All that a pod's claims say which its wants depend on; or why there is nothing to be had."""
+    ledger = store.index(DeviceLedger)
+    try:
+        claims = claims_of(pod, store.objects(ResourceClaim))
+    except ClaimError as error:
+        return str(error).encode()
+    stale = ledger.extended_claim(pod)
+    content = [
+        (claim.spec, claim.status.allocation, binding_failed(claim), ledger.is_assumed(claim) and claim.metadata.uid) for claim in claims
+    ]
+    return msgspec.msgpack.encode((content, stale is not None))
+
+
+def allocated(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation]) -> tuple[ResourceClaim, ...]:
+    """The claims as they will be."""
+    return tuple(
+        msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation=allocation))
+        for claim, allocation in zip(claims, allocations, strict=True)
+    )
+
+
+# ---- what nominated pods will get ----------------------------------------------------------------------------------------------
+
+
+def kept_devices(snapshot: Snapshot, tries: int) -> Mapping[str, KeptDevices]:
+    """By nominated pod (UID): what it will get on its node, as things are. Raises OutOfTime."""
+    store, logs = snapshot.store, snapshot.nodes.logs
+    clocks = store.index(DeviceLedger).clock, store.clock(ResourceClaim), store.clock(DeviceClass)
+    rests_on = (*clocks, logs[Aspect.LABELS], logs[Aspect.ALLOCATABLE])
+    return store.index(_keeping).all(snapshot, rests_on, functools.partial(_will_get, snapshot, tries))
+
+
+def _keeping(_store: Store) -> Keeping[KeptDevices]:
+    return Keeping()
+
+
+def _will_get(snapshot: Snapshot, tries: int, pod: Pod, row: int, others: Sequence[KeptDevices]) -> KeptDevices | None:
+    """What the search finds for a pod on its node beside what is kept for others; None where it finds nothing or fails."""
+    node = snapshot.nodes.nodes[row]
+    try:
+        wanted = wanted_by(pod, snapshot.store)
+        if wanted is None or node is None:
+            return None
+        not_mine = frozenset[str]().union(*(kept.claims for kept in others))
+        claims = tuple(claim for claim in wanted.open if claim.metadata.uid not in not_mine)
+        wanted = dataclasses.replace(wanted.beside(others), claims=claims, terms=(None,) * len(claims))
+        way = int(wanted.ways(snapshot.nodes, np.array([row]))[0])
+        found = wanted.find(node, way, tries, snapshot.budget) if way > 0 or (claims and not way) else None
+        if found is None:
+            return None
+        taken = (taken_by(claim) for claim in allocated(found.claims, wanted.allocations(found, node)))
+        return KeptDevices(frozenset(claim.metadata.uid for claim in claims), tuple(one for each in taken for one in each))
+    except (ClaimError, SelectorError, QuantityError, AllocationError, TriedTooLong):
+        return None
+
+
+def delegable(pod: Pod) -> Iterator[str]:
+    """The resources that a pod asks for which devices could stand for, by name. Raises QuantityError."""
+    return (resource for resource, amount in sorted(pod_amounts(pod, SPECIFIED).items()) if amount and is_delegable(resource))
+
+
+def _terms(claim: ResourceClaim) -> NodeTerms | None:
+    allocation = claim.status.allocation
+    return None if allocation is None or allocation.node_selector is None else compile_node_selector(allocation.node_selector)
+
+
+def _listed(resource: str, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Where the node names the resource, if only to say that it has none: bool[rows]."""
+    found = (nodes.nodes[row] for row in np.arange(nodes.rows)[rows].tolist())
+    return np.array([node is not None and resource in (node.status.allocatable or {}) for node in found], bool)

@@ -1,0 +1,470 @@
+"""DynamicResources: a pod goes where its claims can be used, and those that have no devices yet can get some.
+
+Whether claims can be allocated on a node depends on what the node offers, names aside; so it is asked once for each *shape* of what
+nodes offer (``columns.devices``), and again for the chosen node when the pod is reserved for, with names.
+
+Core has no clock. ``filterTimeout`` is therefore a number of devices tried, ``_TRIES_A_SECOND`` for each second; and that a device
+took longer than ``bindingTimeout`` to become usable is found by whoever waits for it, who gives the claim up then.
+Cost: nothing for pods without claims; else a search for devices on each node that has any, the dearest thing a profile can do.
+Source: kube-scheduler DynamicResources (v1.36). Deviations: docs/adr/0006.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from kubefacts.durations import parse_signed, text_of
+from kubefacts.quantities import QuantityError
+from moorage.core.columns.nodes.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
+from moorage.core.devices.allocator import TriedTooLong
+from moorage.core.devices.ledger import DeviceLedger, KeptDevices
+from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated, claim_names, claims_of
+from moorage.core.devices.pools import AllocationError, AlternativesFailed, State
+from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.framework.evaluation.dry_run import beside_guests
+from moorage.core.framework.interfaces import Attempt, Codes, PostFilterResult, Prepared, Reserved, Scores, default_normalize
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, Why, failed, refused_for
+from moorage.core.label_selectors import SelectorError
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod
+from moorage.core.objects.resource_claims import Allocation, DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.plugins.dynamic_resources.device_demand import (
+    Found,
+    Wanted,
+    Ways,
+    allocated,
+    content_of,
+    delegable,
+    kept_devices,
+    wanted_by,
+)
+from moorage.core.structures.budget import Budget
+
+NAME = "DynamicResources"
+NOT_READY = Reason("ClaimsNotReady", "{}", Code.UNRESOLVABLE)
+"""A claim or a class that is missing, not to be used, or just being allocated; the text says which."""
+CANNOT_ALLOCATE = Reason("CannotAllocate", "cannot allocate all claims", Code.UNRESOLVABLE)
+NOT_AVAILABLE = Reason("ClaimNotAvailable", "resourceclaim not available on the node", Code.UNRESOLVABLE)
+STALE_CLAIM = Reason("StaleExtendedClaim", "cannot schedule extended resource claim", Code.UNRESOLVABLE)
+CANNOT_FIT = Reason("NoSuchResource", "cannot fit resource", Code.UNRESOLVABLE)
+INVALID_POOLS = Reason("InvalidPools", "invalid resource pools were encountered", Code.UNRESOLVABLE)
+CANNOT_JUDGE = Reason("CannotJudgeDevices", "{}", Code.ERROR)
+ALTERNATIVES_FAILED = Reason("AlternativesFailed", "cannot allocate all claims: {}", Code.UNRESOLVABLE)
+_REASONS = (CANNOT_ALLOCATE, NOT_AVAILABLE, STALE_CLAIM, CANNOT_FIT, INVALID_POOLS)
+_CODE = {reason: code for code, reason in enumerate(_REASONS, start=1)}
+_MOST = len(_REASONS) + 1
+_ALTERNATIVES = 8
+"""The most that a request may have; the first scores as much, the next one less."""
+_MOST_KNOWN = 8192
+"""Shapes of which it is remembered what came of a search: each allocation may make a new one."""
+_TRIES_A_SECOND = 100_000
+"""Ten such seconds are about six of the clock's own time; a search goes on in slices, between which others are decided."""
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DynamicResourcesArgs:
+    """How long to search for devices on one node (0s: as long as it takes), and how long to wait for devices to become usable."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    filter_timeout: str | None = "10s"
+    binding_timeout: str | None = "10m0s"
+
+    def __post_init__(self) -> None:
+        """Write durations as Kubernetes does; one that can't be read stays for ``validate``."""
+        for field, default in (("filter_timeout", "10s"), ("binding_timeout", "10m0s")):
+            object.__setattr__(self, field, _normal(getattr(self, field) or default))
+
+    def validate(self) -> list[Violation]:
+        """Durations, not negative; the second at least one second."""
+        found: list[Violation] = []
+        for path, text, least, bound in (
+            ("filterTimeout", self.filter_timeout, 0.0, "zero or positive"),
+            ("bindingTimeout", self.binding_timeout, 1.0, "at least 1 second"),
+        ):
+            try:
+                if parse_signed(text) < least:
+                    found.append(Violation(path, text, f"must be {bound}"))
+            except ValueError as error:
+                found.append(Violation(path, text, str(error), Problem.MALFORMED))
+        return found
+
+    @property
+    def tries(self) -> int:
+        """How many devices are tried on one node, 0 for any number."""
+        return round(parse_signed(self.filter_timeout) * _TRIES_A_SECOND)
+
+
+def _normal(text: str) -> str:
+    try:
+        return text_of(parse_signed(text))
+    except ValueError:
+        return text
+
+
+# ---- what wakes a pod that was refused ---------------------------------------------------------------------------------------
+
+
+def _missing(pod: Pod, store: Objects) -> str:
+    """Why the pod's claims can't be used: one is missing, on its way out, or somebody else's. "" when they can."""
+    if not pod.spec.resource_claims:
+        return ""
+    try:
+        claims_of(pod, store.objects(ResourceClaim))
+    except ClaimError as error:
+        return str(error)
+    return ""
+
+
+def _claim_helps(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    """Whether the pod's claims are there, and devices were given back, or one of these claims came or got another status."""
+    old, new = event.old, event.new
+    if _missing(pod, store):
+        return False
+    if isinstance(old, ResourceClaim) and _gave_back(old, new):
+        return True
+    if (
+        not isinstance(new, ResourceClaim)
+        or new.metadata.namespace != pod.metadata.namespace
+        or new.metadata.name not in (name for name, _ in claim_names(pod))
+    ):
+        return False
+    return not isinstance(old, ResourceClaim) or old.status != new.status
+
+
+def _gave_back(old: ResourceClaim, new: HasMetadata | None) -> bool:
+    """Whether a claim, gone or not, has not all any more that it had."""
+    had, has = old.status.allocation, new.status.allocation if isinstance(new, ResourceClaim) else None
+    if had is None or has is None:
+        return had is not None
+    return any(one not in (has.devices.results or ()) for one in had.devices.results or ())
+
+
+def _was_to_have_devices(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    """Whether a pod that goes nowhere after all may have had devices set aside, which no claim's change tells."""
+    old = event.old
+    if not isinstance(old, Pod) or _missing(pod, store):
+        return False
+    claims = store.objects(ResourceClaim)
+    names = [f"{old.metadata.namespace}/{name}" for name, _ in claim_names(old)]
+    return any(name in claims and claims[name].status.allocation is None for name in names) or any(delegable(old))
+
+
+def _claims_are_there(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    """Whether this pod was told the last of its claims, and they are there."""
+    new = event.new
+    return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and not _missing(new, store)
+
+
+# ---- for the actor -----------------------------------------------------------------------------------------------------------
+
+
+class ClaimedFor(NamedTuple):
+    """A claim to be reserved for the pod, and the allocation that it is to get, None when it has one."""
+
+    claim: ResourceClaim
+    allocation: Allocation | None
+
+
+class Reservation(NamedTuple):
+    """All claims of the pod; one that is not created yet is last, with the containers that use its requests.
+
+    ``timeout``: how long devices may take to become usable, in seconds.
+    """
+
+    claims: tuple[ClaimedFor, ...]
+    mappings: tuple[ContainerExtendedResourceRequest, ...]
+    timeout: float
+
+
+class GiveUp(NamedTuple):
+    """A claim that has to give its devices back, or (``delete``) that is of no use any more."""
+
+    claim: ResourceClaim
+    delete: bool = False
+
+
+# ---- the plugin ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Sought:
+    """A pod's wants, and texts about faults: code -1 - i stands for ``faults[i]``, by which nothing could be judged.
+
+    Code ``_MOST + i`` stands for ``excluded[i]``, which only excluded alternatives; these name no node's devices. Both lists only grow.
+    """
+
+    wanted: Wanted
+    faults: list[str] = dataclasses.field(default_factory=list)
+    excluded: list[str] = dataclasses.field(default_factory=list)
+    known: dict[tuple[int | str, ...], int] = dataclasses.field(default_factory=dict)
+    """What came of a search, by way and shape; of one that failed, by the node too."""
+    late: int | None = None
+    """While nodes are gone through: that a search took too long, so that no other one is begun."""
+    kept: tuple[KeptDevices, ...] = ()
+    """What is kept for other pods; ``wanted`` heeds the devices."""
+
+    def beside(self, kept: KeptDevices) -> Sought:
+        """The same, with this kept too. What came of searches, they share: it goes by what is left."""
+        every = (*self.kept, kept)
+        return dataclasses.replace(self, wanted=self.wanted.beside(every), kept=every, late=None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a claim of this pod is to be allocated for another one."""
+        return any(claim.metadata.uid in kept.claims for kept in self.kept for claim in self.wanted.open)
+
+    def fault(self, text: str) -> int:
+        """The code of a fault."""
+        return -1 - _place(self.faults, text)
+
+    def exclusion(self, text: str) -> int:
+        """The code of a fault in an alternative."""
+        return _MOST + _place(self.excluded, text)
+
+
+def _place(texts: list[str], text: str) -> int:
+    if text not in texts:
+        texts.append(text)
+    return texts.index(text)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DynamicResources:
+    """Passes nodes where every claim has or can get its devices; prefers those with the better alternatives."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (NOT_READY, *_REASONS, CANNOT_JUDGE, ALTERNATIVES_FAILED)
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS, Aspect.ALLOCATABLE, Aspect.DEVICES})
+    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({ResourceClaim, ResourceSlice, DeviceClass})
+    fails: ClassVar[bool] = True
+    wakes: ClassVar[tuple[Wake, ...]] = (
+        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
+        Wake(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE | Action.DELETE, _claim_helps, shared=True),
+        Wake(Resource.ASSIGNED_POD, Action.DELETE, _was_to_have_devices, shared=True),
+        Wake(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _claims_are_there, shared=True),
+        Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE | Action.DELETE),
+        Wake(Resource.RESOURCE_SLICE, Action.ADD | Action.UPDATE | Action.DELETE),
+    )
+
+    args: DynamicResourcesArgs = DynamicResourcesArgs()
+
+    def pre_enqueue(self, pod: Pod, store: Objects) -> Status:
+        """A pod waits until each of its claims is there and may be used by it."""
+        why = _missing(pod, store)
+        return refused_for(((NOT_READY, why),)) if why else SUCCESS
+
+    def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
+        """Pods are alike whose claims want the same and got the same, whatever these are called."""
+        if not pod.spec.resource_claims and snapshot.store.index(DeviceLedger).extended_claim(pod) is None:
+            return b""
+        return content_of(pod, snapshot.store)
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """The pod's claims and what it lacks; a claim that can't be used refuses all nodes.
+
+        What the claims say is in the template's key, and nodes whose devices change are asked again: that leaves the classes.
+        """
+        try:
+            depends = (snapshot.store.clock(DeviceClass),) if pod.spec.resource_claims or any(delegable(pod)) else ()
+            wanted = wanted_by(pod, snapshot.store)
+        except ClaimError as error:
+            return Prepared(refused_for(((NOT_READY, str(error)),)), depends=(snapshot.store.clock(DeviceClass),))
+        except (SelectorError, QuantityError) as error:
+            return Prepared(failed(str(error)))
+        if wanted is None:
+            return Prepared(SKIP, depends=depends)
+        wanted.ledger.nodes = snapshot.nodes
+        return Prepared(SUCCESS, Sought(wanted), depends=depends)
+
+    def filter(self, state: Sought, snapshot: Snapshot, rows: Rows) -> Codes:
+        """Extended resources first, then claims to be allocated, then those that are."""
+        wanted, nodes = state.wanted, snapshot.nodes
+        size = nodes.live[rows].size
+        if wanted.stale is not None:
+            return np.full(size, _CODE[STALE_CLAIM])
+        ways = wanted.ways(nodes, rows)
+        codes: Codes = np.where(ways < 0, _CODE[CANNOT_FIT], 0)
+        for place, code in self._search(state, ways, snapshot, rows, _verdict):
+            codes[place] = code
+        for _, away in wanted.unavailable(nodes, rows):
+            codes[(codes == 0) & away] = _CODE[NOT_AVAILABLE]
+        if state.waits:
+            codes[codes == 0] = _CODE[CANNOT_ALLOCATE]
+        return codes
+
+    def explain(self, state: Sought, code: int) -> Why:
+        """The one reason."""
+        if code < 0:
+            return ((CANNOT_JUDGE, state.faults[-1 - code]),)
+        return ((ALTERNATIVES_FAILED, state.excluded[code - _MOST]),) if code >= _MOST else ((_REASONS[code - 1], ""),)
+
+    def adjust(self, state: Sought, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Sought:
+        """Beside what is kept for a nominated pod. Whoever leaves gives no devices back at once."""
+        wanted = state.wanted
+        if sign < 0 or not (wanted.open or wanted.resources) or not (other.spec.resource_claims or any(delegable(other))):
+            return state
+        kept = kept_devices(snapshot, self.args.tries).get(other.metadata.uid)
+        return state if kept is None else state.beside(kept)
+
+    def prepare_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """Only alternatives make a difference: without any to choose from there is no state."""
+        prepared = self.pre_filter(pod, snapshot)
+        chooses = prepared.state is not None and any(
+            request.first_available for claim in prepared.state.wanted.open for request in claim.spec.devices.requests or ()
+        )
+        return Prepared(SUCCESS, prepared.state if chooses else None, depends=prepared.depends)
+
+    def score(self, state: Sought | None, snapshot: Snapshot, rows: Rows) -> Scores:
+        """8 for each request that gets its first alternative, 7 for the second, and so on."""
+        scores: Scores = np.zeros(snapshot.nodes.live[rows].size, np.int64)
+        if state is not None:
+            ways = state.wanted.ways(snapshot.nodes, rows)
+            for place, score in self._search(state, ways, snapshot, rows, _score):
+                scores[place] = score
+        return scores
+
+    def normalize(self, state: Sought | None, raw: Scores) -> Scores:
+        """The best node gets 100."""
+        return default_normalize(raw)
+
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> Reserved:
+        """Takes the devices, so that the next pod does not get them too."""
+        prepared = self.pre_filter(pod, snapshot)
+        row = snapshot.nodes.row_of[node]
+        target = snapshot.nodes.nodes[row]
+        if prepared.status.code is Code.SKIP or target is None:
+            return Reserved(SUCCESS)
+        if prepared.status.code is not Code.SUCCESS:
+            return Reserved(prepared.status)
+        wanted = beside_guests(self, prepared.state, pod, snapshot).wanted
+        way = int(wanted.ways(snapshot.nodes, np.array([row]))[0])
+        try:
+            found = wanted.find(target, way, self.args.tries, snapshot.budget)
+            allocations = wanted.allocations(found, target) if found is not None else ()
+        except (AllocationError, QuantityError, TriedTooLong) as error:
+            return Reserved(failed(str(error)))
+        if found is None:
+            return Reserved(failed("claim allocation not found for node"))
+        return _reserved(wanted, found, allocations, parse_signed(self.args.binding_timeout))
+
+    def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
+        """A claim that nobody else has reserved can give its devices back, if it kept the pod from a node."""
+        prepared = self.pre_filter(pod, attempt.snapshot)
+        if prepared.status.code is not Code.SUCCESS:
+            return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",)))
+        wanted: Wanted = prepared.state.wanted
+        if wanted.stale is not None:
+            text, errand = "deletion of ResourceClaim completed", GiveUp(wanted.stale, delete=True)
+            return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), errand=errand)
+        claim = self._in_the_way(wanted, attempt)
+        if claim is None:
+            return PostFilterResult(Status(Code.UNSCHEDULABLE, ("still not schedulable",)))
+        return PostFilterResult(Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",)), errand=GiveUp(claim))
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _search(self, state: Sought, ways: Ways, snapshot: Snapshot, rows: Rows, judge: Judge) -> Iterator[tuple[int, int]]:
+        """(place among the rows, what ``judge`` says) for each node on which something has to be found; faults for those that fail."""
+        wanted, nodes = state.wanted, snapshot.nodes
+        if len(state.known) > _MOST_KNOWN:
+            state.known.clear()
+        numbers = np.arange(nodes.rows)[rows]
+        needed = np.flatnonzero((ways >= 0) if wanted.open else (ways > 0))
+        for place, row, way in zip(needed.tolist(), numbers[needed].tolist(), ways[needed].tolist(), strict=True):
+            node = nodes.nodes[row]
+            if node is None:
+                continue
+            try:
+                new = not wanted.devices.knows(node)
+                shape = way, wanted.devices.shape(node)
+                if new:
+                    snapshot.budget.check()
+            except AllocationError as error:
+                yield place, state.fault(str(error))
+                continue
+            code = state.known.get(shape, state.known.get((*shape, node.metadata.name)))
+            if code is None:
+                code = self._learn(state, node, shape, judge, snapshot.budget)
+                snapshot.budget.check()
+            yield place, code
+        state.late = None
+
+    def _learn(self, state: Sought, node: Node, shape: tuple[int, int], judge: Judge, budget: Budget) -> int:
+        """Search on a node, and remember what came of it. Once a search took too long, no other one is begun. Raises OutOfTime."""
+        of: tuple[int | str, ...] = shape
+        try:
+            code = state.late if state.late is not None else self._ask(state, node, shape[0], judge, budget)
+        except TriedTooLong:
+            code = state.late = state.fault(f"node {node.metadata.name}: timed out trying to allocate devices")
+        except (AllocationError, QuantityError) as error:  # it may name the node's pools
+            of, code = (*shape, node.metadata.name), state.fault(str(error))
+        state.known[of] = code
+        return code
+
+    def _ask(self, state: Sought, node: Node, way: int, judge: Judge, budget: Budget) -> int:
+        """One node stands for all of its shape, also as to how long the search takes. Raises TriedTooLong."""
+        try:
+            found = state.wanted.find(node, way, self.args.tries, budget)
+        except AlternativesFailed as fault:
+            return state.exclusion(str(fault))
+        if found is not None:
+            state.wanted.allocations(found, node)  # raises where it could not be written down
+        return judge(state.wanted, node, found)
+
+    def _in_the_way(self, wanted: Wanted, attempt: Attempt) -> ResourceClaim | None:
+        """A claim that only this pod could use, and that can't be used on a node which this plugin refused for it."""
+        mine = [claim for claim in wanted.claims if claim.status.allocation is not None and can_be_deallocated(claim, wanted.pod)]
+        if not mine:
+            return None
+        nodes = attempt.snapshot.nodes
+        with attempt.what_if() as what_if:
+            answers = what_if.ask(np.flatnonzero(nodes.live))
+        away = [row for row, one in answers.items() if one.plugin == self and one.code == _CODE[NOT_AVAILABLE]]
+        unavailable = [claim for claim, mask in wanted.unavailable(nodes, np.array(away, np.intp)) if mask.any()]
+        return next((claim for claim in mine if claim in unavailable), None)
+
+
+Judge = Callable[[Wanted, Node, Found | None], int]
+"""What a plugin makes of what was found on a node."""
+
+
+def _verdict(wanted: Wanted, node: Node, found: Found | None) -> int:
+    """A code."""
+    if found is not None:
+        return 0
+    invalid = any(pool.state is State.INVALID for pool in wanted.ledger.offer(node).pools)
+    return _CODE[INVALID_POOLS if invalid else CANNOT_ALLOCATE]
+
+
+def _score(_wanted: Wanted, _node: Node, found: Found | None) -> int:
+    """How good the alternatives are."""
+    chosen = [wish for answer in found.answers for wish in answer.chosen] if found is not None else []
+    return sum(_ALTERNATIVES - wish.alternative for wish in chosen if wish.alternative is not None)
+
+
+def _reserved(wanted: Wanted, found: Found, allocations: tuple[Allocation, ...], timeout: float) -> Reserved:
+    """Take what was found, until that is undone."""
+    given = dict(zip((claim.metadata.uid for claim in found.claims), allocations, strict=True))
+    claims = wanted.claims + found.claims[len(wanted.open) :]
+    assumed = allocated(found.claims, allocations)
+
+    def undo() -> None:
+        for claim in assumed:
+            wanted.ledger.release(claim)
+
+    for claim in assumed:
+        wanted.ledger.assume(claim)
+    value = tuple(ClaimedFor(claim, given.get(claim.metadata.uid)) for claim in claims)
+    return Reserved(SUCCESS, Reservation(value, found.requested.mappings, timeout), undo)

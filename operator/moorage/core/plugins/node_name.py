@@ -1,0 +1,44 @@
+"""NodeName: a pod that names its node in spec.nodeName goes there or nowhere.
+
+Cost: one comparison for each node that changed, and only for pods that name a node.
+Source: kube-scheduler NodeName (v1.36).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from moorage.core.columns.nodes.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.cluster_events import Action, Resource, Wake
+from moorage.core.framework.interfaces import Codes
+from moorage.core.framework.status import Code, Reason
+from moorage.core.objects.pods import Pod
+
+NAME = "NodeName"
+OTHER_NODE = Reason("NodeNameMismatch", "node(s) didn't match the requested node name", Code.UNRESOLVABLE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeName:
+    """Passes the requested node, or every node when none is requested."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (OTHER_NODE,)
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.MEMBERSHIP})
+    wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.NODE, Action.ADD),)
+
+    def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
+        """1 for every row but the requested node's."""
+        wanted = state.spec.node_name
+        numbers = np.arange(snapshot.nodes.rows)[rows]
+        if not wanted:
+            return np.zeros(numbers.size, np.int64)
+        return np.asarray(numbers != snapshot.nodes.row_of.get(wanted, -1), np.int64)
+
+    def explain(self, state: Pod, code: int) -> tuple[tuple[Reason, str], ...]:
+        """The only reason there is."""
+        return ((OTHER_NODE, ""),)

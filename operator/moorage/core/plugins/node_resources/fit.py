@@ -1,0 +1,346 @@
+"""NodeResourcesFit: a node must have what the pod asks for; prefers emptier nodes, fuller ones, or those near a shape of use.
+
+Cost: one subtraction per resource for each node that changed, and a few more for its score.
+Source: kube-scheduler NodeResourcesFit (v1.36).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Hashable
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Interval
+
+from kubefacts.names import problems
+from kubefacts.quantities import QuantityError
+from moorage.core.columns.nodes.node_table import Aspect, Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.store import Objects
+from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
+from moorage.core.framework.status import SUCCESS, Code, Reason, failed
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod, priority
+from moorage.core.objects.resource_claims import DeviceClass
+from moorage.core.plugins.node_resources.resource_allocation import (
+    CPU_AND_MEMORY,
+    DEVICE_KINDS,
+    ONE,
+    TOP,
+    ZERO,
+    Column,
+    ResourceSpec,
+    Share,
+    depends,
+    device_class,
+    shares,
+    usage,
+)
+from moorage.core.pods.requests import OCCUPIED, PODS, RANKED, SPECIFIED, allocatable_amounts, pod_amounts
+from moorage.core.pods.resource_names import PREFIX, is_delegable, is_extended
+
+NAME = "NodeResourcesFit"
+MAX_RESOURCE_WEIGHT = 100
+TOO_MANY_PODS = Reason("TooManyPods", "Too many pods", Code.UNSCHEDULABLE)
+INSUFFICIENT = Reason("InsufficientResource", "Insufficient {}", Code.UNSCHEDULABLE)
+TOO_SMALL = Reason("NodeTooSmall", "Insufficient {}", Code.UNRESOLVABLE)
+"""Not even the empty node has enough."""
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UtilizationShapePoint:
+    """What score (0..10) a utilization (percent) gets."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    utilization: Annotated[int, Interval(ge=0, le=100)] = 0
+    score: Annotated[int, Interval(ge=0, le=10)] = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatio:
+    """A score as a function of utilization: straight lines between the points, level outside them."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    shape: tuple[UtilizationShapePoint, ...] | None = None
+
+    def validate(self) -> list[Violation]:
+        """At least one point, from left to right."""
+        shape = self.shape or ()
+        if not shape:
+            return [Violation("shape", None, "at least one point must be specified", Problem.REQUIRED)]
+        for i, (left, right) in enumerate(itertools.pairwise(shape), start=1):
+            if left.utilization >= right.utilization:
+                return [Violation(f"shape[{i}].utilization", right.utilization, "values must be sorted in increasing order")]
+        return []
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    """How nodes are ranked, and by which resources; none named: cpu and memory."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
+    resources: tuple[ResourceSpec, ...] | None = CPU_AND_MEMORY
+    requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
+
+    def validate(self) -> list[Violation]:
+        """Weights that can be weighed, and a shape for the type that has one, and only for it."""
+        found = [
+            Violation(f"resources[{i}].weight", spec.weight, f"resource weight of {spec.name} not in valid range (0, 100]")
+            for i, spec in enumerate(self.resources or ())
+            if not 0 <= spec.weight <= MAX_RESOURCE_WEIGHT
+        ]
+        path, ratio = "requestedToCapacityRatio", self.requested_to_capacity_ratio
+        if self.type == "RequestedToCapacityRatio":
+            if ratio is None:
+                return [*found, Violation(path, None, "must be specified when type is RequestedToCapacityRatio", Problem.REQUIRED)]
+            return found + [violation.under(path) for violation in ratio.validate()]
+        if ratio is not None:
+            found.append(Violation(path, ratio, "must be nil when type is not RequestedToCapacityRatio", Problem.FORBIDDEN))
+        return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeResourcesFitArgs:
+    """Which extended resources are somebody else's business (by name, or by what is before the slash), and how to rank nodes."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    ignored_resources: tuple[str, ...] | None = None
+    ignored_resource_groups: tuple[str, ...] | None = None
+    scoring_strategy: ScoringStrategy | None = ScoringStrategy()
+
+    def validate(self) -> list[Violation]:
+        """Names must be able to be resource names, groups what is before their slash."""
+        found: list[Violation] = []
+        for i, name in enumerate(self.ignored_resources or ()):
+            found += [Violation(f"ignoredResources[{i}]", name, problem) for problem in problems(name)]
+        for i, group in enumerate(self.ignored_resource_groups or ()):
+            texts = ["resource group name can't contain '/'"] if "/" in group else []
+            found += [Violation(f"ignoredResourceGroups[{i}]", group, text) for text in texts + problems(group)]
+        if self.scoring_strategy is not None:
+            found += [violation.under("scoringStrategy") for violation in self.scoring_strategy.validate()]
+        return found
+
+    def ignores(self, resource: str) -> bool:
+        """Whether nodes need not have this resource. What Kubernetes itself hands out is never ignored."""
+        named = resource in (self.ignored_resources or ()) or resource.partition("/")[0] in (self.ignored_resource_groups or ())
+        return named and is_extended(resource)
+
+
+# ---- what wakes a pod that was refused -------------------------------------------------------------------------------------
+
+
+def _names_resource(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """Whether a class of devices is new or stands for something else than before, and the pod asks for that."""
+    old, new = event.old, event.new
+    if not isinstance(new, DeviceClass):
+        return False
+    name, wanted = new.spec.extended_resource_name, pod_amounts(pod, SPECIFIED)
+    if isinstance(old, DeviceClass):
+        return name != old.spec.extended_resource_name and name in wanted
+    return name in wanted or PREFIX + new.metadata.name in wanted
+
+
+# ---- the plugin ----------------------------------------------------------------------------------------------------------
+
+_FIRST = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
+_PODS_BIT = 1
+_SLOTS = 30
+"""A code has a bit for the number of pods and two for each resource: lacking now, lacking on the empty node."""
+
+
+class Wanted(NamedTuple):
+    """A resource that a pod asks for: how much, in the node table's unit, and its bits. Numbers are int64[].
+
+    ``delegated``: devices stand for it, so a node that has none of it is DynamicResources' business.
+    """
+
+    resource: str
+    amount: Column
+    lacking: Column
+    too_small: Column
+    delegated: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeResourcesFit:
+    """Passes nodes with enough left of everything; ranks them as its strategy says."""
+
+    name: ClassVar[str] = NAME
+    reasons: ClassVar[tuple[Reason, ...]] = (TOO_MANY_PODS, INSUFFICIENT, TOO_SMALL)
+    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
+    kinds: ClassVar[frozenset[type[HasMetadata]]] = DEVICE_KINDS
+
+    args: NodeResourcesFitArgs = NodeResourcesFitArgs()
+
+    @property
+    def wakes(self) -> tuple[Wake, ...]:
+        """Pods that leave or take less, nodes that are new or have more, classes of devices; two hints need the arguments."""
+        return (
+            Wake(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_resources, shared=True),
+            Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._makes_room, shared=True),
+            Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, _names_resource, shared=True),
+        )
+
+    def heeds(self, pod: Pod) -> Hashable:
+        """What it asks for."""
+        return tuple(tuple(pod_amounts(pod, counting).items()) for counting in (SPECIFIED, OCCUPIED))
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """What nodes must have: cpu, memory and ephemeral storage first, then the rest by name."""
+        try:
+            amounts = pod_amounts(pod, SPECIFIED)
+        except QuantityError as error:
+            return Prepared(failed(str(error)))
+        names = [name for name, amount in amounts.items() if amount and not self.args.ignores(name)]
+        names.sort(key=lambda name: (_FIRST.get(name, len(_FIRST)), name))
+        store = snapshot.store
+        wanted = (_wanted(i, name, amounts[name], device_class(name, store) is not None) for i, name in enumerate(names))
+        return Prepared(SUCCESS, tuple(wanted), depends=(store.clock(DeviceClass),) if any(map(is_delegable, names)) else ())
+
+    def filter(self, state: tuple[Wanted, ...], snapshot: Snapshot, rows: Rows) -> Codes:
+        """Bits as ``_SLOTS`` says."""
+        nodes = snapshot.nodes
+        codes: Codes = (nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]).astype(np.int64)
+        for resource, amount, lacking, too_small, delegated in state:
+            there = nodes.amounts(resource, rows)
+            if there is None:
+                if not delegated:
+                    codes |= lacking | too_small
+                continue
+            allocatable, requested = there
+            lacks, is_small = allocatable - requested < amount, allocatable < amount
+            if delegated:
+                lacks, is_small = lacks & (allocatable != ZERO), is_small & (allocatable != ZERO)
+            codes |= lacks * lacking
+            codes |= is_small * too_small
+        return codes
+
+    def explain(self, state: tuple[Wanted, ...], code: int) -> tuple[tuple[Reason, str], ...]:
+        """One reason for each thing that is lacking."""
+        why = [(TOO_MANY_PODS, "")] if code & _PODS_BIT else []
+        for resource, _, lacking, too_small, _ in state:
+            if code & lacking:
+                why.append((TOO_SMALL if code & too_small else INSUFFICIENT, resource))
+        return tuple(why)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+        """The resources that count, and the shape as a table."""
+        strategy = self.args.scoring_strategy or ScoringStrategy()
+        try:
+            counted = shares(strategy.resources, pod_amounts(pod, RANKED), snapshot.store)
+        except QuantityError as error:
+            return Prepared(failed(str(error)))
+        ratio = strategy.requested_to_capacity_ratio
+        table = shape_table(ratio.shape or ()) if ratio is not None else None
+        return Prepared(SUCCESS, Ranking(counted, strategy.type, table), depends=depends(counted, snapshot.store))
+
+    def score(self, state: Ranking, snapshot: Snapshot, rows: Rows) -> Scores:
+        """The weighted mean of the resources' scores, 0 for a node that has none of them."""
+        size = snapshot.nodes.live[rows].size
+        total, weights = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        for share, capacity, requested in usage(state.shares, snapshot, rows, nonzero=True):
+            scores, counts = state.rank(capacity, requested + share.amount)
+            total += scores * share.weight
+            weights += counts * share.weight
+        weights = np.maximum(weights, ONE)
+        if state.table is not None:
+            total += weights // 2  # a shape's mean is rounded, the other strategies drop the fraction
+        mean: Scores = total // weights
+        return mean
+
+    def _frees_resources(self, pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+        """Whether a pod left a node, or one (this pod, even) asks for less of something that this pod asks for; and that may be enough.
+
+        kube-scheduler's hint does not ask what the node has left, so that pods which come and go wake one that is too large for them all.
+        """
+        old, new = event.old, event.new
+        if not isinstance(old, Pod):
+            return False
+        if isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid:
+            return True
+        node = new.spec.node_name if isinstance(new, Pod) else old.spec.node_name or old.status.nominated_node_name
+        wanted = {name: amount for name, amount in pod_amounts(pod, SPECIFIED).items() if amount and not self.args.ignores(name)}
+        if not node or not store.room.might_take(node, wanted, priority(pod)):
+            return False
+        if not isinstance(new, Pod):
+            return True
+        before, after = pod_amounts(old, OCCUPIED), pod_amounts(new, OCCUPIED)
+        return any(before.get(name, 0) > after.get(name, 0) for name in wanted)
+
+    def _makes_room(self, pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+        """Whether the pod would fit the node if that were empty, and the node is new, has more of something, or devices do instead.
+
+        Resources to be ignored are, where kube-scheduler's hint knows no arguments and leaves a pod that asks for one waiting.
+        """
+        old, new = event.old, event.new
+        if not isinstance(new, Node):
+            return False
+        wanted = {name: amount for name, amount in pod_amounts(pod, SPECIFIED).items() if amount and not self.args.ignores(name)}
+        now, wanted["pods"] = allocatable_amounts(new), 1
+        delegated = [name for name in wanted if not now.get(name) and device_class(name, store) is not None]
+        if any(amount > now.get(name, 0) for name, amount in wanted.items() if name not in delegated):
+            return False
+        if not isinstance(old, Node) or delegated:
+            return True
+        before = allocatable_amounts(old)
+        return any(now.get(name, 0) > before.get(name, 0) for name in wanted)
+
+
+# ---- pure helpers ----------------------------------------------------------------------------------------------------------
+
+
+def _wanted(i: int, resource: str, amount: int, delegated: bool) -> Wanted:
+    """The i-th resource. Those from the last slot on share it: in a pod that asks for so many, then all of them are named."""
+    slot = min(i, _SLOTS - 1)
+    return Wanted(resource, np.array(amount), np.array(2 << 2 * slot), np.array(4 << 2 * slot), delegated)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """What a pod's scores are made of: resources, the strategy's type and, if it has a shape, the score at each percent of use."""
+
+    shares: tuple[Share, ...]
+    type: str
+    table: Column | None
+
+    def rank(self, capacity: Column, requested: Column) -> tuple[Scores, npt.NDArray[np.bool_]]:
+        """One resource's score on each node and whether it counts there. A node that has none of it is not judged by it."""
+        present = capacity != ZERO
+        divisor = np.maximum(capacity, ONE)
+        if self.type == "LeastAllocated":
+            return np.maximum(capacity - requested, ZERO) * TOP // divisor, present
+        used = np.minimum(requested, capacity) * TOP // divisor
+        if self.table is None:
+            return used, present
+        scores = self.table.take(used) * present
+        return scores, scores > ZERO
+
+
+def shape_table(shape: tuple[UtilizationShapePoint, ...]) -> Column:
+    """int64[101]: the score, 0..100, at each percent of utilization."""
+    points = [(point.utilization, point.score * MAX_NODE_SCORE // 10) for point in shape]
+    return np.array([_height(points, percent) for percent in range(MAX_NODE_SCORE + 1)])
+
+
+def _height(points: list[tuple[int, int]], percent: int) -> int:
+    """The height of the line through the points; a fraction is dropped towards zero from the left point's height, as Go does."""
+    left, low = points[0]
+    for right, high in points:
+        if percent <= right:
+            return low + int((high - low) * (percent - left) / (right - left)) if right > left else high
+        left, low = right, high
+    return low

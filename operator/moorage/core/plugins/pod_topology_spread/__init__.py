@@ -1,0 +1,1 @@
+"""PodTopologySpread: pods of one kind spread over topology domains."""

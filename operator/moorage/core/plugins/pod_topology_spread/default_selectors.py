@@ -1,0 +1,97 @@
+"""The default selector of a pod: who its companions are, by the Services in front of it and the controller behind it.
+
+Asked for at each decision of a pod without constraints of its own, so Services are found by an index, and selectors are compiled
+once by content. Source: Kubernetes ``DefaultSelector`` of kube-scheduler's plugin helpers (v1.36).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from moorage.core.columns.pod_counters import Index
+from moorage.core.columns.store import Objects, Store
+from moorage.core.label_selectors import EVERYTHING, Selector, SelectorError, compile_selector, equality
+from moorage.core.objects.meta import Labels, OwnerReference
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.selector_terms import LabelSelector
+from moorage.core.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.core.structures.all_or_none import all_or_none
+from moorage.core.structures.remembering import length, remembered
+
+NOBODY = b""
+"""The content of a pod's default selector when it has none."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[tuple[tuple[str, str], ...], LabelSelector | None]).decode
+
+
+def default_selector(pod: Pod, store: Objects) -> bytes:
+    """The content of the pod's default selector (equal bytes, equal selectors), for ``compiled``; NOBODY: it has none."""
+    labels = store.index(Services).merged(pod.metadata.namespace, pod.metadata.labels)
+    selector = None
+    for owner in pod.metadata.owner_references or ():
+        if owner.controller:
+            more, selector = _of_owner(pod.metadata.namespace, owner, store)
+            labels = {**labels, **more} if more else labels
+            break
+    if not labels and selector is None:
+        return NOBODY
+    content = _encode((sorted(labels.items()), selector))
+    return content if compiled(content).conditions else NOBODY
+
+
+@remembered(length)
+def compiled(content: bytes) -> Selector:
+    """The selector; what its controller's selector says is left out when that cannot be read."""
+    pairs, selector = _decode(content)
+    try:
+        more = compile_selector(selector)
+    except SelectorError:
+        more = EVERYTHING
+    return Selector(equality(dict(pairs)) + (more.conditions or ()))
+
+
+class Services:
+    """The selectors of Services, kept by namespace as these come and go."""
+
+    def __init__(self, store: Store) -> None:
+        self._in: dict[str, Index[tuple[str, Selector]]] = {}
+        store.follow(Service, self._changed)
+
+    def merged(self, namespace: str, labels: Labels | None) -> Labels:
+        """The selectors of all Services that select a pod, as one; they do not contradict each other."""
+        index = self._in.get(namespace)
+        found: Labels = {}
+        if index is not None:
+            for _, selector in index.candidates(labels):
+                if selector.matches(labels):
+                    found |= {one.key: value for one in selector.conditions or () for value in one.values}
+        return found
+
+    def _changed(self, old: Service | None, new: Service | None) -> None:
+        services = ((service, come) for service, come in ((old, -1), (new, 1)) if service is not None and service.spec.selector)
+        all_or_none(1, *((self._enter, service, come) for service, come in services))
+
+    def _enter(self, service: Service, come: int, sign: int) -> None:
+        namespace, selector = service.metadata.namespace, Selector(equality(dict(sorted((service.spec.selector or {}).items()))))
+        index = self._in[namespace] if namespace in self._in else Index[tuple[str, Selector]]()
+        left = (index.add if come * sign > 0 else index.remove)((service.metadata.name, selector), selector)
+        self._in[namespace] = index
+        if not left:
+            del self._in[namespace]
+
+
+def _of_owner(namespace: str, owner: OwnerReference, store: Objects) -> tuple[Labels | None, LabelSelector | None]:
+    """What the controller adds: labels (a ReplicationController), or a selector (a ReplicaSet, a StatefulSet)."""
+    name = f"{namespace}/{owner.name}"
+    match owner.api_version, owner.kind:
+        case "v1", "ReplicationController":
+            controller = store.objects(ReplicationController).get(name)
+            return (controller.spec.selector if controller is not None else None), None
+        case "apps/v1", "ReplicaSet":
+            replicas = store.objects(ReplicaSet).get(name)
+            return None, (replicas.spec.selector if replicas is not None else None)
+        case "apps/v1", "StatefulSet":
+            stateful = store.objects(StatefulSet).get(name)
+            return None, (stateful.spec.selector if stateful is not None else None)
+    return None, None

@@ -1,0 +1,147 @@
+"""Shelves: sized things that can be reached from some nodes, found by node, or counted for all nodes at once.
+
+Most volumes and storage capacities are reached by one label: a node's name, a zone. These stand under that label's values, so that
+thousands of local volumes are no more work than thousands of nodes.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Hashable, Iterator
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.nodes.label_columns import ABSENT, LabelColumn
+from moorage.core.columns.nodes.node_table import NodeTable, Rows
+from moorage.core.columns.nodes.row_selection import rows_matching
+from moorage.core.objects.meta import Labels
+from moorage.core.pods.node_selection import NodeTerms
+from moorage.core.structures.all_or_none import all_or_none
+from moorage.core.structures.growing import grown
+from moorage.core.structures.numbering import Numbering
+
+Place = TypeVar("Place", bound=Hashable)
+Item = tuple[int, str]
+"""Size (an int64) and name; lists of items are sorted."""
+Likes = Callable[[str], bool]
+"""Whether a thing of this name will do, apart from its size."""
+
+
+class _Label:
+    """What is reached by one label: lists by value, and the same as columns. ``_sizes`` and ``_which`` (a value's number) go by place."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, list[Item]] = {}
+        self._numbering: Numbering[str | None] = Numbering(None)
+        self._names: list[tuple[str, str]] = []
+        self._place: dict[tuple[str, str], int] = {}
+        self._sizes = np.zeros(64, np.int64)
+        self._which = np.zeros(64, np.int64)
+        self._codes: tuple[LabelColumn, int, int, npt.NDArray[np.int64]] | None = None
+
+    def change(self, item: Item, value: str, sign: int) -> None:
+        """Something is reached where the label has this value (1), or not any more (-1): the last one takes its place then."""
+        if sign > 0:
+            place = len(self._names)
+            self._sizes, self._which = grown(self._sizes, place + 1), grown(self._which, place + 1)
+            self._which[place] = self._numbering.swap(0, value)
+            self._sizes[place] = item[0]
+            self._place[item[1], value] = place
+            self._names.append((item[1], value))
+            bisect.insort(self.values.setdefault(value, []), item)
+            return
+        place, last = self._place[item[1], value], len(self._names) - 1
+        self._numbering.swap(int(self._which[place]), None)
+        self._sizes[place], self._which[place] = self._sizes[last], self._which[last]
+        self._names[place] = self._names[last]
+        self._place[self._names[last]] = place
+        del self._place[item[1], value], self._names[last]
+        items = self.values[value]
+        items.pop(bisect.bisect_left(items, item))
+        if not items:
+            del self.values[value]
+
+    def counts(self, least: int, likes: Likes | None, column: LabelColumn) -> npt.NDArray[np.int64]:
+        """How many of at least this size are reached by each code of the label. -> int64[codes]."""
+        fits = np.flatnonzero(self._sizes[: len(self._names)] >= least)
+        if likes is not None:
+            fits = fits[[likes(self._names[place][0]) for place in fits.tolist()]]
+        per_value = np.bincount(self._which[fits], minlength=len(self._numbering.values))
+        per_code = np.zeros(len(column.values), np.int64)
+        per_code[self._codes_of(column)] = per_value
+        per_code[ABSENT] = 0
+        return per_code
+
+    def _codes_of(self, column: LabelColumn) -> npt.NDArray[np.int64]:
+        """The code of each number's value; looked up again when values come or go on either side. -> int64[numbers]."""
+        known = self._codes
+        if known is None or known[0] is not column or known[1:3] != (column.version, self._numbering.version):
+            codes = np.array([ABSENT if value is None else column.code(value) for value in self._numbering.values], np.int64)
+            known = self._codes = column, column.version, self._numbering.version, codes
+        return known[3]
+
+
+class Shelf:
+    """See the module's docstring. A thing is reached from the nodes that match any of its terms, or (None) from all."""
+
+    def __init__(self) -> None:
+        self._by_label: dict[str, _Label] = {}
+        self._by_terms: dict[NodeTerms | None, list[Item]] = {}
+
+    def change(self, item: Item, terms: NodeTerms | None, sign: int) -> bool:
+        """Something came (1), or goes (-1) that came with the same size and terms; whether anything is left."""
+        if (label := _single_label(terms)) is None:
+            if sign > 0:
+                bisect.insort(self._by_terms.setdefault(terms, []), item)
+            else:
+                _drop(self._by_terms, terms, item)
+        else:
+            there = self._by_label[label[0]] if label[0] in self._by_label else _Label()
+            all_or_none(sign, *((there.change, item, value) for value in label[1]))
+            self._by_label[label[0]] = there
+            if not there.values:
+                del self._by_label[label[0]]
+        return bool(self._by_label or self._by_terms)
+
+    def counts(self, least: int, likes: Likes | None, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
+        """How many things of at least this size each row can reach. -> int64[len(rows)]."""
+        total = np.zeros(nodes.live[rows].size, np.int64)
+        for label, there in self._by_label.items():
+            column = nodes.labels.column(label)
+            total += there.counts(least, likes, column)[column.codes[rows]]
+        for terms, items in self._by_terms.items():
+            number = _count(items, least, likes)
+            if number:
+                total += number if terms is None else number * rows_matching(terms, nodes, rows)
+        return total
+
+    def within_reach(self, least: int, likes: Likes, labels: Labels) -> Iterator[Item]:
+        """For a node with these labels, the smallest such thing in each of the places where it finds some."""
+        found = [there.values.get(labels[label], []) for label, there in self._by_label.items() if label in labels]
+        found += [items for terms, items in self._by_terms.items() if terms is None or any(term.matches(labels, "") for term in terms)]
+        for items in found:
+            first = next((item for item in items[bisect.bisect_left(items, (least, "")) :] if likes(item[1])), None)
+            if first is not None:
+                yield first
+
+
+def _single_label(terms: NodeTerms | None) -> tuple[str, list[str]] | None:
+    """The label and its values when that is all that the terms ask for."""
+    if terms is None or len(terms) != 1 or len(terms[0].labels) != 1 or terms[0].fields:
+        return None
+    condition = terms[0].labels[0]
+    return (condition.key, sorted(condition.values)) if condition.operator == "In" else None
+
+
+def _count(items: list[Item], least: int, likes: Likes | None) -> int:
+    start = bisect.bisect_left(items, (least, ""))
+    return len(items) - start if likes is None else sum(likes(name) for _, name in items[start:])
+
+
+def _drop(places: dict[Place, list[Item]], place: Place, item: Item) -> None:
+    items = places[place]
+    items.pop(bisect.bisect_left(items, item))
+    if not items:
+        del places[place]

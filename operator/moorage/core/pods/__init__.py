@@ -1,0 +1,1 @@
+"""What the spec of one pod means: what it asks for, where it may go, with whom. Pure functions of one pod."""

@@ -1,0 +1,348 @@
+"""What pods ask for and what nodes have, in the units of the node table: cpu in millicores, all else in whole units (bytes, pieces).
+
+A pod's amounts are the sum over its containers, or the most that its init containers need at a time, whichever is more; each
+init container runs beside the sidecars (init containers that restart always) before it. Requests of the pod itself replace that
+sum, overhead is added. All of it is exact; the result is rounded up once per pod and resource. ``Counting`` says what counts.
+
+Amounts lie within 0..MAX_AMOUNT = 2**53, a node's below it, so that a request cut down to the maximum fits nowhere. No real request
+or machine is beyond (8 PiB); a float64 holds each exactly; a hundredfold fits int64, and so does the sum over 1,023 pods on a node
+that all ask for the maximum.
+
+Pods of one template have the same shape, so results are remembered by shape: a pod costs about a microsecond after the first.
+Source: kube-scheduler ``NodeInfo`` and component-helpers ``PodRequests`` (v1.36).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+from kubefacts.quantities import NANO, QuantityError, nanos, to_milli, to_units
+from moorage.core.objects.meta import ResourceList
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Container, ContainerStatus, Pod, PodStatus
+from moorage.core.pods.host_ports import WILDCARD, HostPort
+from moorage.core.pods.resource_names import is_scalar
+from moorage.core.structures.remembering import WORD, remembered
+
+CPU = 0
+MEMORY = 1
+EPHEMERAL_STORAGE = 2
+PODS = 3
+BASIC: Mapping[str, int] = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE, "pods": PODS}
+"""The resources that every node has, with their places in the node table's arrays."""
+MAX_AMOUNT = 2**53
+
+Amounts: TypeAlias = Mapping[str, int]
+"""Resource name -> amount in the node table's unit. Shared by all who ask: don't change it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Requests:
+    """What one pod takes from its node."""
+
+    cpu: int
+    """Millicores."""
+    memory: int
+    """Bytes."""
+    nonzero_cpu: int
+    """As ``cpu``, each container without a request counted with 100 millicores."""
+    nonzero_memory: int
+    """As ``memory``, each container without a request counted with 200 MiB."""
+    others: tuple[tuple[str, int], ...] = ()
+    """Ephemeral storage and scalar resources, sorted by name."""
+    ports: tuple[HostPort, ...] = ()
+
+
+def basic_amounts(requests: Requests) -> tuple[int, int, int, int]:
+    """What one pod takes of the basic resources, in their order."""
+    return requests.cpu, requests.memory, dict(requests.others).get("ephemeral-storage", 0), 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counting:
+    """What counts as a pod's request; each use in the scheduler has its own answer.
+
+    ``status``: what the kubelet has given to containers counts too, until a resize is done. ``pod_level``: spec.resources
+    replaces what the containers ask for. ``defaults``: containers that don't say get 100 millicores, 200 MiB.
+    """
+
+    status: bool = False
+    pod_level: bool = True
+    defaults: bool = False
+
+
+SPECIFIED = Counting()
+"""What a pod needs in order to fit."""
+OCCUPIED = Counting(status=True)
+"""What a pod takes from its node."""
+RANKED = Counting(pod_level=False, defaults=True)
+"""What NodeResourcesFit scores by; kube-scheduler leaves pod-level requests and status out here, and so do we."""
+
+_Defaults: TypeAlias = Mapping[str, tuple[str, int]]
+"""Under which name a resource is counted in each container, and how much of it in one that does not name it. (Resource, default)."""
+_DEFAULTS = {"cpu": 100 * 10**6, "memory": 200 * 2**20 * 10**9}
+_INSTEAD: _Defaults = {name: (name, amount) for name, amount in _DEFAULTS.items()}
+_BESIDE: _Defaults = {f"{name} or its default": (name, amount) for name, amount in _DEFAULTS.items()}
+_NO_REQUESTS = Requests(0, 0, 0, 0)
+
+
+# ---- pods ----------------------------------------------------------------------------------------------------------------
+
+
+def pod_requests(pod: Pod) -> Requests:
+    """What a pod takes from its node. Raises QuantityError with the field's path."""
+    try:
+        requests = _requests(_shape(pod, OCCUPIED))
+    except QuantityError as error:
+        raise _located(error, _lists_of(pod)) from None
+    ports = host_ports(pod)
+    return dataclasses.replace(requests, ports=ports) if ports else requests
+
+
+def unreadable_requests() -> Requests:
+    """What a pod takes that could not be decoded: one pod's place, as far as we know."""
+    return _NO_REQUESTS
+
+
+def pod_amounts(pod: Pod, counting: Counting) -> Amounts:
+    """What a pod asks for, by tracked resource; a resource that it does not name is missing. Raises QuantityError."""
+    try:
+        return _amounts(_shape(pod, counting), counting.defaults)
+    except QuantityError as error:
+        raise _located(error, _lists_of(pod)) from None
+
+
+def takes_alike(one: Pod, other: Pod) -> bool:
+    """Whether two states of a pod say the same of what it takes."""
+    return one.spec == other.spec and _said(one.status) == _said(other.status)
+
+
+def host_ports(pod: Pod) -> tuple[HostPort, ...]:
+    """The host ports of app containers and sidecars, with defaults filled in."""
+    found: list[HostPort] = []
+    for container in pod.spec.containers or ():
+        found += _ports_of(container) if container.ports else ()
+    for container in pod.spec.init_containers or ():
+        if container.ports and container.restart_policy == "Always":
+            found += _ports_of(container)
+    return tuple(found)
+
+
+def _ports_of(container: Container) -> list[HostPort]:
+    return [
+        HostPort(port.protocol or "TCP", port.host_port, port.host_ip or WILDCARD) for port in container.ports or () if port.host_port > 0
+    ]
+
+
+# ---- nodes ---------------------------------------------------------------------------------------------------------------
+
+
+def allocatable_amounts(node: Node) -> dict[str, int]:
+    """What a node has for pods, by tracked resource and "pods". Raises QuantityError with the field's path."""
+    allocatable = node.status.allocatable or {}
+    try:
+        return {
+            name: min(_in_units(name, nanos(quantity)), MAX_AMOUNT - 1)
+            for name, quantity in allocatable.items()
+            if name in ("cpu", "memory", "ephemeral-storage", "pods") or is_scalar(name)
+        }
+    except QuantityError as error:
+        raise _located(error, [("status.allocatable", allocatable)]) from None
+
+
+# ---- inside: from a pod to its shape, from a shape to amounts ---------------------------------------------------------------
+
+_Items: TypeAlias = tuple[tuple[str, str | int], ...]
+
+
+class _Kind(NamedTuple):
+    """How a container runs."""
+
+    init: bool
+    sidecar: bool
+
+
+_APP, _INIT, _SIDECAR = _Kind(False, False), _Kind(True, False), _Kind(True, True)
+
+
+class _Shape(NamedTuple):
+    """All of a pod that its amounts depend on, hashable. Of several lists for one thing, the larger amounts count."""
+
+    containers: tuple[tuple[_Kind, tuple[_Items, ...]], ...]
+    pod_level: tuple[_Items, ...]
+    replaced: tuple[str, ...]
+    overhead: _Items
+
+    @property
+    def words(self) -> int:
+        """About how many names and quantities stand in it."""
+        lists = (items for _, lists in self.containers for items in lists)
+        return 2 * (len(self.containers) + len(self.overhead) + sum(map(len, lists)) + sum(map(len, self.pod_level)))
+
+
+def _shape(pod: Pod, counting: Counting) -> _Shape:
+    spec, status = pod.spec, pod.status
+    stated = _stated(pod) if counting.status else {}
+    infeasible = bool(stated) and _resize_is_infeasible(pod)
+    containers = [(_APP, _lists(container, stated, infeasible)) for container in spec.containers or ()]
+    for container in spec.init_containers or ():
+        if container.restart_policy == "Always":
+            containers.append((_SIDECAR, _lists(container, stated, infeasible)))
+        else:
+            containers.append((_INIT, _lists(container, {}, False)))
+    pod_level: tuple[_Items, ...] = ()
+    replaced: tuple[str, ...] = ()
+    if counting.pod_level and spec.resources is not None and spec.resources.requests:
+        replaced = tuple(name for name in spec.resources.requests if name in _DEFAULTS or name.startswith("hugepages-"))
+        pod_level = (_items(spec.resources.requests),)
+        if counting.status and status.resources is not None:
+            given = (_items(status.resources.requests), _items(status.allocated_resources))
+            pod_level = given if _resize_is_infeasible(pod) else pod_level + given
+    return _Shape(tuple(containers), pod_level, replaced, _items(spec.overhead))
+
+
+def _said(status: PodStatus) -> tuple[object, ...]:
+    containers = status.container_statuses, status.init_container_statuses
+    return *containers, status.resources, status.allocated_resources, status.conditions
+
+
+def _stated(pod: Pod) -> dict[str, ContainerStatus]:
+    """Statuses by container that say what the container has."""
+    both = (pod.status.container_statuses or ()) + (pod.status.init_container_statuses or ())
+    return {status.name: status for status in both if status.resources is not None}
+
+
+def _resize_is_infeasible(pod: Pod) -> bool:
+    pending = [condition for condition in pod.status.conditions or () if condition.type == "PodResizePending"]
+    return bool(pending) and pending[0].reason == "Infeasible"
+
+
+def _lists(container: Container, stated: Mapping[str, ContainerStatus], infeasible: bool) -> tuple[_Items, ...]:
+    """What a container asks for and has; when its resize can't be done, only what it has."""
+    asked = _items(container.resources.requests) if container.resources is not None else ()
+    status = stated.get(container.name)
+    if status is None or status.resources is None:
+        return (asked,)
+    given = (_items(status.resources.requests), _items(status.allocated_resources))
+    return given if infeasible else (asked, *given)
+
+
+def _items(resources: ResourceList | None) -> _Items:
+    return tuple(resources.items()) if resources else ()
+
+
+@remembered(lambda _, shape: WORD * shape.words)
+def _requests(shape: _Shape) -> Requests:
+    total = _sum(shape, _BESIDE)
+    overhead = dict(shape.overhead)
+    nonzero = {}
+    for beside, (name, _) in _BESIDE.items():
+        nonzero[name] = total.pop(beside, 0) + nanos(overhead.get(name, 0))
+        if shape.replaced and name in total:  # with pod-level requests, only what nobody named gets a default; else each container does
+            nonzero[name] = total[name]
+    cpu, memory, nonzero_cpu, nonzero_memory = (
+        _in_units(name, amounts.get(name, 0)) for amounts in (total, nonzero) for name in ("cpu", "memory")
+    )
+    # Names that are not tracked do no harm here: no node has them, no pod is asked about them.
+    others = [(name, min(-(-amount // NANO), MAX_AMOUNT) if amount > 0 else 0) for name, amount in total.items() if name not in _DEFAULTS]
+    return Requests(cpu, memory, nonzero_cpu, nonzero_memory, tuple(sorted(others)))
+
+
+@remembered(lambda _, shape, defaults: WORD * shape.words)
+def _amounts(shape: _Shape, defaults: bool) -> Amounts:
+    return _tracked(_sum(shape, _INSTEAD if defaults else {}))
+
+
+def _tracked(total: Mapping[str, int]) -> dict[str, int]:
+    return {
+        name: _in_units(name, amount) for name, amount in total.items() if name in ("cpu", "memory", "ephemeral-storage") or is_scalar(name)
+    }
+
+
+def _in_units(resource: str, amount: int) -> int:
+    """Nano-units in the node table's unit and range. The API server lets no negative amount in; one would count as 0."""
+    units = to_milli(amount) if resource == "cpu" else to_units(amount)
+    return max(0, min(units, MAX_AMOUNT))
+
+
+def _sum(shape: _Shape, defaults: _Defaults) -> dict[str, int]:
+    """A pod's amounts in nano-units, as the module's docstring says."""
+    total: dict[str, int] = {}
+    sidecars: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for kind, lists in shape.containers:
+        amounts = _largest(lists)
+        for counted_as, (name, default) in defaults.items():
+            amounts[counted_as] = amounts.get(name, default)
+        if kind is _INIT:  # of what it does not name, the sidecars take no more now than they all do together
+            for name, amount in amounts.items():
+                peak[name] = max(peak.get(name, 0), amount + sidecars.get(name, 0))
+            continue
+        _add(total, amounts)
+        if kind is _SIDECAR:
+            _add(sidecars, amounts)
+    _raise_to(total, peak)
+    if shape.replaced:
+        level = _largest(shape.pod_level)
+        total.update((name, level.get(name, 0)) for name in shape.replaced)
+    _add(total, _largest((shape.overhead,)))
+    return total
+
+
+def _largest(lists: tuple[_Items, ...]) -> dict[str, int]:
+    """Per resource, the largest amount in any of the lists."""
+    result = {name: nanos(quantity) for name, quantity in lists[0]}
+    for items in lists[1:]:
+        _raise_to(result, {name: nanos(quantity) for name, quantity in items})
+    return result
+
+
+def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
+    if not total:
+        total.update(amounts)
+        return
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise_to(target: dict[str, int], amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        if name not in target or amount > target[name]:
+            target[name] = amount
+
+
+# ---- inside: naming the field that could not be read --------------------------------------------------------------------
+
+
+def _located(error: QuantityError, lists: Iterable[tuple[str, ResourceList | None]]) -> QuantityError:
+    """The same error with the path of the first field that has this text."""
+    for path, resources in lists:
+        for name, quantity in (resources or {}).items():
+            if str(quantity) == error.text:
+                return QuantityError(error.text, f"{path}[{name}]")
+    return error
+
+
+def _lists_of(pod: Pod) -> Iterator[tuple[str, ResourceList | None]]:
+    """Every list of resources that a pod has, with its path."""
+    spec, status = pod.spec, pod.status
+    for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for i, container in enumerate(containers or ()):
+            if container.resources is not None:
+                yield f"spec.{field}[{i}].resources.requests", container.resources.requests
+    if spec.resources is not None:
+        yield "spec.resources.requests", spec.resources.requests
+    yield "spec.overhead", spec.overhead
+    for field, statuses in (
+        ("containerStatuses", status.container_statuses),
+        ("initContainerStatuses", status.init_container_statuses),
+    ):
+        for i, container_status in enumerate(statuses or ()):
+            if container_status.resources is not None:
+                yield f"status.{field}[{i}].resources.requests", container_status.resources.requests
+            yield f"status.{field}[{i}].allocatedResources", container_status.allocated_resources
+    if status.resources is not None:
+        yield "status.resources.requests", status.resources.requests
+    yield "status.allocatedResources", status.allocated_resources

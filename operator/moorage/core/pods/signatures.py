@@ -1,0 +1,43 @@
+"""Templates: what makes two pods the same to the scheduler.
+
+Pods of one controller differ in name, uid and often in labels, but ask for the same. The key of a template is the encoded part of
+the pod that placement depends on; ``objects.PodSpec`` declares nothing else, so the whole spec goes in, less the volumes that
+placement does not depend on: an API server gives each pod's token volume a random name. Plugins whose answers depend on names or
+labels add to the key (``framework.interfaces.DistinguishingPlugin``).
+
+A waiting pod is asked about more coarsely, by hints (``cluster_events.Wake.shared``), for which its labels are part of it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from moorage.core.objects.pods import Pod, PodStatus, Volume
+
+_encode = msgspec.msgpack.Encoder().encode
+_NOTHING = PodStatus()
+
+
+def template_key(pod: Pod) -> bytes:
+    """Equal for pods that may share masks and scores: namespace, spec, and what a kubelet said of resources."""
+    spec, status = pod.spec, pod.status
+    if spec.volumes is not None:
+        spec = msgspec.structs.replace(spec, volumes=tuple(volume for volume in spec.volumes if volume != Volume(volume.name)))
+    if status.container_statuses or status.init_container_statuses or status.allocated_resources or status.resources:
+        said: PodStatus = PodStatus(
+            container_statuses=status.container_statuses,
+            init_container_statuses=status.init_container_statuses,
+            allocated_resources=status.allocated_resources,
+            resources=status.resources,
+            conditions=status.conditions,
+        )
+    else:
+        said = _NOTHING
+    return _encode((pod.metadata.namespace, spec, said))
+
+
+def waiting_key(pod: Pod) -> bytes:
+    """Equal for pods that hints may not tell apart: template and labels. A pod that has objects named after it is one of its own."""
+    spec, metadata = pod.spec, pod.metadata
+    named_after = bool(spec.resource_claims) or any(volume.ephemeral is not None for volume in spec.volumes or ())
+    return template_key(pod) + _encode((metadata.labels, metadata.uid if named_after else ""))

@@ -1,0 +1,55 @@
+"""The backoff queue: pods that are worth another try, but not at once, so that they take no turns from others.
+
+A refused pod waits the longer the more often it was refused; it may be tried early when nobody else is ready. A pod whose attempt
+failed by a fault (an API server that does not answer, say) waits on a count of its own and is never tried early.
+Source: kube-scheduler (v1.36), scheduler-core.md §4.3 in words of our own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from moorage.core.queue.heaps import LazyHeap, TurnHeap
+from moorage.core.queue.hints import ProfileView
+from moorage.core.queue.queued_pod import Entry, Sort
+
+
+def backoff_end(entry: Entry, view: ProfileView) -> float:
+    """When the pod's backoff is over: initial, twice that, … up to the maximum after ``queued_at``, then up to the next whole second.
+
+    Whole seconds, so that pods which are due about together go by the queue's order, not by milliseconds.
+    """
+    failures = entry.error_count or entry.unschedulable_count
+    if not failures:
+        return entry.queued_at
+    delay = view.backoff(failures)
+    return math.ceil(entry.queued_at + delay) if delay > 0 else entry.queued_at
+
+
+class BackoffQueue:
+    """Who may go on when: by the end of the backoff, then by the queue's order."""
+
+    def __init__(self, sort: Sort) -> None:
+        self._sort = sort
+        self._refused = TurnHeap()
+        self._failed = LazyHeap()
+
+    def add(self, entry: Entry) -> None:
+        """Put a pod in its place, or in the one that its newest state gives it."""
+        heap = self._failed if entry.error_count else self._refused
+        heap.push((entry.backoff_until, *self._sort(entry.pod, entry.queued_at)), entry)
+
+    def discard(self, entry: Entry) -> None:
+        """Take a pod out."""
+        self._refused.discard(entry)
+        self._failed.discard(entry)
+
+    def first(self) -> Entry | None:
+        """The pod whose backoff ends first; it stays in."""
+        heads = [entry for heap in (self._refused, self._failed) if (entry := heap.first()) is not None]
+        return min(heads, key=lambda entry: entry.backoff_until, default=None)
+
+    def first_refused(self, full: Collection[str] = ()) -> Entry | None:
+        """The first of those that may be tried early, of profiles that are none of these; it stays in."""
+        return self._refused.first(full)

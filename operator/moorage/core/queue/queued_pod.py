@@ -1,0 +1,126 @@
+"""Entries: a pod in the backlog, where it is and what became of its attempts."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from moorage.core.objects.pods import Pod
+
+SortKey: TypeAlias = tuple[float, ...]
+Sort = Callable[[Pod, float], SortKey]
+"""(pod, queued_at) -> a key that is lower for the pod that is to go first."""
+
+SCHEDULING_GATES = "SchedulingGates"
+"""The plugin that gates pods by their own gates."""
+UNSETTLED = -math.inf
+"""The end of a backoff that nobody has asked for since the last attempt: the profile that is live then decides."""
+
+
+class Place(enum.StrEnum):
+    """Where a pod is; the value is the queue's name in metrics and status."""
+
+    ACTIVE = "active"
+    """Ready: to be tried as soon as its turn comes."""
+    BACKOFF = "backoff"
+    """Worth another try, but it failed just now: it waits a little."""
+    UNSCHEDULABLE = "unschedulable"
+    """Refused: it waits for an event that a plugin which refused it has registered for."""
+    GATED = "gated"
+    """Not to be tried until a preEnqueue plugin lets it in."""
+    IN_FLIGHT = "inFlight"
+    """Its attempt is running: being decided or being bound."""
+    HELD = "held"
+    """Its profile is unknown, gone or suspended: it waits for that."""
+
+
+_A, _B, _U, _G, _F, _H = Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.GATED, Place.IN_FLIGHT, Place.HELD
+MOVES: Mapping[Place | None, tuple[Place | None, ...]] = {
+    None: (_A, _G, _H),
+    _A: (_F, _G, _H, None),
+    _B: (_A, _F, _G, _H, None),
+    _U: (_A, _B, _F, _G, _H, None),
+    _G: (_A, _B, _G, _H, None),
+    _F: (_A, _B, _U, _G, _H, None),
+    _H: (_A, _B, _G, None),
+}
+"""From each place (None: outside), where a pod can go: see the table in ``backlog``."""
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Entry:
+    """A pod in the backlog. Times are seconds of the clock that gave ``now``. Only the backlog writes, ``started`` and ``told`` aside."""
+
+    pod: Pod
+    """Its newest state."""
+    scheduler_name: str
+    queued_at: float
+    """When it came, or when its last attempt failed: the older goes first among equals."""
+    first_queued_at: float = math.inf
+    """When it could first have been tried; time spent gated or held before that does not count. inf: not yet."""
+    place: Place | None = None
+    """None: not in the backlog (any more)."""
+    attempts: int = 0
+    unschedulable_count: int = 0
+    """Attempts that ended in a refusal."""
+    error_count: int = 0
+    """Attempts that ended in a fault, since the last refusal."""
+    backoff_until: float = UNSETTLED
+    """When its backoff ends, or ended."""
+    rejectors: frozenset[str] = frozenset()
+    """The plugins that refused it in its last attempt; empty after a fault."""
+    pending: bool = False
+    """They said PENDING: once freed, it goes on without backoff."""
+    gate: str = ""
+    """The plugin that gates it, while it is gated."""
+    gate_faults: int = 0
+    """How often, time after time, a preEnqueue plugin failed when it was asked to let it in."""
+    ask_again: float = math.inf
+    """When the plugin that failed is asked again."""
+    seen: int = 0
+    """While in flight: how many events there had been when its attempt began (see ``in_flight``)."""
+    group: str = ""
+    """The pod group that it is a member of, as ``namespace/name``."""
+    companions: tuple[Entry, ...] = ()
+    """Members of its group that went in flight with it, in the queue's order: its attempt is theirs too."""
+    urgent: bool = False
+    """It goes ahead of everybody the next time."""
+    started: float = 0.0
+    """When its attempt began; kept here for the engine."""
+    told: object = None
+    """What kind of refusal it was last told of; kept here for the engine."""
+    told_until: float = -math.inf
+    """As long as this nothing is said of the same kind again."""
+    uid: str = dataclasses.field(init=False)
+    """The pod's UID, by which the backlog knows it."""
+
+    def __post_init__(self) -> None:
+        """All states of a pod have one UID."""
+        self.uid = self.pod.metadata.uid
+
+    @property
+    def waits_at(self) -> str:
+        """The first of the pod's scheduling gates that are left, where these gate it; else the plugin that does."""
+        gates = self.pod.spec.scheduling_gates
+        return gates[0].name if gates and self.gate == SCHEDULING_GATES else self.gate
+
+    @property
+    def blockers(self) -> tuple[str, ...]:
+        """The plugins that can set it free: its gate, or else those that refused it. In a fixed order."""
+        return (self.gate,) if self.gate else tuple(sorted(self.rejectors))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counts:
+    """How many pods are where, and since when the one that waits longest could have been tried (None: there is none)."""
+
+    active: int
+    backoff: int
+    unschedulable: int
+    gated: int
+    in_flight: int
+    held: int
+    oldest: float | None

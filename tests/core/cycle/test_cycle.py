@@ -1,0 +1,262 @@
+"""A decision, what it keeps from pod to pod, and that it is undone whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import tracemalloc
+import weakref
+from typing import Any
+
+import pytest
+
+from moorage.core.columns.cache import Cache
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import NO_NODES, commit, decide, undo
+from moorage.core.cycle.sampling import feasible_nodes_to_find
+from moorage.core.framework.evaluation.evaluation import Blueprint
+from moorage.core.framework.evaluation.evaluator import Runner
+from moorage.core.framework.evaluation.row_cache import RowMemories
+from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.status import Code
+from tests.builders import make_node, make_pod
+from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs, Keep
+
+
+def scheduler(*nodes: str, seed: int = 1) -> Scheduler:
+    """A scheduler over these nodes."""
+    cache = Cache()
+    for name in nodes:
+        cache.put_node(make_node(name))
+    return Scheduler(cache, seed)
+
+
+def revision(**changes: Any) -> Revision:
+    """A revision of the test's plugins."""
+    return resolve(dataclasses.replace(ProfileSpec("test"), **changes), REGISTRY, PRESETS)
+
+
+def blocking(*nodes: str) -> Revision:
+    """A revision that refuses these nodes."""
+    return revision(args={"Block": BlockArgs(frozenset(nodes))})
+
+
+def placed(outcome: Placement | Diagnosis) -> str:
+    """The node of a placement."""
+    assert isinstance(outcome, Placement), outcome
+    return outcome.node
+
+
+def test_the_best_node_wins() -> None:
+    """The highest total of the nodes that pass is taken."""
+    assert placed(decide(make_pod("a"), revision(), scheduler("n1", "n3", "n2"))) == "n3"
+    assert placed(decide(make_pod("a"), blocking("n3"), scheduler("n1", "n3", "n2"))) == "n2"
+
+
+def test_nobody_fits() -> None:
+    """The diagnosis counts each reason, names who refused, and clears a nomination."""
+    outcome = decide(make_pod("a"), blocking("n1", "n2"), scheduler("n1", "n2"))
+    assert isinstance(outcome, Diagnosis)
+    assert (outcome.code, outcome.rejectors, outcome.nominated_node) == (Code.UNSCHEDULABLE, {"Block"}, "")
+    assert outcome.message == "0/2 nodes are available: 2 node(s) were blocked by 7."
+
+
+def test_no_nodes() -> None:
+    """Without nodes there is a text of its own."""
+    outcome = decide(make_pod("a"), revision(), scheduler())
+    assert isinstance(outcome, Diagnosis)
+    assert outcome.message == NO_NODES
+
+
+def test_nodes_that_come_and_go_are_seen_by_a_known_template() -> None:
+    """Columns that were filled before catch up with added, removed and re-used rows."""
+    them = scheduler("n1", "n2")
+    rules = revision(plugins={"score": PluginSet((PluginRef("Stretch"),))})
+    assert placed(decide(make_pod("a"), rules, them)) == "n2"
+    them.cache.put_node(make_node("n9"))
+    assert placed(decide(make_pod("b"), rules, them)) == "n9"
+    them.cache.remove_node("n9")
+    assert placed(decide(make_pod("c"), rules, them)) == "n2"
+    them.cache.put_node(make_node("n5"))
+    assert placed(decide(make_pod("d"), rules, them)) == "n5"
+    for i in range(200):
+        them.cache.put_node(make_node(f"m{i}0"))
+    assert placed(decide(make_pod("e"), rules, them)) == "n5"
+
+
+def test_a_lone_feasible_node_is_not_scored() -> None:
+    """There is nothing to compare it with; of two, the score is told."""
+    alone, beside = decide(make_pod("a"), revision(), scheduler("n1")), decide(make_pod("a"), revision(), scheduler("n1", "n2"))
+    assert isinstance(alone, Placement)
+    assert isinstance(beside, Placement)
+    assert alone.score is None
+    assert beside.score is not None
+
+
+def test_a_clock_that_moved_makes_all_rows_stale() -> None:
+    """A plugin whose answer depends on other rows is asked for all rows when one of them changes."""
+    them = scheduler("n0", "n1", "n2")
+    rules = revision(plugins={"multiPoint": PluginSet((PluginRef("Census"),), ("Rank",))})
+    for cordoned in range(3):
+        assert placed(decide(make_pod("a"), rules, them)) == f"n{cordoned}"
+        them.cache.put_node(make_node(f"n{cordoned}", unschedulable=True))
+
+
+def test_two_revisions_share_columns_and_see_every_change() -> None:
+    """A column that one blueprint refreshed is not stale in another's eyes."""
+    them = scheduler("n1", "n2")
+    one, two = revision(), revision(weights={"Rank": 9})
+    for rules in (one, two):
+        assert placed(decide(make_pod("a"), rules, them)) == "n2"
+    them.cache.put_node(make_node("n7"))
+    for rules in (one, two, one):
+        assert placed(decide(make_pod("a"), rules, them)) == "n7"
+    assert len(them.runner) == 1
+    them.runner.retire(one)
+    assert placed(decide(make_pod("a"), two, them)) == "n7"
+
+
+def test_a_swap_keeps_the_columns_of_what_it_did_not_change() -> None:
+    """The successor of a retired revision takes over equal plugins' columns; the rest of the old one is forgotten then."""
+    them, pod = scheduler("n1", "n2"), make_pod("a")
+    one, two = blocking("n1"), revision(weights={"Rank": 9})
+    old = them.runner.blueprint(pod, one)
+    rank, forgotten = old.scores["Rank"].column, weakref.ref(old)
+    them.runner.retire(one)
+    new = them.runner.blueprint(pod, two)
+    assert new.scores["Rank"].column is rank
+    del old
+    gc.collect()
+    assert forgotten() is None
+
+
+def test_the_byte_budget_holds_in_a_small_cluster() -> None:
+    """Where arrays are short, what stands around them counts."""
+    them = Scheduler(Cache())
+    them.cache.put_node(make_node("n1"))
+    them.runner = Runner(them.cache, budget := 2**20)
+    rules, pods = revision(), [make_pod(f"p{i}", cpu=f"{i}m") for i in range(1000)]
+    tracemalloc.start()
+    try:
+        for pod in pods:
+            decide(pod, rules, them)
+        assert tracemalloc.get_traced_memory()[0] < 1.5 * budget
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_byte_budget_counts_what_pods_say() -> None:
+    """A template holds a pod, which may be a megabyte: few of such are kept, and always the newest."""
+    them = Scheduler(Cache())
+    them.cache.put_node(make_node("n1"))
+    rules = revision()
+    for i in range(40):
+        large = {f"{i}-{'x' * 100_000}": "y"}
+        decide(make_pod(f"p{i}", cpu=f"{i}m", node_selector=large), rules, them)
+        assert len(them.runner) >= 1
+    assert len(them.runner) < 30
+    decide(make_pod("small"), rules, them)
+    assert len(them.runner) < 30
+
+
+def test_memories_do_not_keep_blueprints() -> None:
+    """A blueprint holds its pod; what was found out about rows goes with it."""
+    memories = RowMemories()
+    blueprint = Blueprint(make_pod("a"), {}, {}, {})
+    memory = memories.of(blueprint, "x")
+    assert memories.of(blueprint, "x") is memory
+    assert memories.of(blueprint, "y") is not memory
+    gone = weakref.ref(blueprint)
+    del blueprint
+    gc.collect()
+    assert gone() is None
+    memories.of(Blueprint(make_pod("b"), {}, {}, {}), "x")
+    assert len(memories._memories) == 1
+
+
+def test_a_refused_reservation_leaves_nothing_behind() -> None:
+    """When reserve refuses, the assumption is taken back and the diagnosis speaks of one node."""
+    them = scheduler("n1")
+    rules = revision(plugins={"reserve": PluginSet((PluginRef("Keep"),))}, args={"Keep": BlockArgs(frozenset({"n1"}))})
+    decision = decide(make_pod("a"), rules, them)
+    assert isinstance(decision, Placement)
+    outcome = commit(decision, them)
+    assert isinstance(outcome, Diagnosis)
+    assert outcome.message == "0/1 nodes are available: 1 cannot keep."
+    assert len(them.cache) == 0
+
+
+def test_undo_takes_back_everything_and_may_come_twice() -> None:
+    """undo forgets the pod and releases reservations."""
+    them = scheduler("n1")
+    rules = revision(plugins={"reserve": PluginSet((PluginRef("Keep"),))})
+    decision = decide(make_pod("a"), rules, them)
+    assert isinstance(decision, Placement)
+    placement = commit(decision, them)
+    assert isinstance(placement, Placement)
+    assert (len(them.cache), Keep.held) == (1, ["n1"])
+    for _ in range(2):
+        undo(placement, them.cache)
+        assert (len(them.cache), Keep.held) == (0, [])
+
+
+def test_a_nomination_that_fits_is_kept() -> None:
+    """A pod that was nominated to a feasible node goes there, though another scores higher."""
+    pod = make_pod("a")
+    them = scheduler("n1", "n9")
+    them.cache.nominations.decide(pod, "n1")
+    assert placed(decide(pod, revision(), them)) == "n1"
+    assert placed(decide(pod, blocking("n1"), them)) == "n9"
+
+
+def test_ties_depend_on_seed_and_pod_not_on_rows() -> None:
+    """Equal nodes get different pods evenly; the order in which nodes came does not matter."""
+    names = [f"a{i}0" for i in range(8)]
+    forth, back, other = scheduler(*names), scheduler(*reversed(names)), scheduler(*names, seed=2)
+    rules = revision()
+    picks = [placed(decide(make_pod(f"p{i}"), rules, forth)) for i in range(400)]
+    assert picks == [placed(decide(make_pod(f"p{i}"), rules, back)) for i in range(400)]
+    assert picks != [placed(decide(make_pod(f"p{i}"), rules, other)) for i in range(400)]
+    assert all(20 <= picks.count(name) <= 90 for name in names)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "percentage", "want"),
+    [
+        (99, 0, 99),
+        (100, 0, 100),
+        (500, 0, 230),
+        (1000, 0, 420),
+        (5000, 0, 500),
+        (10000, 0, 500),
+        (1000, 10, 100),
+        (5000, 100, 5000),
+        (5000, 30, 1500),
+    ],
+)
+def test_how_many_nodes_are_enough(nodes: int, percentage: int, want: int) -> None:
+    """The numbers of kube-scheduler's formula."""
+    assert feasible_nodes_to_find(percentage, nodes) == want
+
+
+def test_sampling_goes_round() -> None:
+    """A profile that samples looks at other nodes for the next pod, and all of them get their turn."""
+    them = scheduler(*(f"n{i:04}0" for i in range(300)))
+    rules = revision(percentage_of_nodes_to_score=34)
+    seen = set()
+    for i in range(3):
+        decision = decide(make_pod(f"p{i}"), rules, them)
+        assert isinstance(decision, Placement)
+        assert decision.feasible == 102
+        seen.add(decision.node)
+    assert len(seen) == 3
+
+
+def test_a_sample_is_taken_from_the_nodes_of_the_moment() -> None:
+    """The visiting order is kept from pod to pod, but a node that came since is looked at too."""
+    them = scheduler(*(f"n{i}" for i in range(200)))
+    rules = revision(percentage_of_nodes_to_score=50, args={"Block": BlockArgs(frozenset(f"n{i}" for i in range(199)))})
+    assert placed(decide(make_pod("a"), rules, them)) == "n199"
+    them.cache.put_node(make_node("n200"))
+    them.cache.remove_node("n199")
+    assert placed(decide(make_pod("b"), rules, them)) == "n200"

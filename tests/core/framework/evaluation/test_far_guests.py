@@ -1,0 +1,203 @@
+"""What is nominated pods' is guarded wherever it is: a pod must pass with them on their nodes, all of them, and without them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moorage.core.columns.cache import Cache
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import decide, look
+from moorage.core.framework.evaluation.evaluation import Blueprint
+from moorage.core.framework.registry import build_registry
+from moorage.core.framework.revisions import ProfileSpec, resolve
+from moorage.core.objects.pods import Pod
+from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.pods.requests import pod_requests
+from tests.builders import make_node
+from tests.core.storage_builders import make_claim, make_volume
+
+REVISION = resolve(ProfileSpec("test"), build_registry(INTREE), PRESETS)
+NODES = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
+"""Nodes and their zones."""
+
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "x"}}}
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "spread": {"topologySpreadConstraints": [SPREAD]},
+    "hermit": {
+        "affinity": {
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}},
+                ]
+            }
+        }
+    },
+    "friend": {
+        "affinity": {
+            "podAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "y"}}},
+                ]
+            }
+        }
+    },
+    "alone": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "one"}}]},
+}
+
+
+def pod(name: str, kind: str = "plain", priority: int = 0, node: str = "", app: str = "x") -> Pod:
+    """A pod of this kind that asks for a quarter of a node."""
+    body = {
+        "metadata": {"name": name, "namespace": "a", "uid": f"uid-{name}", "labels": {"app": app}},
+        "spec": {
+            "nodeName": node,
+            "priority": priority,
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+            **KINDS[kind],
+        },
+    }
+    return msgspec.convert(body, Pod)
+
+
+def cluster(*pods: Pod) -> Cache:
+    """The nodes, a claim for one pod alone with its volume, and these pods."""
+    cache = Cache()
+    for name, zone in NODES.items():
+        cache.put_node(make_node(name, labels={"zone": zone}))
+    cache.store.put(make_claim("one", "v", mode="ReadWriteOncePod"))
+    cache.store.put(make_volume("v", accessModes=["ReadWriteOncePod"], claimRef={"namespace": "a", "name": "one", "uid": "uid-one"}))
+    for one in pods:
+        cache.observe(one, pod_requests(one))
+    return cache
+
+
+def nominate(cache: Cache, guest: Pod, node: str) -> None:
+    """The pod waits, and is promised this node."""
+    cache.nominations.put(guest, node, pod_requests(guest))
+
+
+def passing(waiting: Pod, scheduler: Scheduler) -> set[str]:
+    """The nodes that would take a pod."""
+    blueprint = look(waiting, REVISION, scheduler)
+    assert isinstance(blueprint, Blueprint)
+    names = scheduler.snapshot.nodes.names
+    return {names[row] for row in blueprint.feasible()} if blueprint.fits else set()
+
+
+@pytest.mark.parametrize(
+    ("guest", "waiting", "left"),
+    [
+        pytest.param("alone", "alone", set(), id="a claim for one pod alone"),
+        pytest.param("hermit", "plain", {"n2", "n3"}, id="a zone that it wants for itself"),
+        pytest.param("plain", "hermit", {"n2", "n3"}, id="a zone that it will be in"),
+        pytest.param("plain", "spread", {"n2", "n3"}, id="a place in a zone"),
+        pytest.param("plain", "plain", set(NODES), id="nothing but room"),
+    ],
+)
+def test_lesser_pods_leave_what_a_nominated_pod_needs(guest: str, waiting: str, left: set[str]) -> None:
+    """On all nodes, not on its own alone; whoever is refused can be told for whom. More important ones need not, nor afterwards anybody."""
+    cache = cluster()
+    scheduler = Scheduler(cache)
+    least, vip = pod("least", waiting, 1), pod("vip", waiting, 9)
+    assert passing(least, scheduler) == set(NODES)
+    nominate(cache, pod("guest", guest, 5), "n0")
+    assert passing(least, scheduler) == left
+    assert passing(vip, scheduler) == set(NODES)
+    if not left:
+        outcome = decide(least, REVISION, scheduler)
+        assert isinstance(outcome, Diagnosis)
+        assert [record.pod.metadata.name for record in outcome.kept_by] == ["guest"]
+    cache.nominations.remove("uid-guest")
+    assert isinstance(decide(least, REVISION, scheduler), Placement)
+    assert passing(least, scheduler) == set(NODES)
+
+
+def crowd(node: str, priority: int = 0) -> list[Pod]:
+    """Pods that fill a node."""
+    return [pod(f"{node}-{i}", "plain", priority, node, "z") for i in range(4)]
+
+
+def test_nodes_that_are_guarded_have_no_score() -> None:
+    """Though nothing changed on them, nor on the node of the guest, which takes nobody anyway."""
+    cache = cluster(*crowd("n0"), *crowd("n2")[:2], *crowd("n3")[:2])
+    nominate(cache, pod("nobody", priority=-1), "n3")  # so that there is a nomination all the time
+    scheduler, waiting, where = Scheduler(cache), pod("new"), []
+    for guest in (None, pod("guest", "hermit", 5), None):
+        cache.nominations.remove("uid-guest")
+        if guest is not None:
+            nominate(cache, guest, "n0")
+        outcome = decide(waiting, REVISION, scheduler)
+        assert isinstance(outcome, Placement)
+        where.append(outcome.node)
+    assert (where[0], where[2]) == ("n1", "n1")
+    assert where[1] in ("n2", "n3")
+
+
+def test_what_preemption_remembers_of_nodes_ends_with_a_guest_elsewhere() -> None:
+    """The node where it would do least harm is in the domain that the guest fills."""
+    cache = cluster(*crowd("n0", 1), *crowd("n1", 0), *crowd("n2", 1), *crowd("n3", 1))
+    nominate(cache, pod("nobody", priority=-1), "n3")
+    scheduler, waiting, where = Scheduler(cache), pod("new", "spread", 5), []
+    for guest in (None, pod("guest", "plain", 9), None):
+        cache.nominations.remove("uid-guest")
+        if guest is not None:
+            nominate(cache, guest, "n0")
+        outcome = decide(waiting, REVISION, scheduler)
+        assert isinstance(outcome, Diagnosis)
+        where.append(outcome.nominated_node)
+    assert (where[0], where[2]) == ("n1", "n1")
+    assert where[1] in ("n2", "n3")
+
+
+pods = st.builds(
+    pod,
+    st.sampled_from([f"p{i}" for i in range(6)]),
+    st.sampled_from([*KINDS]),
+    st.integers(0, 3),
+    st.sampled_from([*NODES]),
+    st.sampled_from("xy"),
+)
+STEPS = st.one_of(
+    st.tuples(st.just("pod"), pods),
+    st.tuples(st.just("nominate"), pods),
+    st.tuples(st.just("nominate"), pods),
+    st.tuples(st.just("gone"), pods),
+)
+
+
+@settings(max_examples=25)
+@given(st.lists(STEPS, min_size=2, max_size=10))
+def test_a_scheduler_that_has_seen_it_all_agrees_with_real_pods(steps: list[tuple[str, Pod]]) -> None:
+    """Nodes pass that would take the pod in a fresh cluster where the guests are there, and in one without them."""
+    cache, there, guests = cluster(), dict[str, Pod](), dict[str, tuple[Pod, str]]()
+    kept = Scheduler(cache)
+    for what, one in steps:
+        uid, node = one.metadata.uid, one.spec.node_name
+        guests.pop(uid, None)
+        there.pop(uid, None)
+        cache.remove(uid)
+        cache.nominations.remove(uid)
+        if what == "pod":
+            there[uid] = one
+            cache.observe(one, pod_requests(one))
+        elif what == "nominate":
+            waits = msgspec.structs.replace(one, spec=msgspec.structs.replace(one.spec, node_name=""))
+            guests[uid] = waits, node
+            nominate(cache, waits, node)
+        for waiting in (pod(f"new-{kind}", kind, 2) for kind in KINDS):
+            first = [
+                msgspec.structs.replace(guest, spec=msgspec.structs.replace(guest.spec, node_name=at))
+                for guest, at in guests.values()
+                if (guest.spec.priority or 0) >= 2
+            ]
+            with_them = passing(waiting, Scheduler(cluster(*there.values(), *first)))
+            without = passing(waiting, Scheduler(cluster(*there.values())))
+            assert passing(waiting, kept) == with_them & without, waiting.metadata.name
+            outcomes = [decide(waiting, REVISION, each) for each in (kept, Scheduler(cache))]
+            assert len({outcome.node if isinstance(outcome, Placement) else outcome.message for outcome in outcomes}) == 1

@@ -1,0 +1,119 @@
+"""What preemption remembers of rows is what it would find out anew: a scheduler that has seen everything decides as a fresh one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moorage.core.columns.cache import Cache
+from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.cycle import decide
+from moorage.core.framework.registry import build_registry
+from moorage.core.framework.revisions import ProfileSpec, resolve
+from moorage.core.objects.pods import Pod, PodStatus
+from moorage.core.objects.workloads import PodDisruptionBudget
+from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.pods.requests import pod_requests
+from tests.builders import make_node
+
+REVISION = resolve(ProfileSpec("test"), build_registry(INTREE), PRESETS)
+NODES = tuple(f"n{i}" for i in range(12))
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "x"}}}
+
+ZONES = {name: "a" if i % 2 else "b" for i, name in enumerate(NODES)}
+
+starts = st.tuples(st.just("start"), st.integers(0, 11), st.integers(0, 9))
+pods = st.tuples(
+    st.just("pod"), st.integers(0, 15), st.sampled_from(NODES), st.sampled_from("23"), st.integers(0, 2), st.sampled_from("xy")
+)
+STEPS = st.one_of(
+    starts,
+    starts,
+    pods,
+    pods,
+    st.tuples(st.just("node"), st.sampled_from(NODES), st.sampled_from("34"), st.booleans()),
+    st.tuples(st.just("gone"), st.integers(0, 15)),
+    st.tuples(st.just("budget"), st.integers(0, 2)),
+    st.tuples(st.just("nominate"), st.sampled_from(NODES), st.integers(0, 4)),
+    st.tuples(st.just("withdraw")),
+)
+"""Mostly changes that leave the nodes full."""
+
+
+def pod(name: str, cpu: str, priority: int, node: str = "", app: str = "x", **spec: Any) -> Pod:
+    """A pod of this priority."""
+    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
+    metadata = {"name": name, "namespace": "d", "uid": f"uid-{name}", "labels": {"app": app}}
+    return msgspec.convert({"metadata": metadata, "spec": {"nodeName": node, "priority": priority, "containers": containers, **spec}}, Pod)
+
+
+WAITING = (pod("one", "2", 5), pod("eins", "2", 5), pod("two", "3", 1, app="y"), pod("three", "2", 5, topologySpreadConstraints=[SPREAD]))
+NOMINEES = (*WAITING[:2], *(pod(f"guest{level}", "2", level) for level in (0, 5, 9)))
+"""Pods that room is promised to, among them two that are decided themselves."""
+
+
+def step(cache: Cache, action: str, *given: Any) -> None:
+    """Change the cluster."""
+    match action, given:
+        case "node", (name, cpu, there):
+            if there:
+                cache.put_node(make_node(name, cpu=cpu, labels={"zone": ZONES[name]}))
+            else:
+                cache.remove_node(name)
+        case "pod", (number, node, cpu, priority, app):
+            one = pod(f"p{number}", cpu, priority, node, app)
+            cache.observe(one, pod_requests(one))
+        case "start", (number, hour):
+            record = cache.record(f"uid-p{number}")
+            if record is not None and isinstance(record.pod, Pod):
+                started = msgspec.structs.replace(record.pod, status=PodStatus(start_time=f"2026-01-01T0{hour}:00:00Z"))
+                cache.observe(started, pod_requests(started))
+        case "gone", (number,):
+            cache.remove(f"uid-p{number}")
+        case "budget", (allowed,):
+            body = {"metadata": {"name": "b", "namespace": "d"}, "spec": {"selector": {"matchLabels": {"app": "x"}}}}
+            cache.store.put(msgspec.convert({**body, "status": {"disruptionsAllowed": allowed}}, PodDisruptionBudget))
+        case "nominate", (node, number):
+            cache.nominations.put(NOMINEES[number], node, pod_requests(NOMINEES[number]))
+        case _:
+            for one in NOMINEES:
+                cache.nominations.remove(one.metadata.uid)
+
+
+def brief(outcome: Placement | Diagnosis) -> tuple[Any, ...]:
+    """All that counts of an outcome."""
+    if isinstance(outcome, Placement):
+        return outcome.node, outcome.score
+    return outcome.message, outcome.nominated_node, outcome.victims
+
+
+@settings(max_examples=40)
+@given(st.lists(STEPS, min_size=3, max_size=12))
+def test_what_is_remembered_is_what_would_be_found(steps: list[tuple[Any, ...]]) -> None:
+    """After each change of nodes, pods, budgets and nominations, for pods that are alike and pods that are not."""
+    cache = Cache()
+    for i, name in enumerate(NODES):  # full, with pods that can be told apart
+        cache.put_node(make_node(name, cpu="3", labels={"zone": ZONES[name]}))
+        step(cache, "pod", i, name, "3", 0, "xy"[i % 2])
+        step(cache, "start", i, 2)
+    kept = Scheduler(cache)
+    for one in [("start", 0, 2), *steps]:
+        step(cache, *one)
+        for waiting in WAITING:
+            assert brief(decide(waiting, REVISION, kept)) == brief(decide(waiting, REVISION, Scheduler(cache)))
+
+
+def test_a_pod_leaves_room_for_a_sibling_that_was_decided_before_it() -> None:
+    """Pods of one template share what was compiled for the first of them, but not its exception from its own nomination."""
+    cache = Cache()
+    cache.put_node(make_node("n1", cpu="3"))
+    kept = Scheduler(cache)
+    first, second, guest = *WAITING[:2], NOMINEES[2]
+    cache.nominations.put(guest, "elsewhere", pod_requests(guest))
+    assert isinstance(decide(first, REVISION, kept), Placement)
+    cache.nominations.put(first, "n1", pod_requests(first))
+    assert isinstance(decide(first, REVISION, kept), Placement)
+    assert isinstance(decide(second, REVISION, kept), Diagnosis)

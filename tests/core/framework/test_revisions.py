@@ -1,0 +1,124 @@
+"""Profiles become revisions, or a list of everything that is wrong with them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from moorage.core.framework.interfaces import Point
+from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision, resolve
+from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs
+
+
+def enabled(*names: str) -> PluginSet:
+    """A set that enables these."""
+    return PluginSet(tuple(PluginRef(name) for name in names))
+
+
+def resolved(**changes: Any) -> Revision:
+    """The revision of a profile with these fields."""
+    return resolve(dataclasses.replace(ProfileSpec("test"), **changes), REGISTRY, PRESETS)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "point", "want"),
+    [
+        pytest.param({}, Point.SCORE, ("Rank",), id="preset"),
+        pytest.param({"score": enabled("Stretch")}, Point.SCORE, ("Rank", "Stretch"), id="added-behind"),
+        pytest.param({"score": enabled("Stretch", "Rank")}, Point.SCORE, ("Rank", "Stretch"), id="override-first"),
+        pytest.param(
+            {"score": PluginSet(disabled=("Rank",)), "preScore": PluginSet(disabled=("Rank",))}, Point.SCORE, (), id="disabled-here"
+        ),
+        pytest.param({"score": PluginSet((PluginRef("Stretch"),), ("*",))}, Point.SCORE, ("Stretch",), id="all-but-mine"),
+        pytest.param(
+            {
+                "multiPoint": enabled("Census"),
+                "score": PluginSet((PluginRef("Rank"),), ("Rank",)),
+            },
+            Point.SCORE,
+            ("Census", "Rank"),
+            id="disabled-and-enabled-goes-last",
+        ),
+        pytest.param({"multiPoint": PluginSet((PluginRef("Census"),), ("Rank",))}, Point.SCORE, ("Census",), id="multipoint"),
+        pytest.param({"multiPoint": PluginSet((PluginRef("Rank", 9),))}, Point.FILTER, ("Block",), id="replaced-in-place"),
+        pytest.param(
+            {"multiPoint": PluginSet((PluginRef("Sort"), PluginRef("Bind")), ("*",))}, Point.FILTER, (), id="no-plugins-but-the-needed"
+        ),
+    ],
+)
+def test_expansion(plugins: dict[str, PluginSet], point: Point, want: tuple[str, ...]) -> None:
+    """multiPoint and the point's own lists merge as kube-scheduler merges them."""
+    assert resolved(plugins=plugins).points[point] == want
+
+
+@pytest.mark.parametrize(
+    ("changes", "want"),
+    [
+        pytest.param({}, {"Rank": 3}, id="the-preset's"),
+        pytest.param({"plugins": {"multiPoint": PluginSet((PluginRef("Rank"),))}}, {"Rank": 1}, id="listed-again-without-weight"),
+        pytest.param({"plugins": {"score": PluginSet((PluginRef("Rank", 7),))}}, {"Rank": 7}, id="named-at-score"),
+        pytest.param({"weights": {"Rank": 5}}, {"Rank": 5}, id="weights-win"),
+        pytest.param({"weights": {"Rank": 0}}, {}, id="weight-0-does-not-score"),
+    ],
+)
+def test_weights(changes: dict[str, object], want: dict[str, int]) -> None:
+    """The weight of a score plugin comes from weights, then score, then multiPoint."""
+    assert resolved(**changes).weights == want
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "text"),
+    [
+        pytest.param({"preset": "Defualt"}, "preset", 'did you mean "Default"?', id="preset"),
+        pytest.param({"plugins": {"filter": enabled("Blok")}}, "plugins.filter.enabled[0].name", 'did you mean "Block"?', id="enabled"),
+        pytest.param(
+            {"plugins": {"score": PluginSet(disabled=("Rnk",))}}, "plugins.score.disabled[0].name", "no plugin has this name", id="disabled"
+        ),
+        pytest.param({"weights": {"Stretch": 2}}, "weights[Stretch]", "not enabled at score", id="weight-of-one-not-enabled"),
+        pytest.param({"weights": {"Rank": -1}}, "weights[Rank]", "must be between 0", id="negative-weight"),
+        pytest.param(
+            {"plugins": {"score": PluginSet((PluginRef("Rank", -1),))}},
+            "plugins.score.enabled[0].weight",
+            "must be between 0",
+            id="negative-here",
+        ),
+        pytest.param(
+            {"plugins": {"filter": enabled("Rank")}}, "plugins.filter.enabled[0].name", "does not take part at filter", id="wrong-point"
+        ),
+        pytest.param({"plugins": {"filter": enabled("Block", "Block")}}, "plugins.filter.enabled[1].name", "enabled twice", id="twice"),
+        pytest.param(
+            {"plugins": {"multiPoint": enabled("Census", "Rank", "Rank")}},
+            "plugins.multiPoint.enabled[2].name",
+            "enabled twice",
+            id="multi",
+        ),
+        pytest.param(
+            {"plugins": {"preScore": PluginSet(disabled=("Rank",))}}, "plugins.preScore", "enable both or neither", id="half-a-plugin"
+        ),
+        pytest.param({"plugins": {"bind": PluginSet(disabled=("*",))}}, "plugins.bind", "at least one bind plugin", id="no-bind"),
+        pytest.param({"plugins": {"queueSort": PluginSet(disabled=("*",))}}, "plugins.queueSort", "exactly one", id="no-queue-sort"),
+        pytest.param({"args": {"Blok": BlockArgs()}}, "pluginConfig[Blok]", "no plugin has this name", id="args-of-nobody"),
+    ],
+)
+def test_refusals(changes: dict[str, object], path: str, text: str) -> None:
+    """Each fault is told with its path, and nothing is made."""
+    with pytest.raises(ProfileErrors) as caught:
+        resolved(**changes)
+    assert [error for error in caught.value.errors if error.path == path and text in error.message]
+
+
+def test_every_fault_is_told() -> None:
+    """A profile with two faults gets both at once."""
+    with pytest.raises(ProfileErrors) as caught:
+        resolved(plugins={"filter": enabled("Blok"), "score": enabled("Rnk")})
+    assert len(caught.value.errors) == 2
+
+
+def test_what_a_swap_changed() -> None:
+    """Only plugins whose arguments or places differ count as changed; a weight is neither."""
+    old = resolved()
+    assert resolved(weights={"Rank": 8}).changed_since(old) == frozenset()
+    assert resolved(args={"Block": BlockArgs(frozenset({"n1"}))}).changed_since(old) == {"Block"}
+    assert resolved(plugins={"score": enabled("Stretch")}).changed_since(old) == {"Stretch"}

@@ -1,0 +1,179 @@
+"""A backlog with plain plugins: each test says which of them refuse or gate its pods."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from moorage.core.columns.store import Objects, Store
+from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.framework.status import SUCCESS, Code, Status
+from moorage.core.label_selectors import Selector, equality
+from moorage.core.objects.pods import Pod, PodMeta, PodSpec
+from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.queue.hints import Gate, ProfileView
+from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.scheduling_queue import Backlog
+from tests.builders import make_node
+
+SHUT = Status(Code.UNRESOLVABLE, ("shut",))
+NODE_ADDED = ClusterEvent(Resource.NODE, Action.ADD, new=make_node("n"))
+NODE_DELETED = ClusterEvent(Resource.NODE, Action.DELETE, old=make_node("n"))
+ANYTHING = ClusterEvent(Resource.ANY, Action.ALL)
+
+
+def a_pod(name: str, scheduler: str = "test", priority: int = 0, **labels: str) -> Pod:
+    """A waiting pod with these labels."""
+    meta = PodMeta(name=name, namespace="default", uid=f"uid-{name}", labels=labels)
+    return Pod(meta, PodSpec(scheduler_name=scheduler, priority=priority))
+
+
+def relabelled(pod: Pod, **labels: str) -> Pod:
+    """The same pod with other labels."""
+    return a_pod(pod.metadata.name, pod.spec.scheduler_name, pod.spec.priority or 0, **labels)
+
+
+def node_relabelled(name: str) -> ClusterEvent:
+    """A node of this name got other labels."""
+    return ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL, make_node(name), make_node(name, labels={"new": ""}))
+
+
+def wants_node(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """A hint: the pod's label ``wants`` names the node."""
+    return event.new is not None and event.new.metadata.name == (pod.metadata.labels or {}).get("wants")
+
+
+def is_namesake(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """A hint that goes by the pod's name, so that it cannot be shared: the node has the same."""
+    return event.new is not None and event.new.metadata.name == pod.metadata.name
+
+
+def is_itself(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """A hint: the event is about this pod."""
+    return event.new is not None and event.new.metadata.uid == pod.metadata.uid
+
+
+def pod_deleted(**labels: str) -> ClusterEvent:
+    """A pod with these labels left its node."""
+    return ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=a_pod("gone", "test", 0, **labels))
+
+
+def is_beside(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    """A hint: the pod that went has what this one wants as its label ``is``, or had something against its label ``x``."""
+    gone, mine = (event.old.metadata.labels or {}) if event.old is not None else {}, pod.metadata.labels or {}
+    return gone.get("is") == mine.get("wants") or ("against" in gone and mine.get("x") == gone["against"])
+
+
+def wanted_by(pod: Pod) -> tuple[Selector, ...]:
+    """``is_beside`` says no of other pods, unless they are selected."""
+    return (Selector(equality({"is": (pod.metadata.labels or {}).get("wants", "")})),)
+
+
+def against(event: ClusterEvent) -> tuple[Selector, ...]:
+    """The pods that the one that went had something against."""
+    gone = (event.old.metadata.labels or {}) if event.old is not None else {}
+    return (Selector(equality({"x": gone["against"]})),) if "against" in gone else ()
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelGate:
+    """A preEnqueue plugin that gates the pods which have a label of its name."""
+
+    name: str
+
+    def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
+        """Whether the label is there."""
+        return SHUT if self.name in (pod.metadata.labels or {}) else SUCCESS
+
+
+GATE, LATCH = LabelGate("gate"), LabelGate("latch")
+ITSELF = (Wake(Resource.POD, Action.UPDATE_POD_LABEL, is_itself, shared=True),)
+WAKES: dict[str, tuple[Wake, ...]] = {
+    "Size": (Wake(Resource.NODE, Action.ADD),),
+    "Picky": (Wake(Resource.NODE, Action.UPDATE_NODE_LABEL, wants_node, shared=True),),
+    "Namesake": (Wake(Resource.NODE, Action.UPDATE_NODE_LABEL, is_namesake),),
+    "Own": ITSELF,
+    "Beside": (Wake(Resource.POD, Action.DELETE, is_beside, shared=True, listens=wanted_by, selects=against),),
+    "Deaf": (),
+    "gate": ITSELF,
+    "latch": ITSELF,
+}
+"""What frees pods: Size by any new node, Picky by a relabelled one that the pod wants, Namesake by one of its name, Own by new labels
+of the pod, Beside by a pod that leaves and that it wants, or that had something against it, Deaf nothing."""
+
+
+def view(*gates: Gate, initial: float = 1.0, maximum: float = 10.0, wakes: Mapping[str, tuple[Wake, ...]] | None = None) -> ProfileView:
+    """A live profile with all of WAKES and these."""
+    heeds = {"Beside": lambda pod: (pod.metadata.labels or {}).get("wants"), "Size": lambda _: ()}
+    return ProfileView(gates, {**WAKES, **(wakes or {})}, initial, maximum, heeds)
+
+
+class Rig:
+    """A backlog with a clock of its own, and what it told."""
+
+    def __init__(self, *gates: Gate, max_unschedulable: float = 300.0, **wakes: tuple[Wake, ...]) -> None:
+        self.now = 0.0
+        self.observed: list[tuple[str, str]] = []
+        self.failures: list[tuple[str, str, str]] = []
+        self.store = Store()
+        self.backlog = Backlog(PrioritySort().sort_key, self.store, self._observe, self._report, max_unschedulable)
+        self.view = view(*gates, wakes=wakes)
+        self.backlog.set_profile("test", self.view, self.now)
+
+    def _observe(self, queue: str, event: str) -> None:
+        self.observed.append((queue, event))
+
+    def _report(self, plugin: str, pod: Pod, error: Exception) -> None:
+        self.failures.append((plugin, pod.metadata.name, str(error)))
+
+    def add(self, name: str, priority: int = 0, scheduler: str = "test", **labels: str) -> Entry:
+        """A pod comes."""
+        self.backlog.add(a_pod(name, scheduler, priority, **labels), self.now)
+        return self.entry(name)
+
+    def entry(self, name: str) -> Entry:
+        """The entry of a pod that is there."""
+        entry = self.backlog.get(f"uid-{name}")
+        assert entry is not None, f"{name} is not in the backlog"
+        return entry
+
+    def place(self, name: str) -> Place | None:
+        """Where a pod is; None when it is not in the backlog."""
+        entry = self.backlog.get(f"uid-{name}")
+        return entry.place if entry is not None else None
+
+    def pop(self, early: bool = True) -> str | None:
+        """The name of the pod whose turn it is."""
+        entry = self.backlog.pop(self.now, early)
+        return entry.pod.metadata.name if entry is not None else None
+
+    def refuse(self, name: str, *plugins: str, pending: bool = False) -> None:
+        """An attempt of a pod that is in flight ends: refused by these plugins, by a fault when there are none."""
+        self.backlog.requeue(self.entry(name), frozenset(plugins), self.now, pending)
+
+    def refused(self, name: str, *plugins: str, times: int = 1, priority: int = 0) -> Entry:
+        """A new pod was popped and refused so often by these plugins; it must be the one that is popped."""
+        self.add(name, priority, wants=name)
+        for i in range(times):
+            if i:
+                self.backlog.wake(ANYTHING, self.now)
+            assert self.pop() == name
+            self.refuse(name, *plugins)
+        return self.entry(name)
+
+    def wake(self, *events: ClusterEvent) -> int:
+        """Things happen in the cluster."""
+        return sum(self.backlog.wake(event, self.now) for event in events)
+
+    def pass_time(self, seconds: float) -> int:
+        """Time goes by and the clock is looked at."""
+        self.now += seconds
+        return self.backlog.tick(self.now)
+
+    def order(self) -> list[str]:
+        """Pop all that are ready, in their order."""
+        return list(self._pops())
+
+    def _pops(self) -> Iterable[str]:
+        while (name := self.pop(early=False)) is not None:
+            yield name

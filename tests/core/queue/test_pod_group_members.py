@@ -1,0 +1,577 @@
+"""Pod groups in the backlog: who is gated, who goes with whom, and that no member goes alone while others are needed."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.store import Store
+from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.pod_groups import LABEL, PodGroup, PodGroupSpec, group_of
+from moorage.core.objects.pods import Pod, PodAnnotations, on_node
+from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.pods.requests import pod_requests
+from moorage.core.queue.hints import Gate
+from moorage.core.queue.pod_group_members import GATE as POD_GROUP
+from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.scheduling_queue import Backlog
+from tests.core.queue.helpers import GATE, NODE_ADDED, WAKES, Rig, a_pod, view
+
+
+def member(name: str, group: str = "g", least: str = "", scheduler: str = "test", priority: int = 0, **labels: str) -> Pod:
+    """A member of this group; ``least`` is its annotation."""
+    pod = a_pod(name, scheduler, priority, **{LABEL: group}, **labels)
+    annotations = PodAnnotations(least) if least else None
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
+
+
+def declared(least: int, name: str = "g") -> PodGroup:
+    """A PodGroup with this minMember."""
+    return PodGroup(ObjectMeta(name=name, namespace="default"), PodGroupSpec(min_member=least))
+
+
+class Groups(Rig):
+    """A backlog whose PodGroups are listed."""
+
+    def __init__(self, *gates: Gate, listed: bool = True) -> None:
+        super().__init__(*gates)
+        if listed:
+            self.backlog.groups.all_listed()
+
+    def come(self, *pods: Pod) -> None:
+        """Members come."""
+        for pod in pods:
+            self.backlog.add(pod, self.now)
+        self.backlog.tick(self.now)
+
+    def declare(self, *groups: PodGroup) -> None:
+        """PodGroups come or change."""
+        for group in groups:
+            self.store.put(group)
+            self.backlog.groups.declared(f"default/{group.metadata.name}")
+        self.backlog.tick(self.now)
+
+    def together(self) -> list[str]:
+        """Who goes in flight next, at once."""
+        entry = self.backlog.pop(self.now)
+        return [each.pod.metadata.name for each in (entry, *entry.companions)] if entry is not None else []
+
+    def why(self, name: str) -> str:
+        """What is said of the group of a pod that is gated by it."""
+        assert self.entry(name).gate == POD_GROUP
+        return self.backlog.groups.why(self.backlog.groups.of(self.entry(name)))
+
+
+# ---- who is gated ----------------------------------------------------------------------------------------------------------
+
+
+def test_members_wait_for_each_other() -> None:
+    """Gated until enough are here; then all go at once."""
+    rig = Groups()
+    rig.declare(declared(3))
+    rig.come(member("a"), member("b"))
+    assert rig.place("a") is rig.place("b") is Place.GATED
+    assert rig.backlog.gates() == {POD_GROUP: 2}
+    assert rig.why("a") == 'waiting for pod group "default/g": 2 of 3 members are here'
+    assert rig.together() == []
+    rig.come(member("c"))
+    assert rig.together() == ["a", "b", "c"]
+    assert rig.together() == []
+
+
+def test_everybody_else_is_not_held_up() -> None:
+    """A pod without a group goes its own way, as does one whose group needs nobody."""
+    rig = Groups()
+    rig.declare(declared(3), declared(1, "one"), declared(0, "none"))
+    rig.come(member("a"), a_pod("b"), member("c", "one"), member("d", "none"))
+    assert [rig.together() for _ in range(4)] == [["b"], ["c"], ["d"], []]
+
+
+@pytest.mark.parametrize(
+    ("asks", "says"),
+    [
+        pytest.param(["2", ""], "", id="one says it"),
+        pytest.param(["2", "3"], "2 of 3 members are here", id="the largest counts"),
+        pytest.param(["", ""], "create the PodGroup default/g (scheduling.x-k8s.io/v1alpha1) with spec.minMember", id="nobody says it"),
+        pytest.param(["2", "two"], "annotation moorage.dev/min-member is 'two'; write a whole number", id="no number"),
+        pytest.param(["2", "9" * 5000], "annotation moorage.dev/min-member is '9999", id="beyond all numbers"),
+        pytest.param(["2", "²"], "'²'", id="a digit that is none"),
+    ],
+)
+def test_annotations_say_how_many_are_needed(asks: list[str], says: str) -> None:
+    """Where there is no PodGroup."""
+    rig = Groups()
+    rig.come(*(member(str(i), least=ask) for i, ask in enumerate(asks)))
+    if says:
+        assert says in rig.why("0")
+        assert len(rig.why("0")) < 300
+        rig.declare(declared(2))
+    assert rig.together() == ["0", "1"]
+
+
+def test_the_pod_group_has_the_last_word() -> None:
+    """An annotation does not count where there is a PodGroup; when that goes it does again."""
+    rig = Groups()
+    rig.declare(declared(3))
+    rig.come(member("a", least="2"), member("b"))
+    assert rig.together() == []
+    rig.store.remove(PodGroup, "default/g")
+    rig.backlog.groups.declared("default/g")
+    assert rig.together() == ["a", "b"]
+
+
+def test_nothing_is_placed_before_pod_groups_are_listed() -> None:
+    """What the annotation says may be overruled."""
+    rig = Groups(listed=False)
+    rig.come(member("a", least="1"))
+    assert "PodGroups are not listed yet" in rig.why("a")
+    rig.backlog.groups.all_listed()
+    assert rig.together() == ["a"]
+
+
+def test_a_minimum_that_changes() -> None:
+    """Raised, members that are ready are gated; lowered, they are free."""
+    rig = Groups()
+    rig.declare(declared(2))
+    rig.come(member("a"), member("b"))
+    rig.declare(declared(3))
+    assert rig.place("a") is rig.place("b") is Place.GATED
+    rig.declare(declared(2))
+    assert rig.together() == ["a", "b"]
+
+
+def test_refused_members_are_tried_again_when_fewer_are_needed() -> None:
+    """Be it that the minimum is lowered or that somebody is placed; what raises the need moves nobody."""
+    rig = Groups()
+    rig.declare(declared(3))
+    rig.come(*map(member, "abcd"))
+    for event in ("none", "raised", "lowered", "placed"):
+        assert rig.together() == list("abcd")
+        for name in "abcd":
+            rig.refuse(name, "Deaf")
+        if event == "placed":
+            rig.backlog.groups.placed(on_node(member("x"), "n"), 1)
+        else:
+            rig.declare(declared({"none": 3, "raised": 4, "lowered": 3}[event]))
+        rig.backlog.tick(rig.now)
+        stays = event in ("none", "raised")
+        assert (rig.place("a") is Place.UNSCHEDULABLE) is stays
+        if stays:
+            rig.backlog.wake_profile("test", {"Deaf"}, rig.now)
+
+
+def test_refused_members_of_a_group_that_is_incomplete_are_gated() -> None:
+    """And free again, with their backoff, when it is complete."""
+    rig = Groups()
+    rig.declare(declared(2))
+    rig.come(member("a"), member("b"))
+    assert rig.together() == ["a", "b"]
+    rig.refuse("a", "Size")
+    rig.backlog.remove("uid-b")
+    rig.backlog.tick(rig.now)
+    assert rig.place("a") is Place.GATED
+    rig.come(member("c"))
+    assert rig.place("a") is Place.BACKOFF
+    assert rig.together() == ["c", "a"]
+
+
+@pytest.mark.parametrize("gone", ["removed", "terminating", "relabelled"])
+def test_a_member_less(gone: str) -> None:
+    """A pod that goes, is being deleted or leaves the group does not count any more, and is not held up by it."""
+    rig = Groups()
+    rig.declare(declared(2))
+    rig.come(member("a"), member("b"))
+    if gone == "removed":
+        rig.backlog.remove("uid-b")
+    elif gone == "relabelled":
+        rig.backlog.update(a_pod("b"), rig.now)
+    else:
+        pod = member("b")
+        meta = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+        rig.backlog.update(msgspec.structs.replace(pod, metadata=meta), rig.now)
+    rig.backlog.tick(rig.now)
+    assert rig.why("a") == 'waiting for pod group "default/g": 1 of 2 members are here'
+    assert rig.together() == ([] if gone == "removed" else ["b"])
+
+
+def test_a_gated_pod_becomes_a_member_and_leaves() -> None:
+    """Its label decides, whenever it changes."""
+    rig = Groups()
+    rig.declare(declared(2), declared(1, "h"))
+    rig.come(a_pod("a"), member("b"))
+    rig.backlog.update(member("a"), rig.now)
+    rig.backlog.tick(rig.now)
+    assert rig.place("b") is Place.ACTIVE
+    rig.backlog.update(member("a", "h"), rig.now)
+    assert [rig.together(), rig.together()] == [["a"], []]
+    assert rig.place("b") is Place.GATED
+
+
+def test_members_that_a_plugin_gates_do_not_count() -> None:
+    """They could not be placed with the others."""
+    rig = Groups(GATE)
+    rig.declare(declared(2))
+    rig.come(member("a"), member("b", gate=""))
+    assert rig.why("a").endswith("1 of 2 members are here")
+    assert rig.entry("b").gate == "gate"
+    rig.backlog.update(member("b"), rig.now)
+    assert rig.together() == ["a", "b"]
+
+
+def test_members_of_another_profile_are_told() -> None:
+    """They are counted apart, as nobody could place them together."""
+    rig = Groups()
+    rig.backlog.set_profile("other", view(), rig.now)
+    rig.declare(declared(3))
+    rig.come(member("a"), member("b"), member("c", scheduler="other"))
+    vars(rig.backlog.groups)["news"].clear()
+    rig.come(member("d"))
+    assert {group.scheduler_name for group in rig.backlog.groups.news} == {"other"}
+    rig.backlog.remove("uid-d")
+    rig.backlog.tick(rig.now)
+    assert rig.why("c") == (
+        "waiting for pod group \"default/g\": 1 of 3 members are here; 2 more name the scheduler 'test', and all must name the same"
+    )
+
+
+# ---- who goes with whom ----------------------------------------------------------------------------------------------------
+
+
+def test_companions_come_from_everywhere() -> None:
+    """One that is freed brings the others along, wherever they wait, in the queue's order; others do not come between."""
+    rig = Groups()
+    rig.declare(declared(3), declared(2, "h"))
+    rig.come(member("a"), member("b"), member("c", priority=1))
+    assert rig.together() == ["c", "a", "b"]
+    rig.refuse("a", "Picky")
+    rig.refuse("b")
+    rig.refuse("c", "Size")
+    rig.come(member("x", "h", priority=1), member("y", "h"))
+    assert rig.place("a") is Place.UNSCHEDULABLE
+    assert rig.place("b") is Place.BACKOFF
+    rig.wake(NODE_ADDED)
+    assert [rig.together(), rig.together(), rig.together()] == [["x", "y"], ["c", "a", "b"], []]
+    assert {rig.entry(name).attempts for name in "abc"} == {2}
+
+
+def test_enough_are_placed_already() -> None:
+    """Then each goes by itself, as do all when one alone is missing."""
+    rig = Groups()
+    rig.declare(declared(3))
+    for name in "ab":
+        rig.backlog.groups.placed(on_node(member(name), "n"), 1)
+    rig.come(member("c"), member("d"))
+    assert [rig.together(), rig.together()] == [["c"], ["d"]]
+
+
+def test_placed_members_that_go_are_missed() -> None:
+    """Whoever waits then has to find company again."""
+    rig = Groups()
+    rig.declare(declared(3))
+    for name in "ab":
+        rig.backlog.groups.placed(on_node(member(name), "n"), 1)
+    rig.come(member("c"))
+    rig.backlog.groups.placed(on_node(member("a"), "n"), -1)
+    rig.come(member("d", priority=-1))
+    assert rig.together() == ["c", "d"]
+
+
+def test_a_minimum_that_was_met_stays_met() -> None:
+    """Once a member is on a node the others need nobody: neither the last one, nor one that comes later, nor after a raise."""
+    rig = Groups()
+    rig.declare(declared(2))
+    rig.come(*map(member, "abc"))
+    assert rig.together() == ["a", "b", "c"]
+    for name in "ab":
+        rig.backlog.groups.placed(on_node(member(name), "n"), 1)
+        rig.backlog.groups.bound(on_node(member(name), "n"))
+        rig.backlog.remove(f"uid-{name}")
+    rig.refuse("c", "Size")
+    for name in "ab":
+        rig.backlog.groups.placed(on_node(member(name), "n"), -1)
+    rig.declare(declared(4))
+    rig.wake(NODE_ADDED)
+    rig.pass_time(2)
+    assert rig.together() == ["c"]
+    rig.come(member("d"))
+    assert rig.together() == ["d"]
+    for name in "cd":
+        rig.backlog.remove(f"uid-{name}")
+    rig.backlog.tick(rig.now)
+    rig.come(member("e"))
+    assert rig.why("e").endswith("1 of 4 members are here")
+
+
+def test_a_member_is_counted_once() -> None:
+    """Also while it is in flight and assumed at once."""
+    rig = Groups()
+    rig.declare(declared(2))
+    rig.come(member("a"), member("b"))
+    assert rig.together() == ["a", "b"]
+    for name in "ab":
+        rig.backlog.groups.placed(on_node(member(name), "n"), 1)
+    group = rig.backlog.groups.of(rig.entry("a"))
+    assert (group.present, group.bound) == (2, 0)
+    rig.backlog.done("uid-a")
+    assert (group.present, group.bound) == (2, 1)
+
+
+def test_what_a_placed_member_asks_for_may_change() -> None:
+    """Its newest word counts as long as it is there, and no word of it after that."""
+    rig, cache = Groups(), Cache()
+    cache.placed = rig.backlog.groups.placed
+    rig.come(member("a", least="2"))
+    states = [on_node(member("b", least=least), "n") for least in ("9", "2", "9")]
+    for placed in states[:2]:
+        cache.observe(placed, pod_requests(placed))
+    assert rig.together() == ["a"]
+    cache.observe(states[2], pod_requests(states[2]))
+    cache.remove("uid-b")
+    assert dict(rig.backlog.groups.of(rig.entry("a")).asks) == {"2": 1}
+
+
+def test_a_gate_that_shut_since_keeps_its_member_and_the_group() -> None:
+    """A refused member is asked about anew before it goes with others."""
+    rig = Groups()
+    rig.declare(declared(2))
+    rig.come(member("a", gate=""), member("b"))
+    assert rig.together() == ["a", "b"]
+    rig.refuse("a", "Own")
+    rig.refuse("b", "Size")
+    rig.backlog.set_profile("test", view(GATE), rig.now)
+    rig.wake(NODE_ADDED)
+    assert rig.together() == []
+    assert (rig.entry("a").gate, rig.entry("b").gate) == ("gate", POD_GROUP)
+    assert rig.entry("b").attempts == 1
+
+
+def test_urgent_pods_go_first() -> None:
+    """Ahead of any priority and, after one fault, without backoff; after a second one with it."""
+    rig = Groups()
+    rig.add("a")
+    assert rig.pop() == "a"
+    rig.add("vip", priority=1000)
+    for place in (Place.ACTIVE, Place.BACKOFF):
+        rig.backlog.hurry(rig.entry("a"))
+        rig.refuse("a")
+        assert rig.place("a") is place
+        rig.pass_time(2)
+        assert rig.pop() == "a"
+    rig.refuse("a", "Size")
+    rig.wake(NODE_ADDED)
+    rig.pass_time(2)
+    assert [rig.pop(), rig.pop()] == ["vip", "a"]
+
+
+def test_a_suspended_profile_holds_its_groups() -> None:
+    """All of their members, and gives them back whole."""
+    rig = Groups()
+    rig.declare(declared(2))
+    rig.come(member("a"), member("b"))
+    assert rig.together() == ["a", "b"]
+    rig.refuse("a", "Size")
+    rig.backlog.set_profile("test", None, rig.now)
+    rig.refuse("b", "Size")
+    rig.come(member("c"))
+    assert {rig.place(name) for name in "abc"} == {Place.HELD}
+    rig.backlog.set_profile("test", view(), rig.now)
+    assert sorted(rig.together()) == ["a", "b", "c"]
+
+
+def test_groups_are_forgotten() -> None:
+    """Nothing is left of one without members."""
+    rig = Groups()
+    rig.come(member("a"), member("b", "h"))
+    for name in "ab":
+        rig.backlog.remove(f"uid-{name}")
+    rig.backlog.tick(rig.now)
+    assert vars(rig.backlog.groups)["_groups"] == {}
+    assert rig.backlog.groups.news == {}
+
+
+# ---- whatever happens ------------------------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["test", "other"])
+GROUPS = st.sampled_from(["g", "h", ""])
+ASKS = st.sampled_from(["", "", "2", "3", "many"])
+PLUGINS = st.frozensets(st.sampled_from(sorted(WAKES)), max_size=2)
+
+
+class Machine(RuleBasedStateMachine):
+    """Members of two groups in two profiles come, change, are tried, placed and go; PodGroups and profiles too."""
+
+    uids = Bundle("uids")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.number = 0
+        self.store = Store()
+        self.backlog = Backlog(PrioritySort().sort_key, self.store, lambda queue, event: None, self._report, 20.0)
+        self.pods: dict[str, Pod] = {}
+        self.placed: dict[str, Pod] = {}
+        self.begun: set[tuple[str, str]] = set()
+        self.out: list[Entry] = []
+        self.backlog.groups.all_listed()
+        self.swap("test", ())
+        self.swap("other", (GATE,))
+
+    def _report(self, plugin: str, *_: object) -> None:
+        raise AssertionError(f"{plugin} failed")
+
+    @rule(target=uids, scheduler=NAMES, group=GROUPS, least=ASKS, gated=st.booleans())
+    def add(self, scheduler: str, group: str, least: str, gated: bool) -> str:
+        """A pod comes."""
+        self.number += 1
+        pod = member(str(self.number), group, least, scheduler, self.number % 2, **dict.fromkeys(["gate"] * gated, ""))
+        self.pods[pod.metadata.uid] = pod
+        self.backlog.add(pod, self.now)
+        return pod.metadata.uid
+
+    @rule(uid=uids, group=GROUPS, least=ASKS, gated=st.booleans(), going=st.booleans())
+    def update(self, uid: str, group: str, least: str, gated: bool, going: bool) -> None:
+        """A pod changes."""
+        if uid in self.pods:
+            old = self.pods[uid]
+            pod = member(old.metadata.name, group, least, old.spec.scheduler_name, 0, **dict.fromkeys(["gate"] * gated, ""))
+            if going:
+                pod = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp="now"))
+            self.pods[uid] = pod
+            self.backlog.update(pod, self.now)
+
+    @rule(uid=consumes(uids))
+    def remove(self, uid: str) -> None:
+        """A pod goes, from a node or from the queue."""
+        self.pods.pop(uid, None)
+        self.backlog.remove(uid)
+        if uid in self.placed:
+            self.backlog.groups.placed(self.placed.pop(uid), -1)
+
+    @rule(least=st.none() | st.integers(0, 4), name=st.sampled_from(["g", "h"]))
+    def declare(self, least: int | None, name: str) -> None:
+        """A PodGroup comes, changes or goes."""
+        if least is None:
+            self.store.remove(PodGroup, f"default/{name}")
+        else:
+            self.store.put(declared(least, name))
+        self.backlog.groups.declared(f"default/{name}")
+
+    @rule(fits=st.lists(st.booleans(), min_size=6, max_size=6), rejectors=PLUGINS)
+    def attempt(self, fits: list[bool], rejectors: frozenset[str]) -> None:
+        """Somebody's turn: no member goes while others are missing; then some are placed, or all are refused."""
+        entry = self.backlog.pop(self.now)
+        if entry is None:
+            return
+        together = [entry, *entry.companions]
+        away = self.away(entry) - {each.uid for each in together}
+        begun = (entry.group, entry.scheduler_name) in self.begun
+        if entry.group:
+            assert len(together) == 1 or (self.least(entry) - len(away) > 1 and not begun)
+            assert len(away) + len(together) >= self.least(entry) or begun
+        placed = [each for each, fit in zip(together, fits, strict=False) if fit]
+        enough = len(together) == 1 or len(placed) + len(away) >= self.least(entry)
+        for each in together:
+            if each in placed and enough:
+                self.placed[each.uid] = on_node(each.pod, "n")
+                self.backlog.groups.placed(self.placed[each.uid], 1)
+                self.out.append(each)
+            else:
+                self.backlog.requeue(each, rejectors, self.now)
+
+    @rule(bound=st.booleans(), last=st.booleans(), rejectors=PLUGINS)
+    def land(self, bound: bool, last: bool, rejectors: frozenset[str]) -> None:
+        """A binding ends."""
+        if self.out:
+            entry = self.out.pop(-1 if last else 0)
+            if bound:
+                if entry.uid in self.placed:
+                    self.backlog.groups.bound(self.placed[entry.uid])
+                    self.begun.add((group_of(self.placed[entry.uid]), entry.scheduler_name))
+                self.backlog.done(entry.uid)
+                self.pods.pop(entry.uid, None)
+            else:
+                if entry.uid in self.placed:
+                    self.backlog.groups.placed(self.placed.pop(entry.uid), -1)
+                if entry.place is not None:
+                    self.backlog.hurry(entry)
+                    self.backlog.requeue(entry, rejectors, self.now)
+
+    @rule(name=NAMES, gates=st.sampled_from([(), (GATE,)]))
+    def swap(self, name: str, gates: tuple[Gate, ...]) -> None:
+        """A profile comes or changes."""
+        self.backlog.set_profile(name, view(*gates), self.now)
+
+    @rule(name=NAMES)
+    def suspend(self, name: str) -> None:
+        """A profile goes."""
+        self.backlog.set_profile(name, None, self.now)
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 20.0]))
+    def pass_time(self, seconds: float) -> None:
+        """Time goes by, and a node comes."""
+        self.now += seconds
+        self.backlog.wake(NODE_ADDED, self.now)
+
+    def away(self, entry: Entry) -> set[str]:
+        """Members of its group that are placed or in flight."""
+        flying = {each.uid for each in self.backlog.entries() if each.place is Place.IN_FLIGHT and mates(each.pod, entry)}
+        return flying | {uid for uid, pod in self.placed.items() if mates(pod, entry)}
+
+    def anybody(self, name: str, scheduler: str) -> bool:
+        """Whether a member of the group counts."""
+        probe = Entry(member("probe", name.partition("/")[2], scheduler=scheduler), scheduler, 0.0, group=name)
+        return bool(self.away(probe) | self.waiting(probe))
+
+    def waiting(self, entry: Entry) -> set[str]:
+        """Members of its group that wait, and that no plugin gates."""
+        waits = (Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE)
+        return {e.uid for e in self.backlog.entries() if mates(e.pod, entry) and (e.place in waits or e.gate == POD_GROUP)}
+
+    def least(self, entry: Entry) -> float:
+        """How many members the group takes; more than there are when nobody knows."""
+        group = self.store.objects(PodGroup).get(entry.group)
+        if group is not None:
+            return group.spec.min_member
+        counted = self.away(entry) | self.waiting(entry)
+        pods = [self.placed.get(uid) or self.pods[uid] for uid in counted]
+        asks = [pod.metadata.annotations.min_member for pod in pods if pod.metadata.annotations is not None]
+        return max(map(int, asks)) if asks and "many" not in asks else float("inf")
+
+    @invariant()
+    def gates_follow_the_counts(self) -> None:
+        """A member is gated by its group when, and only when, too few members count and no plugin keeps it out."""
+        self.backlog.tick(self.now)
+        self.begun = {(name, scheduler) for name, scheduler in self.begun if self.anybody(name, scheduler)}
+        for entry in self.backlog.entries():
+            assert entry.group == group_of(entry.pod)
+            if not entry.group:
+                assert entry.gate != POD_GROUP
+            elif entry.uid in self.waiting(entry):
+                least, begun = self.least(entry), (entry.group, entry.scheduler_name) in self.begun
+                enough = len(self.away(entry) | self.waiting(entry)) >= least or (begun and least < float("inf"))
+                assert (entry.gate != POD_GROUP) is enough
+                if not enough:
+                    assert self.backlog.groups.why(self.backlog.groups.of(entry))
+
+    @invariant()
+    def nobody_is_lost(self) -> None:
+        """Every pod that came and did not go is somewhere."""
+        assert {entry.uid for entry in self.backlog.entries()} == set(self.pods)
+
+    def teardown(self) -> None:
+        """When all have gone nothing is left of any group."""
+        for uid in [*self.pods, *self.placed]:
+            self.remove(uid)
+        self.backlog.tick(self.now)
+        assert vars(self.backlog.groups)["_groups"] == {}
+
+
+def mates(pod: Pod, entry: Entry) -> bool:
+    """Whether both are in the same group and name the same scheduler."""
+    return group_of(pod) == entry.group != "" and pod.spec.scheduler_name == entry.scheduler_name
+
+
+TestWhateverHappens = Machine.TestCase

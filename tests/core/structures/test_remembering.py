@@ -1,0 +1,55 @@
+"""What is remembered is bounded by its number and by its size; the newest answer always is."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorage.core.structures.remembering import BUDGET, length, remembered, spelt_out
+
+
+def test_answers_are_kept_within_bounds() -> None:
+    """The oldest go first; one that was asked for again is not old."""
+    asked: list[str] = []
+
+    @remembered(length, most=3)
+    def double(text: str) -> str:
+        asked.append(text[:1])
+        return text * 2
+
+    for text in ("a", "b", "c", "a", "d", "a", "b"):
+        assert double(text) == text * 2
+    assert asked == ["a", "b", "c", "d", "b"]
+    large = "l" * BUDGET
+    assert (double(large), double(large)) == (large * 2,) * 2
+    assert len(double) == 1
+    double.cache_clear()
+    assert len(double) == 0
+
+
+def test_errors_are_not_remembered() -> None:
+    """Nor do they leave anything."""
+
+    @remembered(length)
+    def fail(text: str) -> str:
+        raise ValueError(text)
+
+    with pytest.raises(ValueError, match="x"):
+        fail("x")
+    assert len(fail) == 0
+
+
+def test_a_budget_of_its_own() -> None:
+    """For what many ask for again and again."""
+
+    @remembered(length, budget=10)
+    def double(text: str) -> str:
+        return text * 2
+
+    for text in ("aaaa", "bbbb", "cccc"):
+        double(text)
+    assert len(double) == 2
+
+
+def test_plugins_arguments() -> None:
+    """By what they say, however they are nested."""
+    assert spelt_out(None, ("x" * 100, {"y": "z" * 1000}), "hard") > 1100
