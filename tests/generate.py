@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from moorage.api import schemas
+from moorage.api import crd_files
 from tests import reference_pages
 from tests.conformance import known
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 Files = Mapping[str, str]
 
 GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (
-    ("crds", schemas.crd_documents),
+    ("crds", crd_files.crd_documents),
     ("docs", reference_pages.pages),
     ("docs", known.pages),
 )

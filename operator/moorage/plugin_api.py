@@ -43,8 +43,8 @@ from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, W
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, Struct, key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.engine.actors.contract import BindActor, Hold, PermitActor, PostBindActor, PreBindActor, Tools, pod_ref
-from moorage.engine.registrations import Registration
+from moorage.engine.binding.actors.contract import BindActor, Hold, PermitActor, PostBindActor, PreBindActor, Tools, pod_ref
+from moorage.engine.binding.actors.registrations import Registration
 
 __all__ = [
     "ARGUMENTS",

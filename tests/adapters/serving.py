@@ -14,9 +14,9 @@ import uvloop
 
 from moorage.adapters.https_server import Endpoints, HttpsServer, Trust
 from moorage.adapters.serving_certificates import OwnCertificate, ServingCertificates
-from moorage.adapters.wall_clock import SystemClock
+from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import EdgeError, Retryable
-from moorage.ports.serving import Caller, Denied
+from moorage.ports.requesters import Caller, Denied
 
 LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 

@@ -12,8 +12,8 @@ import pytest
 from moorage.adapters import authorization
 from moorage.adapters.authorization import ApiReviews
 from moorage.ports.errors import EdgeError, Forbidden, NotFound, Retryable
-from moorage.ports.serving import Caller, Denied
-from moorage.ports.wire import Call
+from moorage.ports.http_calls import Call
+from moorage.ports.requesters import Caller, Denied
 from tests.fakes.clocks import ManualClock, settle
 
 TOKENS, RIGHTS = "/apis/authentication.k8s.io/v1/tokenreviews", "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -35,7 +35,7 @@ class Server:
         self.reviews = ApiReviews(self.call, self.clock)
 
     async def call(self, call: Call) -> bytes:
-        """``ports.wire.Session.call``."""
+        """``ports.http_calls.Session.call``."""
         spec = json.loads(call.body or b"{}").get("spec", {})
         self.asked.append((call.path, spec))
         await self.held.wait()

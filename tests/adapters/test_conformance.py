@@ -8,25 +8,25 @@ from typing import Any
 import pytest
 
 from moorage.adapters import (
-    kube_leases,
+    event_broadcaster,
     kube_reads,
     kube_session,
-    kube_watch,
     kube_writes,
-    lease,
-    pod_events,
+    leader_election,
+    lease_store,
     prometheus,
+    reflector,
     replica_leases,
-    wall_clock,
+    system_clock,
 )
-from moorage.ports import kube, leases, surroundings, wire
+from moorage.ports import clock, event_recorder, http_calls, kube, leadership, telemetry
 from tests.fakes import clocks, sinks
 from tests.fakes import kube as fake_kube
 
 PAIRS = [
-    (wire.Session, kube_session.KubeSession),
-    (wire.Session, fake_kube.ScriptedHttp),
-    (kube.Feed, kube_watch.KubeFeed),
+    (http_calls.Session, kube_session.KubeSession),
+    (http_calls.Session, fake_kube.ScriptedHttp),
+    (kube.Feed, reflector.KubeFeed),
     (kube.Feed, fake_kube.ScriptedFeed),
     (kube.Writes, kube_writes.KubeWrites),
     (kube.Writes, fake_kube.InMemoryKube),
@@ -35,15 +35,15 @@ PAIRS = [
     (kube.Reads, fake_kube.InMemoryKube),
     (kube.Announcer, replica_leases.ReplicaLeases),
     (kube.Announcer, fake_kube.InMemoryKube),
-    (kube.Elector, lease.LeaseElector),
-    (kube.Elector, lease.NoElection),
-    (leases.LeaseStore, kube_leases.KubeLease),
-    (surroundings.Clock, wall_clock.SystemClock),
-    (surroundings.Clock, clocks.ManualClock),
-    (surroundings.EventSink, pod_events.EventSender),
-    (surroundings.EventSink, sinks.RecordingEvents),
-    (surroundings.Telemetry, prometheus.PrometheusTelemetry),
-    (surroundings.Telemetry, sinks.NullTelemetry),
+    (leadership.Elector, leader_election.LeaseElector),
+    (leadership.Elector, leader_election.NoElection),
+    (leadership.LeaseStore, lease_store.KubeLease),
+    (clock.Clock, system_clock.SystemClock),
+    (clock.Clock, clocks.ManualClock),
+    (event_recorder.EventSink, event_broadcaster.EventSender),
+    (event_recorder.EventSink, sinks.RecordingEvents),
+    (telemetry.Telemetry, prometheus.PrometheusTelemetry),
+    (telemetry.Telemetry, sinks.NullTelemetry),
 ]
 
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from moorage.adapters import https_server
 from moorage.adapters.https_server import HttpsServer, Trust, answering, connections
-from moorage.adapters.wall_clock import SystemClock
+from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import Retryable
-from moorage.ports.serving import Caller, Denied
+from moorage.ports.requesters import Caller, Denied
 from tests.adapters.serving import LOOPS, Serving, run, stranger
 from tests.rig.certificates import Authority
 

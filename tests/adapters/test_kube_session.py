@@ -14,7 +14,7 @@ from aiohttp import web
 
 from moorage.adapters.kube_session import CREDENTIALS_PERIOD, KubeconfigError, KubeSession, KubeSource
 from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, NotFound, Protected, Retryable
-from moorage.ports.wire import Call
+from moorage.ports.http_calls import Call
 from tests.adapters.api_server import ApiServer, answers, api_server, status, streams
 from tests.fakes.clocks import ManualClock
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from moorage.adapters.kube_session import CREDENTIALS_PERIOD, KubeconfigError, KubeSession, KubeSource, exec_plugin
-from moorage.ports.wire import Call
+from moorage.ports.http_calls import Call
 from tests.adapters.api_server import answers, api_server
 from tests.fakes.clocks import ManualClock
 

@@ -18,7 +18,7 @@ from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.ports.errors import Conflict, Fenced, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, StoredRevision
-from moorage.ports.names import replica_lease, shortened
+from moorage.ports.made_names import replica_lease, shortened
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.kube import ScriptedHttp

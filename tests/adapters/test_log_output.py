@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from moorage.adapters.log_output import JsonFormatter, LogOutput, TextFormatter, install
-from moorage.ports.repeats import told_once
+from moorage.ports.repeated_logs import told_once
 
 
 def record(message: str, *args: Any, **extra: Any) -> logging.LogRecord:

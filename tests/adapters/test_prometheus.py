@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from moorage.adapters.prometheus import PrometheusTelemetry, exponential
-from moorage.ports.surroundings import Telemetry
+from moorage.ports.telemetry import Telemetry
 
 
 def samples(telemetry: PrometheusTelemetry) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:

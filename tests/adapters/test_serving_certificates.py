@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from moorage.adapters.serving_certificates import LIFETIME, CertificateError, CertificateFiles, OwnCertificate, ServingCertificates
-from moorage.adapters.wall_clock import SystemClock
+from moorage.adapters.system_clock import SystemClock
 from tests.fakes.clocks import EPOCH, ManualClock
 from tests.rig.certificates import Authority
 

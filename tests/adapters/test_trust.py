@@ -16,7 +16,7 @@ from aiohttp import web
 
 from moorage.adapters.kube_session import CREDENTIALS_PERIOD, KubeSession, KubeSource
 from moorage.ports.errors import Retryable
-from moorage.ports.wire import Call
+from moorage.ports.http_calls import Call
 from tests.fakes.clocks import ManualClock
 from tests.rig.certificates import Authority
 

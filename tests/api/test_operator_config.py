@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.api import documents
+from moorage.api import yaml_documents
 from moorage.api.operator_config import ConfigErrors, OperatorConfiguration, dump_config, load_config
-from tests.api.test_documents import PLAIN
+from tests.api.test_yaml_documents import PLAIN
 
 HOST = r"^(\*|(\*\.)?[A-Za-z0-9._:-]+)$"
 PACKAGE = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$"
@@ -28,7 +28,7 @@ def faults(text: str | None = None, environ: Mapping[str, str] | None = None, fl
 
 def test_defaults_are_as_promised() -> None:
     """Every field with its default: users rely on them, so a change is one of the contract."""
-    assert documents.load_all(dump_config(load_config(None, {}, {}))) == [
+    assert yaml_documents.load_all(dump_config(load_config(None, {}, {}))) == [
         {
             "apiVersion": "config.moorage.dev/v1alpha1",
             "kind": "OperatorConfiguration",
@@ -137,7 +137,7 @@ def test_bad_files_are_refused(text: str, wanted: list[str]) -> None:
 )
 def test_leader_election_is_checked(election: dict[str, Any], wanted: list[str]) -> None:
     """The order leaseDuration > renewDeadline > 1.2 * retryPeriod, and whose Lease it is."""
-    found = faults(HEAD + documents.dump({"leaderElection": election}))
+    found = faults(HEAD + yaml_documents.dump({"leaderElection": election}))
     assert len(found) == len(wanted) and all(line.startswith(start) for line, start in zip(found, wanted, strict=True))
 
 
@@ -153,7 +153,7 @@ def test_leader_election_is_checked(election: dict[str, Any], wanted: list[str])
 )
 def test_leader_election_that_is_allowed(election: dict[str, Any]) -> None:
     """Without election times don't matter; kube-scheduler's Lease may be asked for."""
-    load_config(HEAD + documents.dump({"leaderElection": election}), {}, {})
+    load_config(HEAD + yaml_documents.dump({"leaderElection": election}), {}, {})
 
 
 def test_all_faults_of_all_sources_are_told_at_once() -> None:
@@ -218,4 +218,4 @@ def test_what_is_dumped_loads_the_same(values: dict[str, Any]) -> None:
 @given(st.dictionaries(st.sampled_from(["apiVersion", "kind", "leaderElection", "serving", "bindConcurrency", "x"]), PLAIN, max_size=4))
 def test_any_file_is_a_configuration_or_errors(document: dict[str, Any]) -> None:
     """Whatever YAML can say."""
-    assert faults(documents.dump(document))
+    assert faults(yaml_documents.dump(document))

@@ -13,7 +13,7 @@ from moorage.api import bodies
 from moorage.api.conditions import Reason
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import PLUGINS_TO_COME, Resolver
-from moorage.api.v1alpha1.scheduler_profiles import Plugins, SchedulerProfileSpec
+from moorage.api.v1alpha1.scheduler_profile import Plugins, SchedulerProfileSpec
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.revisions import MULTI_POINT, ProfileErrors
 from moorage.core.plugins.intree import PRESETS

@@ -8,7 +8,7 @@ from tests.architecture.sources import sources
 SMALL: Final = {
     "adapters.kube_session:_timeout": "by our own time-outs",
     "api.decoding:_decoder": "one for each type of ours",
-    "apps.plugin_packages:_distributions": "the packages that are installed",
+    "apps.run.plugin_packages:_distributions": "the packages that are installed",
     "core.pods.resource_names:is_extended": "by resource names, of which the API server takes 317 characters",
     "core.pods.resource_names:is_scalar": "the same",
     "core.pods.resource_names:is_delegable": "the same",

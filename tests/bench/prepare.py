@@ -14,9 +14,9 @@ from typing import Any
 import yaml
 
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.wall_clock import SystemClock
+from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import Conflict, EdgeError
-from moorage.ports.wire import Call
+from moorage.ports.http_calls import Call
 
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "moorage-system"

@@ -18,14 +18,14 @@ from moorage.core.framework.status import SUCCESS, Status
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.engine.actors.contract import Hold, Tools
-from moorage.engine.actors.intree import ACTORS
-from moorage.engine.comparing import Compared, Comparison
+from moorage.engine.binding.actors.contract import Hold, Tools
+from moorage.engine.binding.actors.intree import ACTORS
+from moorage.engine.binding.object_waiter import Following
+from moorage.engine.binding.permit import Waiting
 from moorage.engine.engine import Engine
-from moorage.engine.following import Following
-from moorage.engine.intake import Sink
-from moorage.engine.surroundings import Surroundings
-from moorage.engine.waiting import Waiting
+from moorage.engine.intake.comparison import Compared, Comparison
+from moorage.engine.intake.object_sink import Sink
+from moorage.ports.bundle import Surroundings
 from tests.builders import make_node
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import ManualClock, settle

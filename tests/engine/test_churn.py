@@ -37,8 +37,9 @@ from moorage.core.objects.storage import (
 )
 from moorage.core.objects.workloads import ReplicaSet, Service
 from moorage.core.plugins.volume_binding.offers import StorageRooms, VolumeOffers
-from moorage.engine.intake import Others, Sink
-from moorage.ports.kinds import STORED
+from moorage.engine.intake.object_sink import Sink
+from moorage.engine.intake.stored_object_sink import Others
+from moorage.ports.stored_kinds import STORED
 from tests.builders import make_node
 from tests.engine.worlds import Bench, versioned
 

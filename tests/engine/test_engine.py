@@ -11,12 +11,12 @@ import pytest
 
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.engine.actors.contract import ActorFactory, Tools
-from moorage.engine.actors.intree import join
-from moorage.engine.reporting import GAUGES_EVERY, LAG_LIMIT
+from moorage.engine.binding.actors.contract import ActorFactory, Tools
+from moorage.engine.binding.actors.intree import join
+from moorage.engine.reports.metrics import GAUGES_EVERY, LAG_LIMIT
 from moorage.ports.errors import Forbidden, Retryable
-from moorage.ports.kinds import NAMESPACES
 from moorage.ports.kube import StoredRevision
+from moorage.ports.stored_kinds import NAMESPACES
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps, make_tools
 from tests.engine.worlds import a_body, make_engine, versioned

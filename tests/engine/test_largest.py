@@ -23,8 +23,8 @@ from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, Res
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.core.pods.ceilings import too_large
 from moorage.core.queue.queued_pod import Place
-from moorage.engine.intake import Others
-from moorage.ports.kinds import STORED
+from moorage.engine.intake.stored_object_sink import Others
+from moorage.ports.stored_kinds import STORED
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, on_node, versioned
 from tests.largest import MOST_BYTES, NODES, OTHERS, PODS, Largest

@@ -22,11 +22,11 @@ from moorage.core.objects.meta import ObjectMeta, Struct
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import Place
-from moorage.engine.actors.contract import Hold, Tools
-from moorage.engine.actors.guarded import guarded_actor
-from moorage.engine.surveying import Right, rights_to
+from moorage.engine.binding.actors.contract import Hold, Tools
+from moorage.engine.binding.actors.guarded import guarded_actor
+from moorage.engine.profiles.replica_monitor import Right, rights_to
 from moorage.ports.errors import Conflict, Retryable
-from moorage.ports.kinds import kind_of
+from moorage.ports.stored_kinds import kind_of
 from tests.builders import make_pod
 from tests.engine.running import TRIED_AGAIN, Running, make_tools
 from tests.engine.worlds import a_body, a_config, versioned

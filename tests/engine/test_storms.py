@@ -23,7 +23,7 @@ from moorage.core.framework.status import Code, Status
 from moorage.core.objects.nodes import Taint
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import CPU
-from moorage.engine.actors.contract import Hold
+from moorage.engine.binding.actors.contract import Hold
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
 from moorage.ports.kube import PodRef
 from tests.builders import make_node, make_pod

@@ -20,26 +20,27 @@ from moorage.core.plugins.intree import INDEXES, INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.queued_pod import Entry
 from moorage.core.queue.scheduling_queue import Backlog
-from moorage.engine.actors.intree import ACTORS
-from moorage.engine.binding import Binder, Finish
+from moorage.engine.binding.actors.intree import ACTORS
+from moorage.engine.binding.binder import Binder, Finish
+from moorage.engine.binding.permit import Waiting
+from moorage.engine.binding.sender import Outcome
+from moorage.engine.binding.slots import Slots
 from moorage.engine.engine import Engine
-from moorage.engine.errands import Errand, Errands
-from moorage.engine.errands import Finish as Done
-from moorage.engine.failures import Failures
-from moorage.engine.gangs import Gangs
-from moorage.engine.handover import Handover
-from moorage.engine.intake import Nodes, Pods
-from moorage.engine.loop import Loop
-from moorage.engine.preempting import Eviction, Preemptor
-from moorage.engine.preempting import Finish as Evicted
-from moorage.engine.promises import Promises
-from moorage.engine.sending import Outcome
-from moorage.engine.slots import Slots
-from moorage.engine.surroundings import Surroundings
-from moorage.engine.waiting import Waiting
-from moorage.ports.kinds import NAMESPACES
+from moorage.engine.intake.node_sink import Nodes
+from moorage.engine.intake.pod_sink import Pods
+from moorage.engine.reports.pod_conditions import Failures
+from moorage.engine.scheduling.gang_scheduler import Gangs
+from moorage.engine.scheduling.loop import Loop
+from moorage.engine.scheduling.nomination_controller import Promises
+from moorage.engine.scheduling.outcomes import Handover
+from moorage.engine.scheduling.post_filter_actions import Errand, Errands
+from moorage.engine.scheduling.post_filter_actions import Finish as Done
+from moorage.engine.scheduling.preemption import Eviction, Preemptor
+from moorage.engine.scheduling.preemption import Finish as Evicted
+from moorage.ports.bundle import Surroundings
+from moorage.ports.clock import Clock
 from moorage.ports.kube import Unreadable
-from moorage.ports.surroundings import Clock
+from moorage.ports.stored_kinds import NAMESPACES
 from tests.fakes.clocks import EagerClock, ManualClock
 from tests.fakes.extenders import ScriptedExtenders
 from tests.fakes.kube import InMemoryKube

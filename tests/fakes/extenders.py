@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from moorage.core.framework.extenders import Extender, Filtered, Spared
-from moorage.ports.extenders import Candidates, Proposal
+from moorage.ports.extender_calls import Candidates, Proposal
 from moorage.ports.kube import PodRef
 
 
@@ -26,7 +26,7 @@ class Asked:
 
 
 class ScriptedExtenders:
-    """``ports.extenders.Extenders``: lets everything through and gives no priority, unless ``says[verb]`` has another answer.
+    """``ports.extender_calls.Extenders``: lets everything through and gives no priority, unless ``says[verb]`` has another answer.
 
     ``says[verb]`` is called with the question; what it returns is the answer, what it raises is raised. ``fail`` raises errors
     first, ``hold`` keeps answers back until the event is set.
@@ -51,7 +51,7 @@ class ScriptedExtenders:
         """What was asked about a pod, in order."""
         return [asked.verb for asked in self.asked if asked.pod == pod]
 
-    # ---- ports.extenders.Extenders -----------------------------------------------------------------------------------------
+    # ---- ports.extender_calls.Extenders -----------------------------------------------------------------------------------------
 
     async def filter(self, extender: Extender, pod: bytes, nodes: Candidates) -> Filtered:
         """All of them."""

@@ -605,7 +605,7 @@ class ScriptedFeed:
 
 
 class ScriptedHttp:
-    """``ports.wire.Session`` that answers from a script and keeps the calls; a call without an answer fails the test."""
+    """``ports.http_calls.Session`` that answers from a script and keeps the calls; a call without an answer fails the test."""
 
     def __init__(self) -> None:
         self.calls: list[Any] = []

@@ -6,7 +6,7 @@ import collections
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from moorage.ports.surroundings import Event
+from moorage.ports.event_recorder import Event
 
 
 class RecordingEvents:

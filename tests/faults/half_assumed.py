@@ -11,7 +11,7 @@ import msgspec
 from moorage.core.objects.pods import Pod, ResourceRequirements
 from tests.builders import make_pod
 from tests.engine.running import Running
-from tests.engine.test_extending import ANYWHERE, a_profile
+from tests.engine.scheduling.test_extender_cycles import ANYWHERE, a_profile
 from tests.faults.stage import verdict
 
 COUNT = 6

@@ -12,8 +12,8 @@ from moorage.core.objects.resource_claims import Allocation, DeviceClass, Resour
 from moorage.ports.errors import Forbidden
 from moorage.ports.kube import PodRef
 from tests.builders import make_node
+from tests.engine.binding.test_device_binder import a_claim, a_user, device, holders
 from tests.engine.running import STEPS, Running
-from tests.engine.test_having_devices import a_claim, a_user, device, holders
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import settle
 from tests.faults.stage import verdict

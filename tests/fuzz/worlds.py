@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.adapters.kube_watch import KubeFeed, Watched
+from moorage.adapters.reflector import KubeFeed, Watched
 from moorage.core.columns.cache import Cache, State
 from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
 from moorage.core.cycle.cycle import decide
@@ -28,10 +28,10 @@ from moorage.core.plugins.volume_binding.plugin import Work
 from moorage.core.pods.requests import pod_requests
 from moorage.core.queue.queued_pod import Place
 from moorage.core.queue.scheduling_queue import Backlog
-from moorage.engine.intake import Others
-from moorage.engine.sending import BOUND, GONE, Outcome
-from moorage.ports.kinds import POD_GROUPS
-from moorage.ports.kinds import STORED as KINDS
+from moorage.engine.binding.sender import BOUND, GONE, Outcome
+from moorage.engine.intake.stored_object_sink import Others
+from moorage.ports.stored_kinds import POD_GROUPS
+from moorage.ports.stored_kinds import STORED as KINDS
 from tests.engine.worlds import Bench
 from tests.fakes.clocks import ManualClock
 from tests.fuzz.describing import Description, differences

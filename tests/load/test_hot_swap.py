@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from moorage.engine.reporting import LAG_EVERY, LAG_LIMIT
+from moorage.engine.reports.metrics import LAG_EVERY, LAG_LIMIT
 from tests.load.run_queues import RunQueue
 from tests.load.swapping import PROFILE, make_pools, profile, swap_while
 from tests.load.traffic import Traffic, accepted_binds, longest_gap, overcommitted, wait_all_bound
@@ -25,7 +25,7 @@ def began(late: dict[str, Any]) -> float:
 
 def slow_steps(log: list[dict[str, Any]], queue: RunQueue) -> list[dict[str, Any]]:
     """Steps of the event loop over 50 ms, less what the process waited for a processor meanwhile."""
-    late = [line for line in log if line["logger"] == "moorage.engine.reporting"]
+    late = [line for line in log if line["logger"] == "moorage.engine.reports.metrics"]
     return [line for line in late if line["seconds"] - queue.waited(began(line), line["at"]) > LAG_LIMIT]
 
 
@@ -58,7 +58,7 @@ def test_hot_swap_under_load(installation: tuple[Rig, Path], client: Client, fig
         longest_swap_ms=round(max(swapped) * 1000, 3),
         longest_gap_between_binds_s=round(longest_gap(rig), 3),
         loop_steps_over_50_ms=len(slow),
-        loop_kept_waiting_over_50_ms=sum(line["logger"] == "moorage.engine.reporting" for line in log) - len(slow),
+        loop_kept_waiting_over_50_ms=sum(line["logger"] == "moorage.engine.reports.metrics" for line in log) - len(slow),
     )
     assert landed["a"] > 0.3 * traffic.count
     assert landed["b"] > 0.3 * traffic.count

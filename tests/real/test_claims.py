@@ -18,7 +18,7 @@ import pytest
 from moorage.adapters.kube_reads import KubeReads
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.kube_writes import KubeWrites
-from moorage.adapters.wall_clock import SystemClock
+from moorage.adapters.system_clock import SystemClock
 from moorage.core.devices.extended_resources import claim_to_create
 from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod, PodExtendedResourceClaimStatus
 from moorage.core.objects.resource_claims import Allocation, ResourceClaim

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apps.demo.api import Api
+from moorage.apps.demo.kube_client import Api
 from tests.rig.operators import until
 
 DEMO = (sys.executable, "-I", "-m", "moorage", "demo")

@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
+from moorage.adapters.event_broadcaster import EventSender
 from moorage.adapters.kube_reads import KubeReads
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.kube_watch import KubeFeed, Watched
 from moorage.adapters.kube_writes import KubeWrites
-from moorage.adapters.pod_events import EventSender
+from moorage.adapters.reflector import KubeFeed, Watched
 from moorage.adapters.replica_leases import ReplicaLeases
-from moorage.adapters.wall_clock import SystemClock
+from moorage.adapters.system_clock import SystemClock
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.ports.errors import Conflict, NotFound
+from moorage.ports.event_recorder import Event, ObjectRef
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, Replica, StoredRevision, Unreadable
-from moorage.ports.surroundings import Event, ObjectRef
 from tests.fakes.sinks import CountingTelemetry
 from tests.rig import ControlPlane, Rig
 from tests.rig.clients import Client

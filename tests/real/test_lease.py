@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from moorage.adapters.kube_leases import KubeLease
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.lease import LeaseElector, LeaseTimes
-from moorage.adapters.wall_clock import SystemClock
+from moorage.adapters.leader_election import LeaseElector, LeaseTimes
+from moorage.adapters.lease_store import KubeLease
+from moorage.adapters.system_clock import SystemClock
 from moorage.ports.fencing import Fence
 from tests.rig import ControlPlane
 from tests.rig.clients import Client

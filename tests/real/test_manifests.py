@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import documents
+from moorage.api import yaml_documents
 from tests.generate import ROOT
 from tests.rig import Rig
 
@@ -64,7 +64,7 @@ def test_the_configuration_is_one_that_loads(installed: Rig) -> None:
 
 def test_samples_are_taken(installed: Rig) -> None:
     """Two profiles, one of which references the PluginConfig, and pods for both; `moorage check` finds them good."""
-    from moorage.apps.checking import check
+    from moorage.apps.check import check
 
     samples = ROOT / "manifests" / "samples"
     installed.kubectl("apply", "-f", str(samples))
@@ -79,7 +79,7 @@ def test_samples_are_taken(installed: Rig) -> None:
 def roles() -> Iterator[tuple[str, dict[str, Any]]]:
     """Every rule of every role that is shipped."""
     for file in sorted((ROOT / "manifests").rglob("*.yaml")):
-        for document in documents.load_all(file.read_text(encoding="utf-8")):
+        for document in yaml_documents.load_all(file.read_text(encoding="utf-8")):
             if document["kind"] in ("Role", "ClusterRole"):
                 for rule in document["rules"]:
                     yield f"{document['kind']}/{document['metadata']['name']}", {"apiGroups": [], "resources": [], **rule}

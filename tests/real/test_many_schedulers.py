@@ -17,20 +17,20 @@ import pytest
 
 from moorage.adapters.kube_reads import KubeReads
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.kube_watch import KubeFeed
 from moorage.adapters.kube_writes import KubeWrites
 from moorage.adapters.prometheus import PrometheusTelemetry
-from moorage.adapters.wall_clock import SystemClock
+from moorage.adapters.reflector import KubeFeed
+from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
-from moorage.apps import bootstrap
+from moorage.apps.run import bootstrap
 from moorage.core.framework.interfaces import Point
 from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.engine.actors.intree import ACTORS
+from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.engine import Engine
-from moorage.engine.surroundings import Surroundings
+from moorage.ports.bundle import Surroundings
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, StoredRevision
 from tests.engine.worlds import a_body

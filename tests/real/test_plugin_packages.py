@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from moorage.apps.watchdog import HUNG
-from moorage.ports.quarantine import QUARANTINE_ANNOTATION
+from moorage.apps.run.watchdog import HUNG
+from moorage.ports.quarantine_record import QUARANTINE_ANNOTATION
 from tests.rig import Rig
 from tests.rig.clients import Client
 from tests.rig.demo import node

@@ -17,7 +17,7 @@ import pytest
 
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.kube_writes import KubeWrites
-from moorage.adapters.wall_clock import SystemClock
+from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import Conflict, NotFound, Protected
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef

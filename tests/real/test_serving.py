@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from moorage.apps.demo.api import client_pem
+from moorage.apps.demo.kube_client import client_pem
 from tests.rig import ControlPlane
 from tests.rig.certificates import Authority
 from tests.rig.clients import Client

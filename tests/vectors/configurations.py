@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.api.upstream.effective import effective
-from moorage.api.upstream.reading import Refused, read
+from moorage.apps.convert.effective import effective
+from moorage.apps.convert.loading import Refused, read
 from moorage.core.framework.arguments import Problem, Violation
 from moorage.core.framework.registry import PluginSpec, Registry
 from moorage.core.plugins.volume_binding import plugin as volume_binding

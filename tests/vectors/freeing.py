@@ -21,7 +21,7 @@ from moorage.core.framework.revisions import ProfileErrors, Revision
 from moorage.core.framework.status import Code
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.ports.kinds import STORED as KINDS
+from moorage.ports.stored_kinds import STORED as KINDS
 from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import STORED, cluster

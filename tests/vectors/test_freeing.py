@@ -34,7 +34,7 @@ BEYOND: dict[Registration, str] = {
     ("VolumeRestrictions", Resource.NODE, Action.DELETE): "VolumeRestrictions-1-71/0",
 }
 """What plugins register for beyond kube-scheduler 1.36, with a case that shows why; "": what another pod's undone decision frees, which
-tests/engine/test_freed_room.py has."""
+tests/engine/scheduling/test_freed_room.py has."""
 
 
 @functools.cache

@@ -16,11 +16,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from moorage.adapters.answers import decoded
+from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
-from moorage.ports.repeats import told_once
-from moorage.ports.serving import Caller, Denied
-from moorage.ports.surroundings import Clock
-from moorage.ports.wire import Call
+from moorage.ports.http_calls import Call
+from moorage.ports.repeated_logs import told_once
+from moorage.ports.requesters import Caller, Denied
 
 log = logging.getLogger(__name__)
 K = TypeVar("K", bound=Hashable)
@@ -128,7 +128,7 @@ class _Right(NamedTuple):
 
 
 class ApiReviews:
-    """``ports.serving.Gatekeeper``; ``call`` is one request to the API server (``ports.wire.Session.call``)."""
+    """``ports.requesters.Gatekeeper``; ``call`` is one request to the API server (``ports.http_calls.Session.call``)."""
 
     def __init__(self, call: Callable[[Call], Awaitable[bytes]], clock: Clock) -> None:
         self._call = call

@@ -12,8 +12,10 @@ import msgspec
 from moorage.adapters.answers import DECODE_ERRORS, decoded
 from moorage.core.objects.meta import Struct
 from moorage.core.objects.resource_claims import ResourceClaim
-from moorage.ports import quarantine
+from moorage.ports import quarantine_record
+from moorage.ports.clock import Clock
 from moorage.ports.errors import NotFound, Retryable
+from moorage.ports.http_calls import Call, Session
 from moorage.ports.kube import (
     INSTALLATION_LABEL,
     LIVE_PODS,
@@ -25,9 +27,7 @@ from moorage.ports.kube import (
     Replica,
     StoredRevision,
 )
-from moorage.ports.names import replica_lease, shortened
-from moorage.ports.surroundings import Clock
-from moorage.ports.wire import Call, Session
+from moorage.ports.made_names import replica_lease, shortened
 
 LIVE_SECONDS = 3 * REPLICA_PERIOD
 """A replica counts as live for so long after its Lease last changed."""
@@ -246,7 +246,7 @@ class KubeReads:
     async def quarantined(self) -> Mapping[str, str]:
         """As the leader's Lease has them; none without it."""
         lease = await self._found(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{self._lease}", _Lease)
-        return {} if lease is None else quarantine.read(lease.metadata.annotations)
+        return {} if lease is None else quarantine_record.read(lease.metadata.annotations)
 
     async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
         """Ask with a SelfSubjectAccessReview; ``resource`` may name a subresource, as in pods/binding."""

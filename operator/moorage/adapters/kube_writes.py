@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from moorage.adapters.answers import decoded
-from moorage.api.v1alpha1.resources import API_VERSION
+from moorage.api.v1alpha1.common import API_VERSION
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.pods import ContainerExtendedResourceRequest
 from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
@@ -20,9 +20,9 @@ from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
+from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Call, Session
 from moorage.ports.kube import PROFILE_LABEL, PodRef, StoredRevision
-from moorage.ports.names import replica_lease, shortened
-from moorage.ports.wire import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Call, Session
+from moorage.ports.made_names import replica_lease, shortened
 
 _encode = msgspec.json.Encoder().encode
 

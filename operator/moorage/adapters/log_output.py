@@ -3,7 +3,7 @@
 The event loop only ever puts a record into the queue, so a standard error that blocks (a full pipe, a stopped terminal) never blocks
 it; what does not fit is counted, and told once there is room again. The thread writes what came in within a moment at once: woken for
 each record, it would take more of the processor than the records do. Lines of a cause that was told lately are only counted
-(``ports.repeats``), and no line is longer than a person reads, whatever objects, peers or plugins put into it.
+(``ports.repeated_logs``), and no line is longer than a person reads, whatever objects, peers or plugins put into it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import time
 from typing import TextIO
 
 from moorage.ports.printable import printable, printable_lines
-from moorage.ports.repeats import Repeats
+from moorage.ports.repeated_logs import Repeats
 
 QUEUE_LIMIT = 10_000
 MOMENT = 0.02
@@ -34,7 +34,7 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 
 class TextFormatter(logging.Formatter):
-    """``2026-01-02T03:04:05.678Z INFO moorage.engine.loop message key=value``.
+    """``2026-01-02T03:04:05.678Z INFO moorage.engine.scheduling.loop message key=value``.
 
     Whatever a message or a value holds, it is one line, and a traceback's lines are indented: none can pass for a record.
     """

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import msgspec
 
+from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, NotFound
+from moorage.ports.http_calls import MERGE_PATCH, Call, Session
 from moorage.ports.kube import INSTALLATION_LABEL, REPLICA_PERIOD, REVISIONS_ANNOTATION
-from moorage.ports.names import replica_lease, shortened
-from moorage.ports.surroundings import Clock
-from moorage.ports.wire import MERGE_PATCH, Call, Session
+from moorage.ports.made_names import replica_lease, shortened
 
 
 class ReplicaLeases:

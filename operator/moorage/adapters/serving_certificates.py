@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from moorage.ports.repeats import told_once
-from moorage.ports.surroundings import Clock
+from moorage.ports.clock import Clock
+from moorage.ports.repeated_logs import told_once
 
 log = logging.getLogger(__name__)
 

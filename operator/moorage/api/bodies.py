@@ -14,10 +14,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from moorage.api.conditions import Reason
 from moorage.api.decoding import DecodeError, decoder
-from moorage.api.extent import excess
-from moorage.api.v1alpha1.plugin_configs import PluginConfig
-from moorage.api.v1alpha1.resources import API_VERSION, VERSION
-from moorage.api.v1alpha1.scheduler_profiles import SchedulerProfile, SchedulerProfileSpec
+from moorage.api.size_limits import excess
+from moorage.api.v1alpha1.common import API_VERSION, VERSION
+from moorage.api.v1alpha1.plugin_config import PluginConfig
+from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile, SchedulerProfileSpec
 from moorage.core.framework.revisions import FieldError, ProfileErrors
 
 Body: TypeAlias = Mapping[str, Any]

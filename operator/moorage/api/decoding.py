@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from moorage.api.structural import structural
+from moorage.api.structural_schema import structural
 from moorage.core.framework.arguments import Problem, Validated, Violation
 from moorage.core.framework.revisions import suggest
 

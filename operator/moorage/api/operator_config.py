@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
-from moorage.api import documents, durations
+from moorage.api import duration_field, yaml_documents
 from moorage.api.decoding import DecodeError, decoder, laid_over, shown
-from moorage.api.durations import Duration
-from moorage.api.v1alpha1.resources import ObjectName, QualifiedName
+from moorage.api.duration_field import Duration
+from moorage.api.v1alpha1.common import ObjectName, QualifiedName
 from moorage.core.framework.revisions import suggest
 
 ENVIRONMENT_PREFIX = "MOORAGE_CFG_"
@@ -73,7 +73,7 @@ class LeaderElection(_Part):
     def _shorter_than_lease(cls, value: float, info: ValidationInfo) -> float:
         lease = info.data.get("lease_duration")
         if info.data.get("leader_elect") and lease is not None and value >= lease:
-            raise ValueError(f"must be less than leaseDuration, which is {durations.text_of(lease)}")
+            raise ValueError(f"must be less than leaseDuration, which is {duration_field.text_of(lease)}")
         return value
 
     @field_validator("retry_period")
@@ -81,7 +81,7 @@ class LeaderElection(_Part):
     def _fits_into_deadline(cls, value: float, info: ValidationInfo) -> float:
         deadline = info.data.get("renew_deadline")
         if info.data.get("leader_elect") and deadline is not None and value * JITTER >= deadline:
-            raise ValueError(f"{JITTER} times of it must be less than renewDeadline, which is {durations.text_of(deadline)}")
+            raise ValueError(f"{JITTER} times of it must be less than renewDeadline, which is {duration_field.text_of(deadline)}")
         return value
 
     @field_validator("resource_namespace")
@@ -264,14 +264,14 @@ def load_config(file_text: str | None, environ: Mapping[str, str], flags: Mappin
 
 def dump_config(config: OperatorConfiguration) -> str:
     """The configuration as a file that ``load_config`` reads; what is unset is left out."""
-    return documents.dump(config.model_dump(mode="json", by_alias=True, exclude_none=True))
+    return yaml_documents.dump(config.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 def _read_file(text: str) -> tuple[dict[str, Any], list[ConfigError]]:
     """The document and what is wrong with it as a whole."""
     try:
-        found = documents.load_all(text)
-    except documents.DocumentError as error:
+        found = yaml_documents.load_all(text)
+    except yaml_documents.DocumentError as error:
         return {}, [ConfigError("", None, str(error), "file")]
     if len(found) != 1 or not isinstance(found[0], dict):
         return {}, [ConfigError("", shown(found), "there has to be one document, an OperatorConfiguration", "file")]

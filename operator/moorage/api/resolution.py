@@ -11,13 +11,13 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from moorage.api import bodies, extenders, plugin_args
+from moorage.api import bodies, extender_rules, plugin_args
 from moorage.api.bodies import Body
 from moorage.api.conditions import Reason
 from moorage.api.decoding import DecodeError
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.api.v1alpha1.scheduler_profiles import Plugins, ProfilePluginConfig, SchedulerProfile
-from moorage.api.v1alpha1.scheduler_profiles import PluginSet as PluginSetModel
+from moorage.api.v1alpha1.scheduler_profile import Plugins, ProfilePluginConfig, SchedulerProfile
+from moorage.api.v1alpha1.scheduler_profile import PluginSet as PluginSetModel
 from moorage.core.framework import revisions
 from moorage.core.framework.extenders import EXTENDER, WAKES
 from moorage.core.framework.interfaces import HeedingPlugin, Point, is_a
@@ -164,7 +164,7 @@ class _Resolving:
             weights=self._spec.weights,
             args=args,
             percentage_of_nodes_to_score=self._resolver.config.percentage_of_nodes_to_score if percentage is None else percentage,
-            extenders=tuple(map(extenders.made, self._spec.extenders)),
+            extenders=tuple(map(extender_rules.made, self._spec.extenders)),
         )
         try:
             revision = revisions.resolve(spec, self._registry, self._resolver.presets, blank.id)
@@ -255,12 +255,12 @@ class _Resolving:
 
     def _bad_extenders(self) -> Iterator[FieldError]:
         given = self._spec.extenders
-        for violation in (*extenders.violations(given), *extenders.unsafe(given, self._resolver.config.extenders.allowed_hosts)):
+        for violation in (*extender_rules.violations(given), *extender_rules.unsafe(given, self._resolver.config.extenders.allowed_hosts)):
             yield FieldError(violation.path, violation.value, violation.message)
 
     def _ignore_resources(self, args: dict[str, Any]) -> None:
         """What extenders want ignored takes the place of NodeResourcesFit's ignoredResources."""
-        ignored = extenders.ignored_resources(self._spec.extenders)
+        ignored = extender_rules.ignored_resources(self._spec.extenders)
         if ignored:
             given = args.get(FIT, self._preset_args.get(FIT, NodeResourcesFitArgs()))
             args[FIT] = dataclasses.replace(given, ignored_resources=tuple(ignored))

@@ -149,7 +149,7 @@ def run(
     if write_config_to is not None:
         _write(write_config_to, dump_config(loaded))
         return
-    from moorage.apps import bootstrap
+    from moorage.apps.run import bootstrap
 
     raise SystemExit(bootstrap.run(loaded))
 
@@ -167,11 +167,11 @@ def check(
 ) -> None:
     """Validate SchedulerProfiles and PluginConfigs without a cluster."""
     from moorage.api.operator_config import ConfigErrors, load_config
-    from moorage.apps import checking
-    from moorage.apps.plugin_packages import PackageErrors
+    from moorage.apps import check as checks
+    from moorage.apps.run.plugin_packages import PackageErrors
 
     try:
-        report = checking.check(files, None if config is None else load_config(_read(config, "--config"), {}, {}))
+        report = checks.check(files, None if config is None else load_config(_read(config, "--config"), {}, {}))
     except ConfigErrors as errors:
         _fail(*map(str, errors.errors))
     except PackageErrors as errors:
@@ -199,10 +199,10 @@ def convert(
     """Turn kube-scheduler's configuration into SchedulerProfiles. Warnings go to stderr."""
     if not files and algorithm_provider is None:
         _fail("convert: name files, - for stdin, or an --algorithm-provider")
-    from moorage.apps import converting
+    from moorage.apps.convert import convert as conversion
 
     sources = [(name, _read(Path("/dev/stdin" if name == "-" else name), "convert")) for name in files or ()]
-    report = converting.convert(sources, key=key, provider=algorithm_provider, share_all=plugin_configs)
+    report = conversion.convert(sources, key=key, provider=algorithm_provider, share_all=plugin_configs)
     print(report.output, end="")
     for line in report.lines:
         print(f"moorage: {printable(line)}", file=sys.stderr)
@@ -230,8 +230,8 @@ def crds() -> None:
 )
 def demo(**flags: Any) -> None:
     """Run a local cluster with the operator and sample pods. Ctrl-C ends it and leaves nothing."""
-    from moorage.apps.demo import program
-    from moorage.apps.demo.cluster import Wanted, WrongUse
+    from moorage.apps.demo import demo as local
+    from moorage.apps.demo.control_plane import Wanted, WrongUse
     from towtank import shapes
 
     if flags["shape"] is not None and (flags["nodes"] or flags["zones"]):
@@ -244,7 +244,7 @@ def demo(**flags: Any) -> None:
     except (WrongUse, shapes.ShapeError) as error:
         _fail(str(error))
     last = flags["exit_after_tour"]
-    raise SystemExit(program.run(program.Options(wanted, flags["tour"] or last, last, 0.0 if last else flags["pace"])))
+    raise SystemExit(local.run(local.Options(wanted, flags["tour"] or last, last, 0.0 if last else flags["pace"])))
 
 
 @app.command()

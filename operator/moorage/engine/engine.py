@@ -22,38 +22,40 @@ from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.scheduling_queue import QUEUE, Backlog
-from moorage.engine.actors.contract import ActorFactory, Tools
-from moorage.engine.actors.intree import join
-from moorage.engine.binding import Binder
-from moorage.engine.claims import Claims
-from moorage.engine.errands import Errands
-from moorage.engine.failures import SCHEDULER_ERROR, Failures, Verdict
-from moorage.engine.following import Following
-from moorage.engine.gangs import Gangs
-from moorage.engine.handover import Handover
-from moorage.engine.inspecting import Inspector
-from moorage.engine.intake import Nodes, Others, Pods
-from moorage.engine.loop import Loop
-from moorage.engine.preempting import Preemptor
-from moorage.engine.promises import LOOK_EVERY, Promises
-from moorage.engine.quarantine import Quarantine
-from moorage.engine.reconciling import Reconciler
-from moorage.engine.rejections import Rejections
-from moorage.engine.reporting import Reporter
-from moorage.engine.resolving import Resolver
-from moorage.engine.set_aside import SetAside
-from moorage.engine.slots import Slots
-from moorage.engine.strangers import Strangers
-from moorage.engine.surroundings import Surroundings
-from moorage.engine.surveying import Surveyor
-from moorage.engine.swapping import Swapper, by_profile, profile_object
-from moorage.engine.unserved import Unserved
-from moorage.engine.waiting import Waiting
+from moorage.engine.binding.actors.contract import ActorFactory, Tools
+from moorage.engine.binding.actors.intree import join
+from moorage.engine.binding.binder import Binder
+from moorage.engine.binding.object_waiter import Following
+from moorage.engine.binding.permit import Waiting
+from moorage.engine.binding.slots import Slots
+from moorage.engine.intake.node_sink import Nodes
+from moorage.engine.intake.pod_sink import Pods
+from moorage.engine.intake.set_aside import SetAside
+from moorage.engine.intake.stored_object_sink import Others
+from moorage.engine.profiles.ownership import Claims
+from moorage.engine.profiles.profile_status import Reconciler
+from moorage.engine.profiles.quarantine import Quarantine
+from moorage.engine.profiles.replica_monitor import Surveyor
+from moorage.engine.profiles.resolving import Resolver
+from moorage.engine.profiles.swap import Swapper, by_profile, profile_object
+from moorage.engine.profiles.unmatched_pods import Strangers, Unserved
+from moorage.engine.reports.inspection import Inspector
+from moorage.engine.reports.kubelet_rejections import Rejections
+from moorage.engine.reports.metrics import Reporter
+from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, Failures, Verdict
+from moorage.engine.scheduling.gang_scheduler import Gangs
+from moorage.engine.scheduling.loop import Loop
+from moorage.engine.scheduling.nomination_controller import LOOK_EVERY, Promises
+from moorage.engine.scheduling.outcomes import Handover
+from moorage.engine.scheduling.post_filter_actions import Errands
+from moorage.engine.scheduling.preemption import Preemptor
+from moorage.ports.bundle import Surroundings
+from moorage.ports.event_recorder import ObjectRef
 from moorage.ports.guards import going, guard, heard, quiet
-from moorage.ports.kinds import NAMESPACES, POD_GROUPS, StoredKind, kinds_in, kinds_of
-from moorage.ports.kube import HOME_LABEL, Leadership
-from moorage.ports.repeats import bug
-from moorage.ports.surroundings import ObjectRef
+from moorage.ports.kube import HOME_LABEL
+from moorage.ports.leadership import Leadership
+from moorage.ports.repeated_logs import bug
+from moorage.ports.stored_kinds import NAMESPACES, POD_GROUPS, StoredKind, kinds_in, kinds_of
 
 log = logging.getLogger(__name__)
 

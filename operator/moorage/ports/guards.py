@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ParamSpec, TypeVar, cast
 
 from moorage.core.structures.catching import Catching
-from moorage.ports.repeats import bug
-from moorage.ports.surroundings import Clock
+from moorage.ports.clock import Clock
+from moorage.ports.repeated_logs import bug
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")

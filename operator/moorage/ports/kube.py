@@ -289,7 +289,7 @@ class Reads(Protocol):
         """Whether the replica that holds this Lease announces, in one of its own beside it, that it serves this profile."""
 
     async def quarantined(self) -> Mapping[str, str]:
-        """The plugins that some replica hung in, with the version that did (``ports.quarantine``)."""
+        """The plugins that some replica hung in, with the version that did (``ports.quarantine_record``)."""
 
     async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
         """Whether our service account holds this right everywhere, or with ``home`` in our own namespace (SelfSubjectAccessReview)."""
@@ -307,42 +307,3 @@ class Announcer(Protocol):
 
 REPLICA_PERIOD = 20.0
 """Seconds between two announcements of a replica; after three missed ones it counts as gone."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Leadership:
-    """Who leads, as the Lease says."""
-
-    identity: str
-    since: str
-    transitions: int
-    renewed: str
-
-
-class Elector(Protocol):
-    """Leader election over a Lease."""
-
-    @property
-    def identity(self) -> str:
-        """Ours: host name and a random part."""
-
-    @property
-    def leadership(self) -> Leadership | None:
-        """The newest that was read, None before the first."""
-
-    @property
-    def failures(self) -> int:
-        """Attempts in a row to read or renew it that the API server did not answer."""
-
-    @property
-    def late_until(self) -> float:
-        """Boot time until which writes of the leader before may still arrive; long past when there was none, or it gave the lease back."""
-
-    async def acquire(self) -> None:
-        """Return when this replica holds the lease (the fence is open then)."""
-
-    async def hold(self) -> None:
-        """Renew until the lease is lost; return then (the fence is closed)."""
-
-    async def release(self) -> None:
-        """Give the lease back so that another replica takes over at once."""

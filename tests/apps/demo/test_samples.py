@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.apps.demo import samples
-from moorage.apps.demo.api import Api, ApiError
+from moorage.apps.demo.kube_client import Api, ApiError
 from moorage.apps.demo.samples import Tide
 
 

@@ -10,8 +10,8 @@ import time
 import pytest
 from rich.console import Console
 
+from moorage.apps.demo.cluster_state import Decision, Profile, State
 from moorage.apps.demo.screen import MOST_LINES, Screen
-from moorage.apps.demo.state import Decision, Profile, State
 
 STATE = State(profiles=(Profile("binpack", 1, "r", True, "", 0, 0),))
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from moorage.apps.demo import samples, tour
-from moorage.apps.demo.state import Fill, Profile, Replica, State
+from moorage.apps.demo.cluster_state import Fill, Profile, Replica, State
 from moorage.apps.demo.tour import NotObserved
 
 T = TypeVar("T")

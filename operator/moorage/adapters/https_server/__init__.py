@@ -22,10 +22,10 @@ from aiohttp import web
 
 from moorage.adapters.https_server.answering import Answering, Check, Endpoints, Items
 from moorage.adapters.https_server.connections import HEAD_BYTES, HEAD_SECONDS, Connection
+from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
-from moorage.ports.repeats import bug, told_once
-from moorage.ports.serving import Certificates, Gatekeeper
-from moorage.ports.surroundings import Clock
+from moorage.ports.repeated_logs import bug, told_once
+from moorage.ports.requesters import Certificates, Gatekeeper
 
 __all__ = ["Check", "Endpoints", "HttpsServer", "Items", "Trust"]
 

@@ -18,8 +18,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from aiohttp import web
 
 from moorage.ports.errors import EdgeError
-from moorage.ports.repeats import told_once
-from moorage.ports.serving import Caller, Denied, Gatekeeper
+from moorage.ports.repeated_logs import told_once
+from moorage.ports.requesters import Caller, Denied, Gatekeeper
 
 log = logging.getLogger(__name__)
 

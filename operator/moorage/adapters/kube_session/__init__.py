@@ -31,9 +31,9 @@ from moorage.adapters.kube_session.connections import (
 from moorage.adapters.kube_session.parseable import Parseable
 from moorage.adapters.kube_session.source import KubeconfigError, KubeSource, Reload, redacted
 from moorage.adapters.kube_session.trust import Trust, distrusted
+from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Retryable
-from moorage.ports.surroundings import Clock
-from moorage.ports.wire import Call, refusal
+from moorage.ports.http_calls import Call, refusal
 
 __all__ = ["CREDENTIALS_PERIOD", "KubeSession", "KubeSource", "KubeconfigError", "Observe"]
 
@@ -51,7 +51,7 @@ Observe = Callable[[str, str, float], None]
 
 
 class KubeSession:
-    """``ports.wire.Session``. Open it with ``KubeSession.open`` inside the event loop, close it at the end.
+    """``ports.http_calls.Session``. Open it with ``KubeSession.open`` inside the event loop, close it at the end.
 
     The pool of connections has no limit: callers bound their own concurrency, so that a write that has passed the fence never waits
     for a connection. What a call has handed to the kernel is given up after so many seconds ``unacknowledged``.

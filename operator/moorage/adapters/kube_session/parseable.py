@@ -13,8 +13,8 @@ import aiohttp
 import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS, Lines, TooLong
-from moorage.api.extent import parseable
-from moorage.ports.repeats import told_once
+from moorage.api.size_limits import parseable
+from moorage.ports.repeated_logs import told_once
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from kubernetes.aio import client
 from kubernetes.aio.config import incluster_config, kube_config
 
 from moorage.adapters.kube_session import exec_plugin
-from moorage.api import documents
+from moorage.api import yaml_documents
 
 EARLY = datetime.timedelta(minutes=5)
 """A plugin's credential is asked for anew so long before it expires."""
@@ -90,7 +90,7 @@ class _Kubeconfig(kube_config.KubeConfigLoader):
         if not file.is_file():
             raise KubeconfigError(f"--kubeconfig {file}: no such file")
         try:
-            (document,) = documents.load_all(file.read_text(encoding="utf-8"))
+            (document,) = yaml_documents.load_all(file.read_text(encoding="utf-8"))
             return cls(document, config_base_path=str(file.parent.absolute()))
         except Exception as error:  # whatever the library meets in a file that a person wrote
             raise KubeconfigError(f"--kubeconfig {file}: not a kubeconfig file: {error}") from error

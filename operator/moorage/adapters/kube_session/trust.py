@@ -9,7 +9,7 @@ from pathlib import Path
 from kubernetes.aio import client
 from kubernetes.aio.client import rest
 
-from moorage.ports.repeats import told_once
+from moorage.ports.repeated_logs import told_once
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from moorage.apps import resources
-from moorage.apps.demo.api import Api, ApiError
+from moorage.apps.demo.kube_client import Api, ApiError
 
 NAMESPACE = "demo"
 SYSTEM_NAMESPACE = "moorage-system"

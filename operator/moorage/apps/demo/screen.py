@@ -14,8 +14,8 @@ from typing import Self
 from rich.console import Console
 from rich.live import Live
 
-from moorage.apps.demo import view
-from moorage.apps.demo.state import State
+from moorage.apps.demo import table
+from moorage.apps.demo.cluster_state import State
 
 MOST_LINES = 5
 """A second, where there is no terminal."""
@@ -52,7 +52,7 @@ class Screen:
         if not live.is_started:
             live.start()
         self._shown = state
-        live.update(view.render(state, datetime.datetime.now(datetime.UTC), self._console.height), refresh=True)
+        live.update(table.render(state, datetime.datetime.now(datetime.UTC), self._console.height), refresh=True)
 
     def _tell(self, state: State, now: float) -> None:
         """The oldest first, and few at a time: a log is read later."""
@@ -62,8 +62,8 @@ class Screen:
         self._due, self._told = now + 1, waiting[:MOST_LINES][-1].at
         for decision in waiting:
             if decision.at <= self._told:
-                by = f"{decision.profile}, revision {view.short(decision.revision)}"
-                self.say(f"decided: {decision.pod} by {by}: {view.outcome(decision, state)}")
+                by = f"{decision.profile}, revision {table.short(decision.revision)}"
+                self.say(f"decided: {decision.pod} by {by}: {table.outcome(decision, state)}")
 
     def key(self) -> bool:
         """Whether somebody pressed Enter since the last time."""

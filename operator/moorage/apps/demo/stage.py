@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from moorage.apps.demo import samples
-from moorage.apps.demo.api import Api, ApiError
-from moorage.apps.demo.cluster import ControlPlane, Replica
+from moorage.apps.demo.cluster_state import State
+from moorage.apps.demo.control_plane import ControlPlane, Replica
+from moorage.apps.demo.kube_client import Api, ApiError
 from moorage.apps.demo.samples import Tide
 from moorage.apps.demo.screen import Screen
-from moorage.apps.demo.state import State
 from moorage.apps.demo.tour import NotObserved
-from moorage.apps.demo.watching import Watcher
+from moorage.apps.demo.watcher import Watcher
 
 T = TypeVar("T")
 MOMENT = 0.05

@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeVar
 import yaml
 
 from moorage.apps.demo import samples
-from moorage.apps.demo.state import Profile, State
-from moorage.apps.demo.view import short
+from moorage.apps.demo.cluster_state import Profile, State
+from moorage.apps.demo.table import short
 
 T = TypeVar("T")
 

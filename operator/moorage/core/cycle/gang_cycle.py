@@ -2,11 +2,11 @@
 
 Members are placed one after another, for real: each sees what those before it took, whatever kind of thing that is. When fewer fit
 than are needed everything is taken back, in reverse order, so a group that does not fit holds nothing while it waits. A large group is
-placed in slices, beside groups of other profiles (``engine/loop.py`` says which of them goes first where they are in each other's
-way); what others did to its nodes meanwhile is looked at before anything is bound.
+placed in slices, beside groups of other profiles (``engine/scheduling/loop.py`` says which of them goes first where they are in each
+other's way); what others did to its nodes meanwhile is looked at before anything is bound.
 
 No room is made for a group that does not fit: what would be evicted for one member helps nobody if the next one finds no room. For one
-that has waited for long, room is held (``engine/holds.py`` says for whom and how long): its members are nominated.
+that has waited for long, room is held (``engine/scheduling/gang_holds.py`` says for whom and how long): its members are nominated.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A plugin is a frozen dataclass whose fields are its arguments; it opts into an e
 The contract is columnar: ``filter`` and ``score`` answer for many nodes (rows of the node table) in one call with one integer
 array; text is made late, by ``explain``. The runner keeps these arrays and asks again only for rows that changed in an aspect
 that the plugin reads. Deciders live here in core: pure, synchronous, no clock, no I/O. What has to be *done* at permit, preBind,
-bind and postBind is the plugin's other half, an actor (``moorage.engine.actors``), registered under the same name.
+bind and postBind is the plugin's other half, an actor (``moorage.engine.binding.actors``), registered under the same name.
 
 ========================  ======================  =========================================================================
 extension point           method                  runs

@@ -1,0 +1,297 @@
+"""Extenders over HTTP: ``ports.extender_calls.Extenders``.
+
+Bodies are those of kube-scheduler's extender API v1: keys are written as Go names, and read in whatever case, as older extenders
+write them. Certificates come from Secrets in our own namespace. Only the URL of the profile is ever called: redirects are answers
+like any other that is not 200, and the environment's proxies are not used.
+Source: kube-scheduler HTTPExtender (v1.36), scheduler-core.md §12 in words of our own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import aiohttp
+import msgspec
+
+from moorage.adapters.answers import DECODE_ERRORS
+from moorage.core.framework.extenders import Extender, Filtered, Spared
+from moorage.ports.clock import Clock
+from moorage.ports.errors import EdgeError, Retryable
+from moorage.ports.extender_calls import Candidates, Proposal
+from moorage.ports.kube import PodRef, Reads
+
+CERTIFICATES_SECONDS = 60.0
+"""How old what was read of a Secret may be."""
+SMALL = 2**20
+"""Bytes that an answer may have beside twice the question's, less the pod: whoever writes pods decides how long that is."""
+AT_ONCE = 2**16
+"""Longer answers are read one at a time, and others have their turn in between."""
+FEW = 1000
+"""Entries that an answer may have beside twice what was asked about."""
+_LONGEST_TEXT = 1000
+_Fields: TypeAlias = dict[str, msgspec.Raw]
+"""An object by lower-case key, without nulls; values are not decoded yet."""
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(slots=True)
+class _Certificates:
+    """A TLS context, and when what it is made of was read."""
+
+    context: ssl.SSLContext
+    read_at: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Question:
+    """What is sent, and how many bytes the answer may have."""
+
+    body: bytes
+    room: int
+
+
+class HttpExtenders:
+    """See the module's docstring."""
+
+    def __init__(self, reads: Reads, clock: Clock, user_agent: str) -> None:
+        self._reads = reads
+        self._clock = clock
+        self._certificates: dict[tuple[str, bool], _Certificates] = {}
+        self._user_agent = user_agent
+        self._session: aiohttp.ClientSession | None = None
+        self._reading = asyncio.Lock()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    # ---- questions ---------------------------------------------------------------------------------------------------------
+
+    async def filter(self, extender: Extender, pod: bytes, nodes: Candidates) -> Filtered:
+        """Which of the nodes pass; an extender that names none lets none pass."""
+        body = _arguments(extender, pod, nodes)
+        return await self._ask(extender, extender.filter_verb, body, lambda text: _filtered(_fields(text), extender, nodes))
+
+    async def prioritize(self, extender: Extender, pod: bytes, nodes: Candidates) -> Sequence[tuple[str, int]]:
+        """(node, priority) pairs."""
+        body = _arguments(extender, pod, nodes)
+        return await self._ask(extender, extender.prioritize_verb, body, lambda text: _pairs(text, len(nodes.names)))
+
+    async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, Proposal]) -> Mapping[str, Spared]:
+        """What it makes of the victims; the answer always names pods by UID."""
+        capable = extender.node_cache_capable
+        proposed = {
+            node: {
+                "Pods": [{"UID": uid} if capable else msgspec.Raw(text) for uid, text in proposal.pods.items()],
+                "NumPDBViolations": proposal.violations,
+            }
+            for node, proposal in victims.items()
+        }
+        named = {"NodeNameToVictims": None if capable else proposed, "NodeNameToMetaVictims": proposed if capable else None}
+        asked = len(victims) + sum(len(proposal.pods) for proposal in victims.values())
+        body = {"Pod": msgspec.Raw(pod), **named}
+        return await self._ask(extender, extender.preempt_verb, body, lambda text: _all_spared(text, asked))
+
+    async def bind(self, extender: Extender, pod: PodRef, node: str) -> None:
+        """Have it bind the pod; whatever it answers but a plain yes, it may have done so."""
+        body = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
+        await self._ask(extender, extender.bind_verb, body, lambda text: _no_error(_fields(text)), again=False)
+
+    # ---- asking ------------------------------------------------------------------------------------------------------------
+
+    async def _ask(self, extender: Extender, verb: str, body: Mapping[str, Any], read: Callable[[bytes], T], *, again: bool = True) -> T:
+        """The answer as ``read`` understands it. ``again``: a question may be put twice, where a kept connection turns out dead."""
+        url = f"{extender.url.rstrip('/')}/{verb}"
+        question = msgspec.json.encode(body)
+        room = SMALL + 2 * (len(question) - len(bytes(body.get("Pod", b""))))
+        try:
+            async with asyncio.timeout(extender.timeout):
+                text = await self._send(extender, verb, url, _Question(question, room), again=again)
+        except TimeoutError as error:
+            raise _fault(f'Post "{url}": no answer within {extender.timeout:g} s') from error
+        except aiohttp.ClientError as error:
+            sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL)
+            raise _fault(f'Post "{url}": {str(error) or type(error).__name__}', sent=sent) from error
+        try:
+            if len(text) <= AT_ONCE:
+                return read(text)
+            async with self._reading:
+                await asyncio.sleep(0)
+                return read(text)
+        except DECODE_ERRORS as error:
+            raise _fault(f"the answer of {verb} by extender at URL {url} cannot be read: {error}") from error
+
+    async def _send(self, extender: Extender, verb: str, url: str, question: _Question, *, again: bool) -> bytes:
+        """The body of a 200. A handshake that fails is tried again with the certificates as they are now."""
+        try:
+            return await self._post(extender, verb, url, question)
+        except aiohttp.ClientSSLError:
+            if self._certificates.pop(_identity(extender), None) is None:
+                raise
+        except aiohttp.ServerDisconnectedError:
+            if not again:
+                raise
+        return await self._post(extender, verb, url, question)
+
+    async def _post(self, extender: Extender, verb: str, url: str, question: _Question) -> bytes:
+        tls: dict[str, Any] = {}
+        if url.lower().startswith("https:"):
+            tls = {"ssl": await self._context(extender), "server_hostname": extender.server_name or None}
+        async with self._http().post(url, data=question.body, allow_redirects=False, **tls) as response:
+            if response.status != 200:
+                raise _fault(f"failed {verb} with extender at URL {url}, code {response.status}")
+            room = question.room
+            parts: list[bytes] = []
+            async for part in response.content.iter_any():
+                parts.append(part)
+                room -= len(part)
+                if room < 0:
+                    response.close()
+                    raise _fault(f"the answer of {verb} by extender at URL {url} is too long")
+            return b"".join(parts)
+
+    def _http(self) -> aiohttp.ClientSession:
+        """The session, made when it is needed: most installations have no extenders."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                # Nothing is compressed: what a small answer unpacks to has no bound.
+                headers={"User-Agent": self._user_agent, "Content-Type": "application/json", "Accept-Encoding": "identity"},
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._session
+
+    # ---- certificates ------------------------------------------------------------------------------------------------------
+
+    async def _context(self, extender: Extender) -> ssl.SSLContext:
+        identity, now = _identity(extender), self._clock.boottime()
+        known = self._certificates.get(identity)
+        if known is None or now - known.read_at >= CERTIFICATES_SECONDS:
+            secret = await self._reads.secret(extender.secret) if extender.secret else {}
+            if secret is None:
+                raise _fault(f"extender {extender.url}: there is no Secret {extender.secret!r} in the operator's namespace", sent=False)
+            known = self._certificates[identity] = _Certificates(_context_of(extender, secret), now)
+        return known.context
+
+
+def _context_of(extender: Extender, secret: Mapping[str, bytes]) -> ssl.SSLContext:
+    """The context that a Secret gives: ca.crt, and tls.crt with tls.key for a client certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if extender.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif "ca.crt" in secret:
+            context.load_verify_locations(cadata=secret["ca.crt"].decode("ascii"))
+        else:
+            raise _fault(f"extender {extender.url}: Secret {extender.secret!r} has no ca.crt", sent=False)
+        if "tls.crt" in secret or "tls.key" in secret:
+            _load(context, secret.get("tls.crt", b"") + b"\n" + secret.get("tls.key", b""))
+    except (OSError, ValueError) as error:
+        text = f"extender {extender.url}: Secret {extender.secret!r} cannot be used: {error}"
+        raise _fault(text, sent=False) from error
+    return context
+
+
+def _load(context: ssl.SSLContext, pem: bytes) -> None:
+    """Give a context its certificate with key, which it takes from a file only: this one is in memory and never on a disk."""
+    file = os.memfd_create("certificate", os.MFD_CLOEXEC)
+    try:
+        os.write(file, pem)
+        context.load_cert_chain(f"/proc/self/fd/{file}", password=b"")  # else OpenSSL would ask the terminal for one
+    finally:
+        os.close(file)
+
+
+def _identity(extender: Extender) -> tuple[str, bool]:
+    return extender.secret, extender.insecure
+
+
+# ---- bodies ----------------------------------------------------------------------------------------------------------------
+
+
+def _fault(text: str, sent: bool = True) -> EdgeError:
+    return Retryable(text, outcome_unknown=sent)
+
+
+def _arguments(extender: Extender, pod: bytes, nodes: Candidates) -> dict[str, Any]:
+    names = list(nodes.names) if extender.node_cache_capable else None
+    whole = {"metadata": {}, "items": [msgspec.Raw(nodes.whole[name]) for name in nodes.names]} if names is None else None
+    return {"Pod": msgspec.Raw(pod), "Nodes": whole, "NodeNames": names}
+
+
+def _read(text: bytes | msgspec.Raw, kind: type[T]) -> T:
+    return msgspec.json.decode(text, type=kind)
+
+
+def _fields(text: bytes | msgspec.Raw) -> _Fields:
+    found = msgspec.json.decode(text, type=dict[str, msgspec.Raw] | None) or {}
+    return {key.lower(): value for key, value in found.items() if bytes(value) != b"null"}
+
+
+def _list(text: bytes | msgspec.Raw) -> list[msgspec.Raw]:
+    return msgspec.json.decode(text, type=list[msgspec.Raw] | None) or []
+
+
+def _optional(fields: _Fields, key: str, kind: type[T], unset: T) -> T:
+    return _read(fields[key], kind) if key in fields else unset
+
+
+def _items(fields: _Fields) -> list[msgspec.Raw]:
+    return _list(fields["items"]) if "items" in fields else []
+
+
+def _name(node: msgspec.Raw) -> str:
+    fields = _fields(node)
+    return _optional(_fields(fields["metadata"]), "name", str, "") if "metadata" in fields else ""
+
+
+def _texts(fields: _Fields, key: str, nodes: Candidates) -> dict[str, str]:
+    found = _read(fields[key], dict[str, str]) if key in fields else {}
+    return {node: found[node][:_LONGEST_TEXT] for node in nodes.names if node in found}
+
+
+def _filtered(fields: _Fields, extender: Extender, nodes: Candidates) -> Filtered:
+    _no_error(fields)
+    passed: Sequence[str] = ()
+    if extender.node_cache_capable and "nodenames" in fields:
+        passed = _read(fields["nodenames"], list[str])
+    elif "nodes" in fields:
+        passed = [_name(item) for item in _few(_items(_fields(fields["nodes"])), len(nodes.names))]
+    return Filtered(tuple(passed), _texts(fields, "failednodes", nodes), _texts(fields, "failedandunresolvablenodes", nodes))
+
+
+def _pairs(text: bytes, asked: int) -> list[tuple[str, int]]:
+    pairs = [_fields(item) for item in _few(_list(text), asked)]
+    return [(_optional(pair, "host", str, ""), _optional(pair, "score", int, 0)) for pair in pairs]
+
+
+def _all_spared(text: bytes, asked: int) -> dict[str, Spared]:
+    by_node = _optional(_fields(text), "nodenametometavictims", dict[str, msgspec.Raw], {})
+    nodes = {node: _fields(by_node[node]) for node in _few(list(by_node), asked)}
+    pods = {node: _list(fields["pods"]) if "pods" in fields else [] for node, fields in nodes.items()}
+    _few([pod for some in pods.values() for pod in some], asked)
+    return {node: _spared(fields, pods[node]) for node, fields in nodes.items()}
+
+
+def _spared(fields: _Fields, pods: list[msgspec.Raw]) -> Spared:
+    return Spared(tuple(_optional(_fields(pod), "uid", str, "") for pod in pods), _optional(fields, "numpdbviolations", int, 0))
+
+
+def _few(entries: list[T], asked: int) -> list[T]:
+    """The entries of an answer; more than can be about what was asked would only hold the loop. Raises ValidationError."""
+    if len(entries) > FEW + 2 * asked:
+        raise msgspec.ValidationError(f"it has {len(entries)} entries, and was asked about {asked}")
+    return entries
+
+
+def _no_error(fields: _Fields) -> None:
+    if text := _optional(fields, "error", str, ""):
+        raise _fault(text[:_LONGEST_TEXT])

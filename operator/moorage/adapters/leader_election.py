@@ -1,0 +1,331 @@
+"""Leader election over a Lease: who may write, and until when.
+
+``claim`` and ``observe`` decide, without I/O; ``LeaseElector`` reads, writes and waits. Two clocks, never mixed: what another replica
+wrote is judged by how long it has not changed on *our* boot time clock; the times in the record are for people.
+
+Our own hold counts from before the request that renewed it was sent, another's from after we saw it: between the two there is no
+moment at which two replicas believe that they lead.
+
+Times as client-go's leader election has them (15 s lease, 10 s renew deadline, 2 s retry period), but one answer within the renew
+deadline is enough to keep the lease, whatever becomes of the other requests: a renewal is one request that asks for nothing but our
+name in the Lease, so it can be sent again and again, each time on a new connection, without waiting for the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+import datetime
+import logging
+import math
+import random
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+from moorage.api.conditions import timestamp
+from moorage.ports.clock import Clock
+from moorage.ports.errors import EdgeError, Invalid, NotFound, Refused
+from moorage.ports.fencing import Fence, late_seconds
+from moorage.ports.leadership import Leadership, LeaseRecord, LeaseStore
+from moorage.ports.repeated_logs import failed
+
+log = logging.getLogger(__name__)
+
+ACQUIRE_JITTER = 1.2
+MAX_MARGIN = 2.0
+APART = 0.25
+"""Seconds within which no more than two attempts begin."""
+AT_ONCE = 3
+"""Renewals that are sent together once one had no answer: each may be the one that gets through."""
+RELEASE_SECONDS = 3.0
+
+Attempt = Callable[[], Coroutine[Any, Any, bool | None]]
+"""Whether it came to what was wanted, by an answer; None when there was no answer."""
+Try = asyncio.Task[bool | None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """Seconds. A replica that cannot renew gives up after ``renew_deadline``; another may lead after ``lease_duration``."""
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    @property
+    def margin(self) -> float:
+        """How long before the lease's end the fence closes: time for a write that was just sent to arrive."""
+        return min(MAX_MARGIN, (self.lease_duration - self.renew_deadline) / 2)
+
+    @property
+    def overtake(self) -> float:
+        """After this time a request without an answer is overtaken by another one."""
+        return 0.9 * self.retry_period
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """A record, its resourceVersion, and since when (boot time) it has been so as far as we saw."""
+
+    record: LeaseRecord
+    version: str
+    at: float
+
+
+def observe(before: Observed | None, record: LeaseRecord, version: str, now: float) -> Observed:
+    """What is known after a read: the clock starts anew only when the record changed."""
+    unchanged = before is not None and before.record == record
+    return Observed(record, version, before.at if before is not None and unchanged else now)
+
+
+def claim(seen: Observed | None, identity: str, now: float, wall: datetime.datetime, duration: float) -> LeaseRecord | None:
+    """The record to write in order to hold the lease; None while another holds it."""
+    seconds = math.ceil(duration)
+    if seen is None:
+        return LeaseRecord(identity, seconds, wall, wall, 0)
+    held = seen.record
+    if held.holder == identity:
+        return LeaseRecord(identity, seconds, held.acquired or wall, wall, held.transitions)
+    if held.holder and now < seen.at + held.duration:
+        return None
+    return LeaseRecord(identity, seconds, wall, wall, held.transitions + 1)
+
+
+class LeaseElector:
+    """``ports.kube.Elector``. A request may be overtaken by others, and the first that is answered counts."""
+
+    def __init__(self, store: LeaseStore, fence: Fence, clock: Clock, identity: str, times: LeaseTimes) -> None:
+        self._store = store
+        self._fence = fence
+        self._clock = clock
+        self._identity = identity
+        self._times = times
+        self._seen: Observed | None = None
+        self._claimed = False
+        """Whether we have tried to write our name into it."""
+        self._ours = False
+        """Whether it was ours by the last answer, so that renewing it needs no reading."""
+        self._renewed = -math.inf
+        self._late_until = -math.inf
+        self.failures = 0
+        """Attempts in a row that the API server did not answer."""
+
+    @property
+    def identity(self) -> str:
+        """Ours."""
+        return self._identity
+
+    @property
+    def leadership(self) -> Leadership | None:
+        """Who leads, as last read or written; holder "" after a release."""
+        if self._seen is None:
+            return None
+        record = self._seen.record
+        return Leadership(record.holder, _text(record.acquired), record.transitions, _text(record.renewed))
+
+    @property
+    def late_until(self) -> float:
+        """See the port."""
+        return self._late_until
+
+    async def acquire(self) -> None:
+        """Return when this replica holds the lease and the fence is open."""
+        while True:
+            with _tries() as tries:
+                if await self._answered(self._attempt, math.inf, tries):
+                    return
+            # Jittered, so that standbys do not all ask at the same moment.
+            await self._clock.sleep(self._times.retry_period * (1 + ACQUIRE_JITTER * random.random()))
+
+    async def hold(self) -> None:
+        """Renew until the lease is another's or could not be renewed for the renew deadline; the fence is closed then."""
+        pause = self._times.retry_period
+        with _tries() as tries:
+            while True:
+                deadline = self._renewed + self._times.renew_deadline
+                await self._clock.sleep(max(0.0, min(pause, deadline - self._clock.boottime())))
+                # Once at least: a machine that was asleep for longer may find its lease as it was.
+                until = max(deadline, self._clock.boottime() + self._times.overtake)
+                renewed = await self._answered(self._attempt, until, tries)
+                if not renewed and self._lost:
+                    break
+                pause = self._times.retry_period if renewed else APART
+        self._fence.close()
+        log.error("the lease is lost", extra={"leader": self._seen.record.holder if self._seen else ""})
+
+    async def release(self) -> None:
+        """Give the lease back. Where that fails it runs out by itself, which the log tells."""
+        self._fence.close()
+        with _tries() as tries:
+            until = self._clock.boottime() + RELEASE_SECONDS
+            if self._claimed and await self._answered(self._give_back, until, tries) is None:
+                log.warning("the lease could not be given back, it runs out by itself")
+
+    @property
+    def _lost(self) -> bool:
+        """Whether there is no use in trying to renew any longer."""
+        if self._seen is not None and self._seen.record.holder not in ("", self._identity):
+            return True
+        return self._clock.boottime() >= self._renewed + self._times.renew_deadline
+
+    async def _answered(self, attempt: Attempt, until: float, tries: set[Try]) -> bool | None:
+        """What the first attempt says that is answered; None when there is no answer until then.
+
+        One that takes long is overtaken by others, on connections of their own, and may still be answered later. One that failed is
+        followed at once: where connections are broken again and again, what begins right after a break has the best chance. But a
+        server which refuses connections is not asked without a pause.
+        """
+        at_once, begins = 1, collections.deque([-math.inf] * 2, 2)
+        while (left := until - self._clock.boottime()) > 0:
+            if (pause := begins[0] + APART - self._clock.boottime()) > 0:
+                await self._clock.sleep(pause)
+            begins.append(self._clock.boottime())
+            tries |= {asyncio.create_task(attempt()) for _ in range(at_once)}
+            answer = await self._first(tries, min(self._times.overtake, left))
+            if answer is not None:
+                self.failures = 0
+                return answer
+            self.failures += 1
+            at_once = AT_ONCE if self._ours else 1
+        return None
+
+    async def _first(self, tries: set[Try], seconds: float) -> bool | None:
+        """The first answer within so many seconds; None as soon as there is nothing to wait for. Those that have ended are taken out."""
+        enough = asyncio.create_task(self._clock.sleep(seconds))
+        try:
+            while tries and not enough.done():
+                done, _ = await asyncio.wait({enough, *tries}, return_when=asyncio.FIRST_COMPLETED)
+                for task in tries & done:
+                    tries.discard(task)
+                    if (answer := task.result()) is not None:
+                        return answer
+            return None
+        finally:
+            enough.cancel()
+
+    async def _attempt(self) -> bool | None:
+        """Try once to get or renew the lease: whether it is ours; None when there was no answer."""
+        try:
+            if self._ours and await self._renew():
+                return True
+            await self._look()
+            record = claim(self._seen, self._identity, self._clock.boottime(), self._clock.now(), self._times.lease_duration)
+            if record is None:
+                return False
+            self._claimed = True
+            if self._seen is not None and self._seen.record.holder == self._identity:
+                return await self._renew()
+            self._note_late_writes()
+            sent = self._clock.boottime()
+            if self._seen is None:
+                version = await self._store.create(record)
+            else:
+                version = await self._store.replace(record, self._seen.version)
+        except Refused as error:
+            log.warning("the lease was not acquired or renewed: %s", error, extra=failed(error, "lease "))
+            return False
+        except EdgeError as error:
+            log.warning("the lease was not acquired or renewed: %s", error, extra=failed(error, "lease "))
+            return None
+        self._won(record, version, sent)
+        return True
+
+    async def _renew(self) -> bool:
+        """Write our name anew where it stands; False when it stands there no longer."""
+        record = claim(self._seen, self._identity, self._clock.boottime(), self._clock.now(), self._times.lease_duration)
+        if record is None:
+            return False
+        sent = self._clock.boottime()
+        try:
+            version = await self._store.rewrite(record, self._identity)
+        except (NotFound, Invalid):
+            self._ours = False
+            return False
+        self._won(record, version, sent)
+        return True
+
+    def _won(self, record: LeaseRecord, version: str, sent: float) -> None:
+        """The lease is ours, by a request that was sent at that moment."""
+        if sent < self._renewed:
+            return  # overtaken
+        self._seen, self._ours, self._renewed = Observed(record, version, sent), True, sent
+        self._fence.extend(self._renewed + self._times.lease_duration - self._times.margin)
+
+    async def _give_back(self) -> bool | None:
+        """Try once: True when it is not ours any more."""
+        now = self._clock.now()
+        record = LeaseRecord("", 1, now, now, self._seen.record.transitions if self._seen else 0)
+        try:
+            version = await self._store.rewrite(record, self._identity)
+        except Refused:
+            return False  # it is another's, or gone
+        except EdgeError as error:
+            log.warning("the lease was not given back: %s", error, extra=failed(error, "lease "))
+            return None
+        self._seen, self._ours = Observed(record, version, self._clock.boottime()), False
+        return True
+
+    async def _look(self) -> None:
+        try:
+            record, version = await self._store.read()
+        except NotFound:
+            self._seen = None
+        else:
+            self._seen = observe(self._seen, record, version, self._clock.boottime())
+
+    def _note_late_writes(self) -> None:
+        """We are about to follow a leader that did not give its lease back."""
+        if self._seen is not None and self._seen.record.holder:
+            self._late_until = self._seen.at + self._seen.record.duration + late_seconds(self._seen.record.duration)
+
+
+class NoElection:
+    """``ports.kube.Elector`` for a single replica (leaderElect=false): leads from the start, for ever."""
+
+    def __init__(self, fence: Fence, identity: str) -> None:
+        self._fence = fence
+        self._identity = identity
+        self.failures = 0
+        """There is nobody to ask."""
+        self.late_until = -math.inf
+        """Nor is it known whether somebody led before."""
+
+    @property
+    def identity(self) -> str:
+        """Ours."""
+        return self._identity
+
+    @property
+    def leadership(self) -> Leadership | None:
+        """There is no Lease to read."""
+        return None
+
+    async def acquire(self) -> None:
+        """Open the fence."""
+        self._fence.extend(math.inf)
+
+    async def hold(self) -> None:
+        """Never lost."""
+        await asyncio.get_running_loop().create_future()
+
+    async def release(self) -> None:
+        """Close the fence."""
+        self._fence.close()
+
+
+@contextlib.contextmanager
+def _tries() -> Iterator[set[Try]]:
+    """Attempts that are under way; those that still are at the end are cut off."""
+    tries: set[Try] = set()
+    try:
+        yield tries
+    finally:
+        for task in tries:
+            task.cancel()
+
+
+def _text(time: datetime.datetime | None) -> str:
+    """As Kubernetes writes times, to the second; "" for none."""
+    return timestamp(time) if time is not None else ""

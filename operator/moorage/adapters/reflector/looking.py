@@ -1,0 +1,120 @@
+"""Looking at the API server's objects of one kind beside the watch: lists of metadata by pages, single objects, whether it has the kind."""
+
+from __future__ import annotations
+
+import urllib.parse
+from typing import Generic
+
+import msgspec
+
+from moorage.adapters.answers import DECODE_ERRORS
+from moorage.adapters.reflector.watched import Identity, M, T, Watched, leniently, remains
+from moorage.core.objects.meta import ObjectMeta, version
+from moorage.ports.errors import Retryable
+from moorage.ports.http_calls import Call, Session
+from moorage.ports.kube import Found, ListedPage, Unreadable
+
+PAGE = 500
+"""Objects a page: their metadata is a few milliseconds to read."""
+METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+"""Lists hold metadata only, where the API server can do that."""
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str
+    continue_: str | None = msgspec.field(default=None, name="continue")
+
+
+class _Named(msgspec.Struct):
+    metadata: Identity
+
+
+class _Names(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[_Named] | None = None
+
+
+class _Whole(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    group_version: str
+
+
+class _Group(msgspec.Struct):
+    versions: list[_Version]
+
+
+class _Groups(msgspec.Struct):
+    groups: list[_Group]
+
+
+class _Resource(msgspec.Struct):
+    name: str
+
+
+class _Resources(msgspec.Struct):
+    resources: list[_Resource]
+
+
+class KubeLook(Generic[T]):
+    """``ports.kube.Look``."""
+
+    def __init__(self, session: Session, watched: Watched[T]) -> None:
+        self._session = session
+        self._watched = watched
+        self._api, _, self._plural = watched.path.rpartition("/")
+        self._decode = msgspec.json.Decoder(watched.kind).decode
+        self._names = msgspec.json.Decoder(_Names)
+        self._whole = msgspec.json.Decoder(_Whole)
+
+    @property
+    def resource(self) -> str:
+        """What is looked at."""
+        return self._watched.resource
+
+    async def page(self, token: str) -> ListedPage:
+        """The objects that a page of the list has, by name; all pages show one moment."""
+        page = await self._get(self._watched.url(limit=PAGE, **{"continue": token}), self._names, METADATA)
+        named = (item.metadata for item in page.items or ())
+        found = [ObjectMeta(one.name, namespace=one.namespace, uid=one.uid, resource_version=one.resource_version) for one in named]
+        return ListedPage(_moment(page.metadata), found, page.metadata.continue_ or "")
+
+    async def read(self, namespace: str, name: str) -> Found[T]:
+        """One object, by a list of it alone: an empty one says that it is not there, while a 404 may be a proxy's."""
+        selector = ",".join(filter(None, (f"metadata.name={name}", self._watched.field_selector)))
+        within = f"/namespaces/{namespace}" if namespace else ""
+        url = f"{self._api}{within}/{self._plural}?{urllib.parse.urlencode({'fieldSelector': selector})}"
+        page = await self._get(url, self._whole)
+        return Found(_moment(page.metadata), next((self._read(url, raw) for raw in page.items or ()), None))
+
+    def _read(self, url: str, raw: msgspec.Raw) -> T | Unreadable:
+        try:
+            return self._decode(raw)
+        except DECODE_ERRORS as error:
+            if (found := remains(raw, error)) is None:
+                raise Retryable(f"GET {url}: not even the object's name can be read: {error}") from error
+            return found
+
+    async def served(self) -> bool:
+        """Whether the API server has such objects at all, as its lists of APIs say."""
+        group_version = self._api.removeprefix("/apis/")
+        if group_version != self._api:
+            groups = (await self._get("/apis", msgspec.json.Decoder(_Groups))).groups
+            if not any(version.group_version == group_version for group in groups for version in group.versions):
+                return False
+        resources = (await self._get(self._api, msgspec.json.Decoder(_Resources))).resources
+        return any(resource.name == self._plural for resource in resources)
+
+    async def _get(self, url: str, decoder: msgspec.json.Decoder[M], accept: str = "") -> M:
+        body = await self._session.call(Call("GET", url, accept=accept))
+        try:
+            return leniently(decoder, body)
+        except DECODE_ERRORS as error:
+            raise Retryable(f"GET {url}: the answer cannot be read: {error}") from error
+
+
+def _moment(metadata: _ListMeta) -> int:
+    return version(ObjectMeta(resource_version=metadata.resource_version))

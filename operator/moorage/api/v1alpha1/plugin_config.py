@@ -1,0 +1,59 @@
+"""PluginConfig: the arguments of one plugin, to be shared by profiles that reference it."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from moorage.api.conditions import Condition
+from moorage.api.v1alpha1.common import AGE, SET, Arguments, Column, Kind, ObjectMeta, PluginName, Spec, Status, immutable, keyed_by, rules
+
+
+class PluginConfigSpec(Spec):
+    """Arguments of a plugin."""
+
+    model_config = ConfigDict(json_schema_extra=rules(immutable("plugin")))
+
+    plugin: PluginName
+    """The plugin whose arguments these are. Immutable."""
+    args: Arguments = Field(default_factory=dict)
+    """As in KubeSchedulerConfiguration, pluginConfig[].args. Fields that are left out have the plugin's defaults. Wrong ones are told
+    in the condition Accepted."""
+
+
+class PluginConfigStatus(Status):
+    """What the operator made of it."""
+
+    observed_generation: int | None = None
+    """The generation that the rest of the status is about."""
+    hash: str | None = None
+    """Of the spec: equal hashes, equal arguments."""
+    conditions: Annotated[tuple[Condition, ...], Field(json_schema_extra=keyed_by("type"))] = ()
+    """Accepted: whether the arguments are valid."""
+    profiles: Annotated[tuple[str, ...], Field(json_schema_extra=SET)] = ()
+    """The SchedulerProfiles that reference it."""
+    profile_count: int | None = None
+    """How many these are."""
+
+
+class PluginConfig(BaseModel):
+    """PluginConfig holds the arguments of one plugin, for SchedulerProfiles to reference."""
+
+    KIND: ClassVar = Kind(
+        name="PluginConfig",
+        plural="pluginconfigs",
+        short_name="pcfg",
+        columns=(
+            Column("Plugin", ".spec.plugin"),
+            Column("Accepted", '.status.conditions[?(@.type=="Accepted")].status'),
+            Column("Reason", '.status.conditions[?(@.type=="Accepted")].reason'),
+            Column("Profiles", ".status.profileCount", "integer"),
+            AGE,
+        ),
+        selectable=(".spec.plugin",),
+    )
+
+    metadata: ObjectMeta
+    spec: PluginConfigSpec
+    status: PluginConfigStatus | None = None

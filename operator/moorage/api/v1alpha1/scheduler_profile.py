@@ -1,0 +1,451 @@
+"""SchedulerProfile: one way to schedule, named by pods in ``spec.schedulerName``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from moorage.api.conditions import Condition
+from moorage.api.duration_field import Duration
+from moorage.api.v1alpha1.common import (
+    AGE,
+    ATOMIC,
+    Arguments,
+    Column,
+    Kind,
+    Named,
+    ObjectMeta,
+    PluginName,
+    QualifiedName,
+    Spec,
+    Status,
+    Time,
+    immutable,
+    keyed_by,
+    rule,
+    rules,
+)
+from moorage.core.framework.revisions import MAX_WEIGHT
+
+MAX_PLUGINS = 100
+"""At one extension point."""
+MAX_SECONDS = 86400
+
+Weight = Annotated[int, Field(ge=0, le=MAX_WEIGHT)]
+Percentage = Annotated[int, Field(ge=0, le=100)]
+Seconds = Annotated[int, Field(ge=1, le=MAX_SECONDS)]
+Verb = Annotated[str, Field(max_length=253)]
+
+
+# ---- plugins -------------------------------------------------------------------------------------------------------------
+
+
+class EnabledPlugin(Spec):
+    """A plugin to run."""
+
+    name: PluginName
+    """The plugin's name."""
+    weight: Weight = Field(default=0, json_schema_extra={"default": None})
+    """Of its score; only at score and multiPoint. Unset or 0 means 1."""
+
+
+class DisabledPlugin(Spec):
+    """A plugin not to run."""
+
+    name: PluginName
+    """The plugin's name; '*' stands for all that are not enabled here."""
+
+
+class PluginSet(Spec):
+    """What to add to, and to take away from, the plugins of the preset."""
+
+    enabled: Annotated[tuple[EnabledPlugin, ...], Field(max_length=MAX_PLUGINS, json_schema_extra=ATOMIC)] = ()
+    """Plugins to run, in this order, after those of the preset; one that the preset has too keeps the preset's place and gets the weight
+    that stands here."""
+    disabled: Annotated[tuple[DisabledPlugin, ...], Field(max_length=MAX_PLUGINS, json_schema_extra=ATOMIC)] = ()
+    """Plugins of the preset not to run."""
+
+
+class Plugins(Spec):
+    """Plugins by extension point, as in a KubeSchedulerProfile."""
+
+    multi_point: PluginSet | None = None
+    """For every extension point that a plugin has."""
+    pre_enqueue: PluginSet | None = None
+    """Before a pod may be tried at all."""
+    queue_sort: PluginSet | None = None
+    """The order of waiting pods. There is one queue for all profiles, so only the operator's own queueSort plugin may stand here."""
+    pre_filter: PluginSet | None = None
+    """Once for each pod, before filter."""
+    filter: PluginSet | None = None
+    """Which nodes will do."""
+    post_filter: PluginSet | None = None
+    """When no node will."""
+    pre_score: PluginSet | None = None
+    """Once for each pod, before score."""
+    score: PluginSet | None = None
+    """Which of the nodes that will do are better."""
+    reserve: PluginSet | None = None
+    """When a node was chosen."""
+    permit: PluginSet | None = None
+    """May hold the pod back once more."""
+    pre_bind: PluginSet | None = None
+    """What must be done before the pod is bound."""
+    bind: PluginSet | None = None
+    """Binds the pod."""
+    post_bind: PluginSet | None = None
+    """After it was bound."""
+
+
+class ProfilePluginConfig(Spec):
+    """Arguments of a plugin: inline or by reference."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(rule("has(self.args) != has(self.configRef)", "exactly one of args and configRef has to be set"))
+    )
+
+    name: PluginName
+    """The plugin's name."""
+    args: Arguments | None = None
+    """As in KubeSchedulerConfiguration, pluginConfig[].args, laid over the preset's arguments of this plugin. Wrong ones are told in the
+    condition Accepted."""
+    config_ref: Named | None = None
+    """A PluginConfig with the arguments."""
+
+
+# ---- extenders -----------------------------------------------------------------------------------------------------------
+
+
+class ExtenderTLS(Spec):
+    """How to talk HTTPS to an extender."""
+
+    insecure: bool = False
+    """Allow HTTP, and HTTPS whose certificate nobody checks."""
+    server_name: Annotated[str, Field(max_length=253)] | None = None
+    """The name in the certificate, where it is not the URL's."""
+    secret_ref: Named | None = None
+    """A Secret in the operator's namespace: ca.crt, and tls.crt with tls.key for a client certificate."""
+
+
+class ManagedResource(Spec):
+    """An extended resource that the extender looks after."""
+
+    name: Annotated[str, Field(min_length=1, max_length=317)]
+    """The resource's name."""
+    ignored_by_scheduler: bool = False
+    """Whether NodeResourcesFit is to ignore it."""
+
+
+class Extender(Spec):
+    """An HTTP service to ask, as in KubeSchedulerConfiguration."""
+
+    url_prefix: Annotated[str, Field(min_length=1, max_length=2048)]
+    """Where it is; verbs are appended."""
+    filter_verb: Verb = ""
+    """Empty: it does not filter."""
+    prioritize_verb: Verb = ""
+    """Empty: it does not score."""
+    preempt_verb: Verb = ""
+    """Empty: it has no say in preemption."""
+    bind_verb: Verb = ""
+    """Empty: it does not bind. One extender of a profile may."""
+    weight: Weight = 0
+    """Of its scores; needed with prioritizeVerb."""
+    enable_https: bool = Field(default=False, alias="enableHTTPS")
+    """Whether to use HTTPS."""
+    tls_config: ExtenderTLS | None = None
+    """Certificates."""
+    http_timeout: Duration | None = Field(default=None, alias="httpTimeout")
+    """How long to wait for an answer; 5s when unset."""
+    node_cache_capable: bool = False
+    """Whether to send it names of nodes instead of whole nodes."""
+    managed_resources: Annotated[tuple[ManagedResource, ...], Field(max_length=64, json_schema_extra=ATOMIC)] = ()
+    """When set, it is asked only about pods that want one of them."""
+    ignorable: bool = False
+    """Whether scheduling goes on without it when it fails."""
+
+
+# ---- assign and rollout --------------------------------------------------------------------------------------------------
+
+
+class LabelRequirement(Spec):
+    """What a label must be like."""
+
+    key: Annotated[str, Field(min_length=1, max_length=317)]
+    """The label's key."""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    """How the label relates to the values."""
+    values: Annotated[tuple[Annotated[str, Field(max_length=63)], ...], Field(max_length=256, json_schema_extra=ATOMIC)] = ()
+    """For In and NotIn."""
+
+
+class LabelSelector(Spec):
+    """All of both must match; an empty one matches everything."""
+
+    match_labels: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=64)] = Field(default_factory=dict)
+    """Labels and their values."""
+    match_expressions: Annotated[tuple[LabelRequirement, ...], Field(max_length=64, json_schema_extra=ATOMIC)] = ()
+    """Requirements."""
+
+
+class Assign(Spec):
+    """Which pods without a schedulerName of their own get this profile when they are created."""
+
+    namespace_selector: LabelSelector = Field(default_factory=LabelSelector)
+    """Namespaces, by label."""
+    pod_selector: LabelSelector = Field(default_factory=LabelSelector)
+    """Pods, by label."""
+
+
+class Canary(Spec):
+    """How a canary is run."""
+
+    percent: Annotated[int, Field(ge=1, le=100)] = 10
+    """Of the pods."""
+    pods: Annotated[int, Field(ge=1, le=100000)] = 100
+    """How many it has to decide."""
+
+
+class Rollout(Spec):
+    """How a new revision comes into use."""
+
+    strategy: Literal["Immediate", "Canary", "Shadow"] = "Immediate"
+    """Immediate: at once. Canary: for some pods first. Shadow: it decides beside the old one first, without effect."""
+    canary: Canary | None = None
+    """For the strategy Canary."""
+    max_regressions: Annotated[int, Field(ge=0, le=100000)] = 0
+    """How many pods may do worse in a trial that passes."""
+    progress_deadline_seconds: Seconds = 600
+    """How long a trial may take."""
+
+
+# ---- spec ----------------------------------------------------------------------------------------------------------------
+
+
+class SchedulerProfileSpec(Spec):
+    """What the profile is to be like."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            immutable("controllerName"),
+            immutable("schedulerName", optional=True),
+            rule(
+                "!has(self.podInitialBackoffSeconds) || !has(self.podMaxBackoffSeconds)"
+                " || self.podInitialBackoffSeconds <= self.podMaxBackoffSeconds",
+                "must be greater than or equal to podInitialBackoffSeconds",
+                "podMaxBackoffSeconds",
+            ),
+        )
+    )
+
+    controller_name: QualifiedName = "moorage"
+    """Which installation of the operator serves the profile. Immutable."""
+    scheduler_name: QualifiedName | None = None
+    """What pods put in spec.schedulerName; when unset, the profile's own name. Immutable, and unique: of two profiles with the same
+    one the older is served."""
+    preset: Literal["Default", "BinPack", "Spread", "NoScoring"] = "Default"
+    """What to start from. Default: as kube-scheduler without a configuration. BinPack: fill nodes up. Spread: load nodes alike.
+    NoScoring: any node that fits."""
+    plugins: Plugins | None = None
+    """Plugins to enable and disable, exactly as in a KubeSchedulerProfile."""
+    weights: Annotated[dict[str, Weight], Field(max_length=MAX_PLUGINS)] = Field(default_factory=dict)
+    """Score weights by plugin, set last. 0: do not score with it. A name that is not enabled at score is an error."""
+    plugin_config: Annotated[tuple[ProfilePluginConfig, ...], Field(max_length=64, json_schema_extra=keyed_by("name"))] = ()
+    """Arguments of plugins."""
+    percentage_of_nodes_to_score: Percentage | None = None
+    """How many of the nodes that will do are enough to choose from. 0: kube-scheduler's adaptive rule; when unset, the operator's (100)."""
+    extenders: Annotated[tuple[Extender, ...], Field(max_length=16, json_schema_extra=ATOMIC)] = ()
+    """HTTP services to ask, as in KubeSchedulerConfiguration."""
+    pod_initial_backoff_seconds: Seconds | None = None
+    """How long a refused pod waits at first before it may be tried again; when unset, the operator's (1)."""
+    pod_max_backoff_seconds: Seconds | None = None
+    """How long it waits at most; when unset, the operator's (10)."""
+    suspend: bool = False
+    """While true, pods stay queued and none is bound."""
+    assign: Assign | None = None
+    """Gives pods this profile when they are created."""
+    rollout: Rollout | None = None
+    """How changes of this profile come into use."""
+
+
+# ---- status --------------------------------------------------------------------------------------------------------------
+
+
+class UsedPluginConfig(Status):
+    """A PluginConfig that the profile references."""
+
+    name: str
+    """Its name."""
+    observed_generation: int | None = None
+    """The generation that desiredRevision is made of."""
+    active_generation: int | None = None
+    """The generation that activeRevision is made of."""
+
+
+class Leader(Status):
+    """The replica that decides and writes."""
+
+    identity: str
+    """Its name."""
+    since: Time | None = None
+    """When it took the lead."""
+    transitions: int | None = None
+    """How often the lead has changed hands."""
+    renew_time: Time | None = None
+    """When it last said so; refreshed here every 30 s."""
+
+
+class Queue(Status):
+    """The profile's pods that have no node yet."""
+
+    active: int | None = None
+    """Ready to be tried."""
+    backoff: int | None = None
+    """Waiting a little after a refusal."""
+    unschedulable: int | None = None
+    """Refused, waiting for something to change."""
+    gated: int | None = None
+    """Not to be tried yet, as by scheduling gates."""
+    in_flight: int | None = None
+    """Being decided or bound."""
+    oldest_pending_since: Time | None = None
+    """Since when the one that waits longest could have been tried."""
+
+
+class WeightedPlugin(Status):
+    """A score plugin that runs."""
+
+    name: str
+    """Its name."""
+    weight: int
+    """Its weight."""
+
+
+PluginNames = Annotated[tuple[str, ...], Field(json_schema_extra=ATOMIC)]
+
+
+class Effective(Status):
+    """What really runs, in order."""
+
+    pre_enqueue: PluginNames = ()
+    queue_sort: PluginNames = ()
+    pre_filter: PluginNames = ()
+    filter: PluginNames = ()
+    post_filter: PluginNames = ()
+    pre_score: PluginNames = ()
+    score: Annotated[tuple[WeightedPlugin, ...], Field(json_schema_extra=ATOMIC)] = ()
+    reserve: PluginNames = ()
+    permit: PluginNames = ()
+    pre_bind: PluginNames = ()
+    bind: PluginNames = ()
+    post_bind: PluginNames = ()
+
+
+class Replica(Status):
+    """One process of the operator."""
+
+    identity: str
+    """Its name."""
+    role: Literal["Leader", "Standby"] | None = None
+    """What it does."""
+    revision: str | None = None
+    """The profile's revision that it has ready."""
+
+
+class Trial(Status):
+    """A canary or shadow that runs."""
+
+    revision: str
+    """The revision that is tried."""
+    strategy: str | None = None
+    """How."""
+    decided: int | None = None
+    """Pods that it has decided."""
+    agreed: int | None = None
+    """Those of them that both revisions decided alike."""
+    regressions: int | None = None
+    """Those that did worse."""
+    since: Time | None = None
+    """When it began."""
+
+
+class SchedulerProfileStatus(Status):
+    """What the operator made of it. Written by the leader alone."""
+
+    observed_generation: int | None = None
+    """The generation that conditions and desiredRevision are about."""
+    scheduler_name: str | None = None
+    """The effective one."""
+    desired_revision: str | None = None
+    """Stands for the spec, the PluginConfigs that it references and the preset."""
+    active_revision: str | None = None
+    """The revision that decides now; another than the desired one while that is bad or on trial."""
+    active_since: Time | None = None
+    """Since when it decides."""
+    plugin_configs: Annotated[tuple[UsedPluginConfig, ...], Field(json_schema_extra=keyed_by("name"))] = ()
+    """The PluginConfigs that the profile references."""
+    plugin_config_count: int | None = None
+    """How many these are."""
+    draining_cycles: int | None = None
+    """Scheduling cycles that still go by an older revision."""
+    conditions: Annotated[tuple[Condition, ...], Field(json_schema_extra=keyed_by("type"))] = ()
+    """Accepted, ResolvedRefs, Permitted, Active, Progressing and the roll-up Ready."""
+    leader: Leader | None = None
+    """The replica that decides."""
+    queue: Queue | None = None
+    """The profile's pods that have no node yet."""
+    effective: Effective | None = None
+    """What really runs, by extension point."""
+    replicas: Annotated[tuple[Replica, ...], Field(json_schema_extra=keyed_by("identity"))] = ()
+    """The operator's replicas."""
+    trial: Trial | None = None
+    """While a canary or shadow runs."""
+    claimed_by: str | None = None
+    """namespace/lease of the installation that serves the profile."""
+
+
+def _ready(field: str) -> str:
+    return f'.status.conditions[?(@.type=="Ready")].{field}'
+
+
+_NAME_FITS: dict[str, Any] = rule(
+    "has(self.spec.schedulerName) || size(self.metadata.name) <= 63",
+    "a profile whose name has more than 63 characters needs a schedulerName",
+    "spec.schedulerName",
+)
+
+
+class SchedulerProfile(BaseModel):
+    """SchedulerProfile is one way to schedule pods. Pods name it in spec.schedulerName."""
+
+    KIND: ClassVar = Kind(
+        name="SchedulerProfile",
+        plural="schedulerprofiles",
+        short_name="sprof",
+        columns=(
+            Column("Scheduler", ".status.schedulerName"),
+            Column("Ready", _ready("status")),
+            Column("Reason", _ready("reason")),
+            Column("Revision", ".status.activeRevision"),
+            Column("Active", ".status.queue.active", "integer"),
+            Column("Backoff", ".status.queue.backoff", "integer"),
+            Column("Unsched", ".status.queue.unschedulable", "integer"),
+            Column("Gated", ".status.queue.gated", "integer"),
+            Column("Leader", ".status.leader.identity"),
+            AGE,
+            Column("Preset", ".spec.preset", priority=1),
+            Column("Desired", ".status.desiredRevision", priority=1),
+        ),
+        selectable=(".spec.schedulerName", ".spec.controllerName"),
+        rules=(_NAME_FITS,),
+    )
+
+    metadata: ObjectMeta
+    spec: SchedulerProfileSpec
+    status: SchedulerProfileStatus | None = None
+
+    @property
+    def scheduler_name(self) -> str:
+        """The name that pods use."""
+        return self.spec.scheduler_name or self.metadata.name

@@ -1,0 +1,143 @@
+"""Checking: what the operator would say to SchedulerProfiles and PluginConfigs, told from files, without a cluster.
+
+Everything that is given is checked together, as if it were applied together: references lead to the PluginConfigs among the files.
+Objects of other kinds are none of ours and are counted only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from moorage.api import bodies, yaml_documents
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.resolution import Resolver
+from moorage.api.v1alpha1.common import API_VERSION, GROUP
+from moorage.api.yaml_documents import DocumentError
+from moorage.apps.run import plugin_packages
+from moorage.apps.run.watchdog import Marks
+from moorage.core.framework.registry import build_registry
+from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.engine.binding.actors.intree import ACTORS
+
+PROFILE = "SchedulerProfile"
+CONFIG = "PluginConfig"
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Document:
+    """One object of a file; ``number`` counts the file's documents from 1."""
+
+    file: Path
+    number: int
+    body: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """Its kind, "" for none."""
+        return str(self.body.get("kind") or "")
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is of our API group, in whatever version."""
+        return str(self.body.get("apiVersion") or "").partition("/")[0] == GROUP
+
+    @property
+    def name(self) -> str:
+        """metadata.name, "" for none."""
+        metadata = self.body.get("metadata")
+        return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+    def fault(self, text: object) -> str:
+        """A line about this document."""
+        return f"{self.file}: document {self.number} ({self.kind} {self.name}): {text}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Report:
+    """What to print, and the exit status: 0 all is well, 1 something is wrong, 2 nothing could be checked."""
+
+    lines: tuple[str, ...]
+    status: int
+
+
+def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) -> Report:
+    """Check files, and folders of files, as an operator of this configuration would. Raises PackageErrors."""
+    resolver = _resolver(config or OperatorConfiguration())
+    if absent := [path for path in paths if not path.exists()]:
+        return Report(tuple(f"{path}: no such file" for path in absent), 2)
+    faults: list[str] = []
+    found: list[Document] = []
+    for file in _files(paths):
+        try:
+            found += _documents(file)
+        except (DocumentError, OSError, UnicodeDecodeError) as error:
+            faults.append(f"{file}: {error}")
+    ours = [document for document in found if document.ours]
+    faults += _faults(ours, resolver)
+    if not ours and not faults:
+        return Report((f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}",), 2)
+    others = f", {len(found) - len(ours)} of other kinds passed over" if len(found) > len(ours) else ""
+    summary = f"{_counted(len(ours), 'object')} checked{others}: {_counted(len(faults), 'error')}"
+    return Report((*faults, summary), 1 if faults else 0)
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES)
+        else:
+            yield path
+
+
+def _documents(file: Path) -> Iterator[Document]:
+    """The objects in a file; those of a List one by one."""
+    for number, document in enumerate(yaml_documents.load_all(file.read_text(encoding="utf-8")), start=1):
+        if not isinstance(document, dict):
+            raise DocumentError(f"document {number} is no object")
+        items = document.get("items") if document.get("kind") == "List" else None
+        for body in items if isinstance(items, list) else [document]:
+            yield Document(file, number, body if isinstance(body, dict) else {})
+
+
+def _resolver(config: OperatorConfiguration) -> Resolver:
+    """With the plugins of the packages too."""
+    joined = plugin_packages.join(config.plugins.packages, build_registry(INTREE), ACTORS, Marks(), lambda plugin, point: None)
+    return Resolver(joined.registry, PRESETS, config)
+
+
+def _faults(ours: Sequence[Document], resolver: Resolver) -> Iterator[str]:
+    """All that is wrong with our objects, in the files' order."""
+    configs = {document.name: document.body for document in ours if document.kind == CONFIG}
+    counted = Counter((document.kind, document.name) for document in ours)
+    names: dict[str, str] = {}
+    for document in ours:
+        if (outside := _outside(document)) is not None:
+            yield document.fault(outside)
+            continue
+        if counted[document.kind, document.name] > 1:
+            yield document.fault("metadata.name: there is more than one object of this kind and name")
+        if document.kind == CONFIG:
+            yield from map(document.fault, resolver.config_errors(document.body))
+            continue
+        yield from map(document.fault, resolver(document.body, configs).errors)
+        owner = names.setdefault(bodies.scheduler_name(document.body), document.name)
+        if owner != document.name:
+            yield document.fault(f"spec.schedulerName: {owner} has this name for pods already, or gets it by its own name")
+
+
+def _outside(document: Document) -> str | None:
+    """What is wrong before the spec is looked at."""
+    if document.body.get("apiVersion") != API_VERSION:
+        return f"apiVersion: {document.body.get('apiVersion')!r}: only {API_VERSION} is served"
+    if document.kind not in (PROFILE, CONFIG):
+        return f"kind: {document.kind!r}: {API_VERSION} has the kinds {PROFILE} and {CONFIG}"
+    return None if document.name else "metadata.name: Required value"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""`moorage convert`: configurations of kube-scheduler, of any age, to our custom resources."""

@@ -1,0 +1,209 @@
+"""Converting: what kube-scheduler was configured with, found in files, turned into SchedulerProfiles and PluginConfigs.
+
+A file may hold several documents: KubeSchedulerConfigurations, Policies, and objects that have them inside, as ConfigMaps do, in a field
+or as a text. Other documents are passed over. Nothing is printed for use when anything can't be converted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from moorage.api import bodies, yaml_documents
+from moorage.api.decoding import DecodeError
+from moorage.api.resolution import Resolver
+from moorage.api.yaml_documents import DocumentError
+from moorage.apps.convert.kube_configuration import API_GROUP, API_VERSION, KIND
+from moorage.apps.convert.legacy import policy, v1alpha1, v1beta
+from moorage.apps.convert.legacy.policy_tables import PROVIDERS
+from moorage.apps.convert.loading import Refused, read
+from moorage.apps.convert.remarks import Remark
+from moorage.apps.convert.translation import translate
+from moorage.core.framework.arguments import Violation
+from moorage.core.framework.registry import build_registry
+from moorage.core.plugins.intree import INTREE, PRESETS
+
+_VERSIONS = (API_VERSION, *v1beta.OLDER)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Found:
+    """A document that can be converted, and what to call it."""
+
+    source: str
+    body: Mapping[str, Any]
+    repeated: tuple[str, ...] = ()
+    """Keys that come twice in the file's document."""
+
+    def with_repeated(self, repeated: tuple[str, ...]) -> Found:
+        """The same; a text within a text has its own."""
+        return dataclasses.replace(self, repeated=self.repeated or repeated)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Report:
+    """YAML to print, lines for people, and the exit status: 0 converted, 1 something can't be, 2 there was nothing to convert."""
+
+    output: str
+    lines: tuple[str, ...]
+    status: int
+
+
+def convert(sources: Sequence[tuple[str, str]], *, key: str | None = None, provider: str | None = None, share_all: bool = False) -> Report:
+    """Convert texts, given with their names. ``key``: the only one to look at in ConfigMaps; ``provider``: an algorithm provider."""
+    converting = _Converting(share_all)
+    for source, text in sources:
+        try:
+            for found in _found(source, text) if key is None else _of_key(source, text, key):
+                converting.take(found)
+        except DocumentError as error:
+            converting.errors.append(f"{source}: error: {error}")
+    if provider is not None:
+        if provider not in PROVIDERS:
+            return Report("", (f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}",), 2)
+        converting.translate(f"--algorithm-provider {provider}", *policy.provider(provider))
+    converting.end()
+    if converting.errors:
+        return Report("", (*converting.warnings, *converting.errors), 1)
+    if not converting.objects:
+        names = ", ".join(name for name, _ in sources) or "nothing"
+        return Report("", (f"there is no {KIND} and no Policy in {names}",), 2)
+    output = "---\n".join(yaml_documents.dump(made) for made in converting.objects)
+    return Report(output, (*converting.warnings, *_equal_names(converting.objects)), 0)
+
+
+class _Converting:
+    """Collects objects, warnings and errors over all documents."""
+
+    def __init__(self, share_all: bool) -> None:
+        self.objects: list[dict[str, Any]] = []
+        self.warnings: list[str] = []
+        self.errors: list[str] = []
+        self._share_all = share_all
+        self._policies = 0
+        self._pointing: list[str] = []
+        self._resolver = Resolver(build_registry(INTREE), PRESETS)
+
+    def take(self, found: Found) -> None:
+        """Convert a document, whatever it is."""
+        version = str(found.body.get("apiVersion", ""))
+        if policy.is_policy(found.body):
+            self._take_policy(found)
+        elif found.repeated:
+            self.errors.append(f"{found.source}: error: not readable as YAML: {found.repeated[0]}")
+        elif v1alpha1.only_points(found.body):
+            self._take_alpha(found)
+        elif version in v1beta.OLDER:
+            self.translate(found.source, *v1beta.as_v1(found.body))
+        elif version.startswith(f"{API_GROUP}/") and version != API_VERSION:
+            text = f"only these versions can be converted: {', '.join(_VERSIONS)}"
+            self._refuse(found.source, [Violation("apiVersion", found.body["apiVersion"], text)])
+        else:
+            self.translate(found.source, *v1beta.without_the_past(found.body))
+
+    def _take_policy(self, found: Found) -> None:
+        """kube-scheduler let a key come twice in it."""
+        self._policies += 1
+        self.warnings += [f"{found.source}: warning: {one}: the last one counts" for one in found.repeated]
+        try:
+            self.translate(found.source, *policy.as_v1(found.body))
+        except DecodeError as error:
+            self._refuse(found.source, error.violations)
+
+    def _take_alpha(self, found: Found) -> None:
+        """A configuration that says little more than which Policy or provider there is."""
+        name = v1alpha1.provider_of(found.body)
+        remarks = v1alpha1.remarks(found.body)
+        if name is None:
+            self._pointing.append(found.source)
+            self.warnings += [f"{found.source}: warning: {remark}" for remark in remarks]
+        elif name in PROVIDERS:
+            body, more = policy.provider(name)
+            self.translate(found.source, body, [*more, *remarks])
+        else:
+            self._refuse(found.source, [Violation("algorithmSource.provider", name, f"there were {' and '.join(PROVIDERS)}")])
+
+    def end(self) -> None:
+        """After the last document."""
+        if not self._policies:
+            text = "error: algorithmSource.policy: the Policy that it points to is not among the files: name it too"
+            self.errors += [f"{source}: {text}" for source in self._pointing]
+
+    def translate(self, source: str, body: Mapping[str, Any], remarks: Iterable[Remark]) -> None:
+        """Convert a KubeSchedulerConfiguration v1; ``remarks`` were made on the way to it."""
+        try:
+            loaded = read(body, self._resolver.registry)
+        except Refused as refused:
+            self._refuse(source, refused.violations)
+            return
+        made = translate(loaded, self._resolver, self.objects, share_all=self._share_all)
+        self.objects += made.objects
+        self.warnings += [f"{source}: warning: {remark}" for remark in (*remarks, *made.remarks)]
+
+    def _refuse(self, source: str, violations: Iterable[Violation]) -> None:
+        for one in violations:
+            self.errors.append(f"{source}: error: {one.path}: {one.value!r}: {one.message}")
+
+
+def _found(source: str, text: str) -> Iterator[Found]:
+    """The documents in a text that are for us, wherever in it they are. Raises DocumentError."""
+    for number, (document, repeated) in enumerate(yaml_documents.load_leniently(text), start=1):
+        yield from (found.with_repeated(repeated) for found in _within(f"{source}: document {number}", document))
+
+
+def _within(source: str, value: Any) -> Iterator[Found]:
+    """A document of ours, or those that others hold: Lists, ConfigMaps, what providers of clusters wrap a configuration into."""
+    if isinstance(value, dict):
+        if _is_ours(value):
+            yield Found(source, value)
+            return
+        for name, one in value.items():
+            place = f"data[{name}]" if source.endswith(", data") else name
+            yield from _within(f"{source.removesuffix(', data')}, {place}", one)
+    elif isinstance(value, list):
+        for i, one in enumerate(value, start=1):
+            yield from _within(f"{source.removesuffix(', items')}, item {i}", one)
+    elif isinstance(value, str) and any(kind in value for kind in (KIND, "Policy")):
+        try:
+            yield from _found(source, value)
+        except DocumentError:
+            return  # a text that only speaks of it
+
+
+def _of_key(source: str, text: str, key: str) -> Iterator[Found]:
+    """What this key of a ConfigMap holds, which must be readable. Raises DocumentError."""
+    for number, document in enumerate(yaml_documents.load_all(text), start=1):
+        for place, one in _config_maps(f"{source}: document {number}", document):
+            data = one.get("data")
+            if isinstance(data, dict) and isinstance(data.get(key), str):
+                where = f"{place}, data[{key}]"
+                try:
+                    yield from _found(where, data[key])
+                except DocumentError as error:
+                    raise DocumentError(f"{where}: {error}") from error
+
+
+def _config_maps(place: str, document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not isinstance(document, dict):
+        return
+    if document.get("kind") == "ConfigMap":
+        yield place, document
+    elif document.get("kind") in ("List", "ConfigMapList"):
+        for i, item in enumerate(document.get("items") or (), start=1):
+            yield from _config_maps(f"{place}, item {i}", item)
+
+
+def _is_ours(document: Mapping[str, Any]) -> bool:
+    return document.get("kind") == KIND or str(document.get("apiVersion", "")).startswith(f"{API_GROUP}/") or policy.is_policy(document)
+
+
+def _equal_names(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A warning for each profile whose name for pods another has already."""
+    owners: dict[str, str] = {}
+    for made in objects:
+        if made["kind"] == "SchedulerProfile":
+            name = bodies.scheduler_name(made)
+            owner = owners.setdefault(name, made["metadata"]["name"])
+            if owner != made["metadata"]["name"]:
+                yield f"warning: SchedulerProfile {made['metadata']['name']}: {owner} has the schedulerName {name} too: only one is served"

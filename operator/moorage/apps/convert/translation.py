@@ -1,0 +1,170 @@
+"""Translating a KubeSchedulerConfiguration that kube-scheduler would start with into SchedulerProfiles and PluginConfigs.
+
+Most of a profile is pasted in as it is. What has no place in one, or would be refused there, is left out and remarked on; so is what
+our own resolver has to say of the result. Extenders become part of each profile; settings of the whole belong to the operator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from moorage.api.extender_rules import ANY_HOST, ignored_resources
+from moorage.api.operator_config import ExtenderPolicy
+from moorage.api.resolution import Resolver
+from moorage.api.v1alpha1.common import API_VERSION
+from moorage.api.v1alpha1.plugin_config import PluginConfig
+from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile
+from moorage.apps.convert import global_settings
+from moorage.apps.convert.assembling import FIT
+from moorage.apps.convert.kube_configuration import DEFAULT_SCHEDULER, PluginSet
+from moorage.apps.convert.kube_plugins import KUBE_PLUGINS, PLACEMENT_POINTS
+from moorage.apps.convert.loading import Loaded, LoadedProfile
+from moorage.apps.convert.remarks import Remark
+
+_WEIGHTED = ("score", "multiPoint")
+
+
+class Translation(NamedTuple):
+    """Objects to apply, PluginConfigs first, and what there is to say about them."""
+
+    objects: tuple[dict[str, Any], ...]
+    remarks: tuple[Remark, ...]
+
+
+def translate(loaded: Loaded, resolver: Resolver, beside: Sequence[dict[str, Any]] = (), *, share_all: bool = False) -> Translation:
+    """The whole configuration, with other names than the objects ``beside`` it have.
+
+    ``share_all``: all arguments become PluginConfigs, not only those that profiles have in common.
+    """
+    extenders, remarks = global_settings.extenders(loaded.config)
+    ignored = ignored_resources(loaded.config.extenders)
+    profiles: list[dict[str, Any]] = []
+    for i, profile in enumerate(loaded.profiles):
+        translating = _Translating(f"profiles[{i}]", profile, resolver)
+        spec = {
+            **translating.plugins(),
+            **translating.plugin_config(ignored if FIT in loaded.built[i].plugins else []),
+            **global_settings.of_every_profile(loaded.config, profile.profile),
+            **({"extenders": extenders} if extenders else {}),
+        }
+        profiles.append(_object(SchedulerProfile.KIND.name, _object_name(profile.profile.scheduler_name or "", [*beside, *profiles]), spec))
+        if profile.profile.scheduler_name != profiles[-1]["metadata"]["name"]:
+            profiles[-1]["spec"] = {"schedulerName": profile.profile.scheduler_name, **spec}
+        remarks += translating.remarks
+    remarks += global_settings.remarks(loaded.config)
+    configs = _share(profiles, beside, share_all)
+    return Translation((*configs, *profiles), (*remarks, *_refusals(profiles, configs, resolver)))
+
+
+class _Translating:
+    """One profile; collects remarks."""
+
+    def __init__(self, path: str, loaded: LoadedProfile, resolver: Resolver) -> None:
+        self.remarks: list[Remark] = []
+        self._path = path
+        self._loaded = loaded
+        self._registry = resolver.registry
+        if loaded.profile.scheduler_name == DEFAULT_SCHEDULER:
+            text = "this profile is not served while kube-scheduler runs, which has this name too"
+            self.remarks.append(Remark(f"{path}.schedulerName", text))
+
+    def plugins(self) -> dict[str, Any]:
+        """The field ``plugins``; empty when there is nothing to say in it. The queue's order is the operator's."""
+        found = {}
+        for point, plugin_set in self._loaded.profile.plugins.by_point().items():
+            path = f"{self._path}.plugins.{point}"
+            if point in PLACEMENT_POINTS:
+                if plugin_set.enabled:
+                    self.remarks.append(Remark(path, "has no equivalent: groups of pods are not placed together"))
+            elif point != "queueSort" and (entries := self._plugin_set(path, point, plugin_set)):
+                found[point] = entries
+        return {"plugins": found} if found else {}
+
+    def _plugin_set(self, path: str, point: str, plugin_set: PluginSet) -> dict[str, Any]:
+        enabled: list[dict[str, Any]] = []
+        for i, entry in enumerate(plugin_set.enabled):
+            if entry.name not in self._registry:
+                self.remarks.append(Remark(f"{path}.enabled[{i}]", f"{entry.name} is left out: there is no such plugin here"))
+                continue
+            enabled.append({"name": entry.name})
+            if entry.weight < 0:
+                self.remarks.append(Remark(f"{path}.enabled[{i}].weight", f"{entry.weight} is left out: a weight can't be negative"))
+            elif entry.weight and point in _WEIGHTED:
+                enabled[-1]["weight"] = entry.weight
+        disabled = []
+        for i, entry in enumerate(plugin_set.disabled):
+            if entry.name == "*" or entry.name in self._registry:
+                disabled.append({"name": entry.name})
+            elif entry.name not in KUBE_PLUGINS:
+                self.remarks.append(Remark(f"{path}.disabled[{i}]", f"{entry.name!r} is left out: no plugin has this name"))
+        return {field: entries for field, entries in (("enabled", enabled), ("disabled", disabled)) if entries}
+
+    def plugin_config(self, ignored: Sequence[str]) -> dict[str, Any]:
+        """The field ``pluginConfig``. ``ignored``: resources that extenders want to be ignored, in the place of those listed."""
+        documents: dict[str, dict[str, Any]] = {}
+        for i, entry in enumerate(self._loaded.profile.plugin_config):
+            path = f"{self._path}.pluginConfig[{i}]"
+            plugin = self._registry.get(entry.name)
+            if plugin is None or plugin.args is None:
+                text = "there is no such plugin here" if plugin is None else "this plugin takes no arguments"
+                self.remarks.append(Remark(path, f"{entry.name!r} is left out: {text}"))
+            elif entry.name not in self._loaded.args:
+                self.remarks.append(Remark(path, f"{entry.name} is left out: the profile does not use it, and its arguments are wrong"))
+            elif own := {name: value for name, value in (entry.args or {}).items() if name not in ("apiVersion", "kind")}:
+                documents[entry.name] = own
+        if ignored:
+            documents[FIT] = {**documents.get(FIT, {}), "ignoredResources": list(ignored)}
+        entries = [{"name": name, "args": args} for name, args in documents.items()]
+        return {"pluginConfig": entries} if entries else {}
+
+
+# ---- objects -------------------------------------------------------------------------------------------------------------
+
+
+def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _object_name(wanted: str, others: Iterable[Mapping[str, Any]]) -> str:
+    """A name for an object: what is wanted as far as it can be one, with a number where there is one like it."""
+    name = re.sub(r"[^a-z0-9.-]+", "-", wanted[:253].lower())
+    name = re.sub(r"[.-]*\.[.-]*", ".", name).strip("-.")[:200].strip("-.") or "profile"
+    taken = {other["metadata"]["name"] for other in others}
+    candidates = [name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))]
+    return next(candidate for candidate in candidates if candidate not in taken)
+
+
+def _share(profiles: Sequence[Mapping[str, Any]], beside: Sequence[Mapping[str, Any]], share_all: bool) -> list[dict[str, Any]]:
+    """Turn arguments that several profiles have into PluginConfigs, and the profiles' entries into references to them."""
+    entries = [entry for profile in profiles for entry in profile["spec"].get("pluginConfig", ())]
+    counts = Counter(map(_contents, entries))
+    configs: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        contents = _contents(entry)
+        if not share_all and counts[contents] < 2:
+            continue
+        if contents not in configs:
+            name = _object_name(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", entry["name"]), [*beside, *configs.values()])
+            configs[contents] = _object(PluginConfig.KIND.name, name, {"plugin": entry["name"], "args": entry["args"]})
+        del entry["args"]
+        entry["configRef"] = {"name": configs[contents]["metadata"]["name"]}
+    return list(configs.values())
+
+
+def _contents(entry: Mapping[str, Any]) -> str:
+    return json.dumps(entry, sort_keys=True)
+
+
+def _refusals(profiles: Iterable[dict[str, Any]], configs: Iterable[dict[str, Any]], resolver: Resolver) -> Iterator[Remark]:
+    """What the operator would say to the objects; which hosts it has to allow is said by then."""
+    config = resolver.config.model_copy(update={"extenders": ExtenderPolicy.model_construct(allowed_hosts=(ANY_HOST,))})
+    resolver = dataclasses.replace(resolver, config=config)
+    by_name = {config["metadata"]["name"]: config for config in configs}
+    for profile in profiles:
+        for error in resolver(profile, by_name).errors:
+            yield Remark(f"{profile['kind']} {profile['metadata']['name']}", f"is refused: {error}")

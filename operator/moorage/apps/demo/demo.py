@@ -1,0 +1,152 @@
+"""The command: start everything, show it, end everything."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+import shutil
+import signal
+import sys
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from rich.console import Console
+
+from moorage.apps.demo import samples, tour
+from moorage.apps.demo.control_plane import REPLICAS, ControlPlane, Replica, Wanted
+from moorage.apps.demo.kube_client import Api, ApiError, client_pem
+from moorage.apps.demo.processes import Processes, ProcessFailed
+from moorage.apps.demo.screen import Screen
+from moorage.apps.demo.stage import Stage
+from moorage.apps.demo.tour import NotObserved
+from moorage.apps.demo.watcher import Watcher
+from moorage.ports.printable import printable_lines
+
+READY_SECONDS = 60.0
+INTERRUPTED = 130
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says."""
+
+    wanted: Wanted
+    tour: bool = False
+    exit_after_tour: bool = False
+    pace: float = 0.0
+
+
+def run(options: Options) -> int:
+    """Run until Ctrl-C, or to the tour's end; 1 when something failed, 130 when it was interrupted before it was done with that."""
+    started = time.monotonic()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell's background processes are started with SIGINT ignored
+        signal.signal(number, signal.default_int_handler)
+    status = INTERRUPTED
+    try:
+        with ExitStack() as stack:
+            screen = stack.enter_context(Screen(Console()))
+            processes = stack.enter_context(Processes())
+            stack.callback(_do_not_disturb)  # the first thing that is done at the end
+            stage = _start(stack, screen, processes, options)
+            _wait_until_ready(stage, started)
+            if not options.exit_after_tour:
+                status = 0  # from here on Ctrl-C is how it ends
+                stage.say(_instructions(stage, processes.folder))
+            if options.tour:
+                _tour(stage, options)
+            if not options.exit_after_tour:
+                stage.run()
+            status = 0
+    except KeyboardInterrupt:
+        pass
+    except (ApiError, NotObserved, ProcessFailed) as error:
+        print(f"moorage: demo: {printable_lines(str(error))}", file=sys.stderr)
+        status = 1
+    print("The demo has ended; nothing of it is left.", flush=True)
+    return status
+
+
+def _do_not_disturb() -> None:
+    """A second Ctrl-C must not keep us from cleaning up."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _start(stack: ExitStack, screen: Screen, processes: Processes, options: Options) -> Stage:
+    """Start everything."""
+    wanted = options.wanted
+    screen.say("... a control plane" + (" (real; building it the first time takes some minutes)" if wanted.real else " in memory"))
+    plane = ControlPlane(processes, wanted)
+    plane.wait()
+    screen.say(f"... the operator, {REPLICAS} replicas")
+    replicas = [Replica(processes, f"moorage-{number}", plane.operators_kubeconfig) for number in range(REPLICAS)]
+    screen.say("... definitions, sample profiles, pods")
+    api = stack.enter_context(closing(Api(plane.kubeconfig)))
+    stage = Stage(plane, replicas, api, Watcher(api, replicas), screen, options.pace)
+    samples.put(api, stage.plane.require)
+    return stage
+
+
+def _wait_until_ready(stage: Stage, started: float) -> None:
+    stage.until(lambda: stage.look().ready or None, "profiles to be ready and to decide about the sample pods", READY_SECONDS)
+    stage.say(f"Ready after {time.monotonic() - started:.1f} s.", "bold green")
+    if refused := stage.look().refused:
+        stage.say(f"{len(refused)} of the samples find no room on these nodes.", "yellow")
+
+
+def _tour(stage: Stage, options: Options) -> None:
+    if options.pace and sys.stdin.isatty():
+        stage.say(f"The tour waits {options.pace:g} s after each text; Enter goes on at once.")
+    tour.play(stage)
+    stage.say("\nThe tour is over; all effects were seen.", "bold green")
+
+
+_DEFAULT = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": "default-scheduler"}, "spec": {}}
+_MOVING = f"""
+Deployments {" and ".join(samples.PROFILES)} in namespace {samples.NAMESPACE} grow and shrink by themselves, to give you something to see.
+One that you scale yourself stays as you want it: kubectl -n {samples.NAMESPACE} scale deployment {samples.PROFILES[0]} --replicas=5
+"""
+
+
+def _instructions(stage: Stage, folder: Path) -> str:
+    """What to type in another terminal."""
+    leads = {replica.name for replica in stage.look().replicas if replica.leads}
+    leader = next((replica for replica in stage.replicas if replica.name in leads), stage.replicas[0])
+    names = {replica.name: f"{replica.name}{', leads' if replica.name in leads else ''}" for replica in stage.replicas}
+    addresses = ", ".join(f"https://127.0.0.1:{replica.port} ({names[replica.name]})" for replica in stage.replicas)
+    pem = folder / "admin.pem"
+    pem.touch(mode=0o600)
+    pem.write_text(client_pem(stage.plane.kubeconfig), encoding="utf-8")
+    missing = "" if shutil.which("kubectl") else "\n  # kubectl is not on this machine. Without it `moorage demo --tour` shows the same."
+    moving = _MOVING if stage.screen.live else ""
+    return f"""
+In another terminal:
+
+  export KUBECONFIG={shlex.quote(str(stage.plane.kubeconfig))}{missing}
+  kubectl get sprof -o wide                      # profiles; `kubectl get pcfg`: the configurations that they reference
+  kubectl get sprof binpack -o yaml              # effective plugins, revisions, queue, leader, replicas
+
+  # Change a configuration: the next pod is placed by it, with no restart (a moment later; a script has to wait for that).
+  kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":"LeastAllocated"}}}}}}}}'
+  sleep 1
+  kubectl -n {samples.NAMESPACE} run more --image=none --overrides='{{"spec":{{"schedulerName":"binpack"}}}}'
+  kubectl -n {samples.NAMESPACE} get pods -o wide
+  kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":null}}}}}}}}'      # as it was
+
+  # Break a profile: it is refused, and the last good revision goes on.
+  kubectl patch sprof binpack --type=merge -p '{{"spec":{{"weights":{{"NodeResourcesFitt":3}}}}}}'
+  sleep 1
+  kubectl get sprof
+  kubectl patch sprof binpack --type=merge -p '{{"spec":{{"weights":{{"NodeResourcesFitt":null}}}}}}'   # as it was
+
+  # A pod whose schedulerName is no profile's waits for ever. Those that name none have "default-scheduler": make it a profile.
+  kubectl create deployment web --image=none
+  echo '{json.dumps(_DEFAULT)}' | kubectl apply -f -
+{moving}
+Logs: {folder}/moorage-*.log
+/metrics, /configz and /debug: {addresses}
+  curl -k --cert {shlex.quote(str(pem))} https://127.0.0.1:{leader.port}/debug/queue
+Kill the leader's process (kill -9 {leader.pid}), and the other one takes over. Ctrl-C ends all and leaves nothing.
+"""

@@ -1,0 +1,98 @@
+"""Looking at the cluster now and then."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import datetime
+import heapq
+import http.client
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from moorage.apps.demo import cluster_state, samples
+from moorage.apps.demo.cluster_state import Decision, State
+from moorage.apps.demo.control_plane import Replica
+from moorage.apps.demo.kube_client import Api, ApiError
+
+PERIOD = 0.5
+SHARE = 5
+"""Looking takes at most one part in so many of the time: lists of a large cluster are long."""
+KEPT = 30
+"""Decisions."""
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{samples.SYSTEM_NAMESPACE}/leases/moorage"
+
+
+class Watcher:
+    """Has the state, not older than it must be."""
+
+    def __init__(self, api: Api, replicas: Sequence[Replica]) -> None:
+        self._api = api
+        self._replicas = replicas
+        self._tails = {replica.name: Tail(replica.log) for replica in replicas}
+        self._began = self._took = 0.0
+        self.state = State()
+
+    def look(self, period: float = PERIOD) -> State:
+        """The state, read again when the last time was so long ago. Raises ApiError."""
+        started = time.monotonic()
+        if started >= self._began + max(period, SHARE * self._took):
+            self._began, self.state = started, self._read()
+            self._took = time.monotonic() - started
+        return self.state
+
+    def _read(self) -> State:
+        pods = self._api.items("/api/v1/pods")
+        leader = self._leader()
+        for tail in self._tails.values():
+            tail.read()
+        return State(
+            profiles=tuple(map(cluster_state.profile, self._api.items(samples.path("SchedulerProfile")))),
+            nodes=cluster_state.fills(self._api.items("/api/v1/nodes"), pods),
+            decisions=self._decisions(),
+            replicas=tuple(
+                cluster_state.Replica(each.name, each.pid, each.name == leader and each.pid is not None) for each in self._replicas
+            ),
+            swaps=dict(self._tails[leader].swaps) if leader in self._tails else {},
+            places=cluster_state.places(pods),
+            refused=cluster_state.refused(pods),
+            failed=cluster_state.failed(pods),
+        )
+
+    def _leader(self) -> str:
+        """The name of the replica that holds the Lease; ""."""
+        try:
+            return cluster_state.leader(self._api.get(LEASE))
+        except ApiError as error:
+            if error.code != http.client.NOT_FOUND:
+                raise
+            return ""
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        newest = heapq.nlargest(KEPT, (each for tail in self._tails.values() for each in tail.decisions), key=lambda each: each.at)
+        return tuple(newest)
+
+
+class Tail:
+    """Decisions and swaps of a log that grows."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._read_up_to = 0
+        self.decisions: collections.deque[Decision] = collections.deque(maxlen=KEPT)
+        self.swaps: dict[str, datetime.datetime] = {}
+
+    def read(self) -> None:
+        """Take in what was added; a line that is being written waits for the next time."""
+        with contextlib.suppress(FileNotFoundError), self._log.open("rb") as log:
+            log.seek(self._read_up_to)
+            lines, _, _ = log.read().rpartition(b"\n")
+            self._read_up_to += len(lines) + bool(lines)
+            for line in lines.splitlines():
+                if b'"decided"' in line:
+                    self.decisions.append(cluster_state.decision(json.loads(line)))
+                elif b'"swapped"' in line:
+                    record = json.loads(line)
+                    self.swaps[record["revision"]] = cluster_state.logged_at(record)

@@ -1,0 +1,1 @@
+"""`moorage run`: everything is built, started in order and supervised here."""

@@ -1,0 +1,387 @@
+"""Bootstrap: the composition root. Every part of the operator is made and joined here, and nowhere else.
+
+What a test or another program wants to replace it gives as ``Overrides``; the rest is made as the configuration says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+import importlib.util
+import json
+import logging
+import os
+import resource
+import secrets
+import socket
+import urllib.parse
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import moorage
+from moorage.adapters import log_output
+from moorage.adapters.authorization import ApiReviews
+from moorage.adapters.event_broadcaster import EventSender
+from moorage.adapters.http_extenders import HttpExtenders
+from moorage.adapters.https_server import Endpoints, HttpsServer, Items, Trust
+from moorage.adapters.kube_reads import KubeReads
+from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
+from moorage.adapters.kube_session.source import redacted
+from moorage.adapters.kube_writes import KubeWrites
+from moorage.adapters.leader_election import LeaseElector, LeaseTimes, NoElection
+from moorage.adapters.lease_store import KubeLease
+from moorage.adapters.prometheus import PrometheusTelemetry
+from moorage.adapters.reflector import KubeFeed, KubeLook, Watched
+from moorage.adapters.replica_leases import ReplicaLeases
+from moorage.adapters.serving_certificates import CertificateError, CertificateFiles, OwnCertificate, ServingCertificates
+from moorage.adapters.system_clock import SystemClock
+from moorage.api.operator_config import OperatorConfiguration, Serving
+from moorage.api.resolution import Resolver
+from moorage.apps.run import health, plugin_packages, quarantine_writer, watchdog
+from moorage.apps.run.plugin_packages import PackageErrors
+from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
+from moorage.apps.run.side_loop import OneLoop, Side, SideLoop
+from moorage.apps.run.supervisor import RETRY_SECONDS, Parts, Phase, Supervisor
+from moorage.apps.run.watchdog import Marks
+from moorage.core.framework.guard import PluginFault
+from moorage.core.framework.presets import Preset
+from moorage.core.framework.registry import Registry, build_registry
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.engine.binding.actors.contract import ActorFactory
+from moorage.engine.binding.actors.intree import ACTORS
+from moorage.engine.engine import Engine
+from moorage.engine.intake.comparison import Compared, Comparison
+from moorage.engine.intake.object_sink import Sink
+from moorage.engine.reports.kubelet_rejections import FailedPod
+from moorage.handlers.kopf_operator import Connection, EmbeddedKopf
+from moorage.ports.bundle import Surroundings
+from moorage.ports.clock import Clock
+from moorage.ports.errors import Conflict, EdgeError, Retryable
+from moorage.ports.fencing import Fence, late_seconds
+from moorage.ports.http_calls import Call
+from moorage.ports.kube import FAILED_PODS, HOME_LABEL, LIVE_PODS, Feed, FeedSink, Reads, Writes
+from moorage.ports.leadership import Elector
+from moorage.ports.repeated_logs import failed
+from moorage.ports.stored_kinds import NAMESPACES
+
+log = logging.getLogger(__name__)
+
+WARM_CONNECTIONS = 16
+"""Opened before the first decision, so that the first bindings of a new leader do not wait for TLS handshakes."""
+DECISIONS_VERBOSITY, DEBUG_VERBOSITY = 2, 4
+LAST_SECONDS = 2.0
+"""For tasks that still run when all parts are closed."""
+LAST_WORDS_SECONDS = 0.5
+"""For the log of a process that ends at once."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Overrides:
+    """Parts that are given instead of made. None: made from the configuration."""
+
+    clock: Clock = dataclasses.field(default_factory=SystemClock)
+    telemetry: PrometheusTelemetry = dataclasses.field(default_factory=PrometheusTelemetry)
+    registry: Registry = dataclasses.field(default_factory=lambda: build_registry(INTREE))
+    presets: Mapping[str, Preset] = dataclasses.field(default_factory=lambda: PRESETS)
+    actors: Mapping[str, ActorFactory] = dataclasses.field(default_factory=lambda: ACTORS)
+    identity: str = dataclasses.field(default_factory=lambda: f"{host_name()}_{secrets.token_hex(4)}")
+    abort: Callable[[int], object] = os._exit
+    side: Side = dataclasses.field(default_factory=OneLoop)
+    session: KubeSession | None = None
+    side_session: KubeSession | None = None
+    """For what runs on the side: the lease."""
+    fence: Fence | None = None
+    elector: Elector | None = None
+    reads: Reads | None = None
+    writes: Writes | None = None
+
+
+def run(config: OperatorConfiguration) -> int:
+    """Run the operator to its end; returns the exit status. Where strangers' plugins run, a watchdog looks after it."""
+    if not config.plugins.packages:
+        return _operate(config, Marks())
+    record = functools.partial(quarantine_writer.record, config)
+    return watchdog.watched(lambda marks: _operate(config, marks), record, config.logging.format)
+
+
+def _operate(config: OperatorConfiguration, marks: Marks) -> int:
+    output = log_output.install(config.logging.format, logging.INFO, log_output.standard_error())
+    raise_file_limit()
+    set_verbosity(config.logging.verbosity)
+    for warning in config.warnings():
+        log.warning("%s", warning)
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            status = runner.run(_run(config, marks, functools.partial(_end_at_once, output)))
+            if stuck := runner.run(end_tasks(LAST_SECONDS)):
+                log.error("tasks that do not end hold up this process no longer: %s", ", ".join(stuck))
+                _end_at_once(output, status)  # the runner would wait for them
+            return status
+    except PackageErrors as errors:
+        for text in errors.errors:
+            log.error("%s", text)
+        return 2
+    except (KubeconfigError, CertificateError, PluginFault) as error:
+        log.error("%s", error)
+        return 2
+    except OSError as error:
+        log.error("cannot start: %s", error)
+        return 1
+    finally:
+        output.stop()
+
+
+def _end_at_once(output: log_output.LogOutput, status: int) -> None:
+    output.stop(LAST_WORDS_SECONDS)
+    os._exit(status)
+
+
+async def _run(config: OperatorConfiguration, marks: Marks, abort: Callable[[int], object]) -> int:
+    tree = Overrides(abort=abort)
+    joined = plugin_packages.join(config.plugins.packages, tree.registry, tree.actors, marks, tree.telemetry.plugin_fault)
+    with SideLoop() as side:
+        supervisor = await build(config, dataclasses.replace(tree, registry=joined.registry, actors=joined.actors, side=side))
+        return await supervisor.run()
+
+
+async def end_tasks(seconds: float) -> list[str]:
+    """Cancel all that still runs; the names of tasks that do not end within ``seconds``, as Kopf's may when its CRDs are deleted."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    return sorted(task.get_name() for task in (await asyncio.wait(tasks, timeout=seconds))[1]) if tasks else []
+
+
+async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
+    """Make and join all parts; nothing runs yet. Raises KubeconfigError, CertificateError, ValueError for half a plugin."""
+    main = given.session or await _session(config, given)
+    aside = given.side_session
+    if aside is None:
+        aside = await given.side.run(_session(config, given))
+    sessions = _Sessions(main, aside)
+    try:
+        return _joined(config, given, sessions)
+    except BaseException:
+        await sessions.close(given.side)
+        raise
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Sessions:
+    """One for each loop: connections belong to the loop that opened them."""
+
+    main: KubeSession
+    side: KubeSession
+
+    async def close(self, side: Side) -> None:
+        await self.main.close()
+        await side.run(self.side.close())
+
+
+def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions) -> Supervisor:
+    clock, telemetry, side, session = given.clock, given.telemetry, given.side, sessions.main
+    fence = given.fence or Fence(clock.boottime)
+    telemetry.host = urllib.parse.urlsplit(session.server).netloc
+    elector = given.elector or _elector(config, sessions.side, fence, given)
+    home = (config.leader_election.resource_namespace, config.leader_election.resource_name)
+    events = EventSender(session, clock, telemetry, host_name())
+    reads = given.reads or KubeReads(session, clock, *home)
+    extenders = HttpExtenders(reads, clock, f"moorage/{moorage.__version__}")
+    surroundings = Surroundings(
+        clock=clock,
+        writes=given.writes or KubeWrites(session, fence, *home, config.bind_concurrency),
+        reads=reads,
+        events=events,
+        telemetry=telemetry,
+        announcer=ReplicaLeases(session, clock, *home),
+        extenders=extenders,
+        identity=given.identity,
+    )
+    engine = Engine(config, surroundings, Resolver(given.registry, given.presets, config), given.registry, given.actors)
+    kopf = EmbeddedKopf(engine, Connection(session.server, session.lend, session, clock))
+    feeds, comparison = _fed(session, clock, telemetry, engine)
+    broken = health.BrokenWatches(session, clock, feeds)
+    pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
+    telemetry.leading(home[1], leader=False)
+    _pull_gauges(telemetry, feeds, fence)
+
+    livez: dict[str, health.Check] = {
+        "tasks": health.tasks(lambda: supervisor.dead()),  # noqa: PLW0108 - it is made below
+        "loop": pulse.check,
+        "lease": health.lease(clock, fence, lambda: supervisor.phase is Phase.LEADING),
+        "watches": broken.check,
+    }
+    readyz = {**engine.checks(), **{feed.resource: health.fresh(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
+    readyz["apiserver"] = health.reached(elector)
+    endpoints = Endpoints(livez, livez, readyz, telemetry.render, functools.partial(configz, config), _looks(engine, side))
+    server = _server(config.serving, endpoints, sessions.side, given)
+    beside = {"pulse": lambda: side.run(pulse.run()), "serving": lambda: side.run(server.run())}
+    supervisor = Supervisor(
+        Parts(
+            clock=clock,
+            side=side,
+            elector=elector,
+            engine=engine,
+            feeds=feeds,
+            events=events,
+            server=server,
+            kopf=kopf,
+            background={"broken watches": broken.run, "comparison": comparison.run, **beside},
+            prepare=lambda: _home(session, clock, home[0]),
+            warm=lambda: _warm(session),
+            sever=session.sever,
+            led=lambda: _led(telemetry, comparison, home[1]),
+            close=lambda: _close(sessions, extenders, side),
+        ),
+        given.abort,
+    )
+    log.info("moorage %s", moorage.__version__, extra={"identity": given.identity, "server": session.server})
+    return supervisor
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------------
+
+
+async def _session(config: OperatorConfiguration, given: Overrides) -> KubeSession:
+    connection = config.client_connection
+    source = KubeSource(connection.kubeconfig, connection.master)
+    # The identity tells replicas apart in the API server's audit log.
+    user_agent = f"moorage/{moorage.__version__} {given.identity}"
+    late = late_seconds(config.leader_election.lease_duration)
+    return await KubeSession.open(source, user_agent, given.clock, given.telemetry.request, late)
+
+
+def _elector(config: OperatorConfiguration, session: KubeSession, fence: Fence, given: Overrides) -> Elector:
+    election = config.leader_election
+    if not election.leader_elect:
+        return NoElection(fence, given.identity)
+    times = LeaseTimes(election.lease_duration, election.renew_deadline, election.retry_period)
+    store = KubeLease(session, election.resource_namespace, election.resource_name, times.renew_deadline)
+    return LeaseElector(store, fence, given.clock, given.identity, times)
+
+
+def _server(serving: Serving, endpoints: Endpoints, session: KubeSession, given: Overrides) -> HttpsServer:
+    clock = given.clock
+    names = ("localhost", "127.0.0.1", "::1", host_name())
+    source = CertificateFiles(serving.cert_file, serving.key_file) if serving.cert_file else OwnCertificate(names, clock)
+    trust = Trust(ServingCertificates(source, clock), ApiReviews(session.call, clock))
+    return HttpsServer(endpoints, (serving.bind_address, serving.secure_port), trust, clock, given.telemetry.connection_refused)
+
+
+def _looks(engine: Engine, side: Side) -> dict[str, Items]:
+    """What is under /debug: asked for on the side, looked at on the main loop."""
+    look = engine.inspector
+    looks = {"cache": look.nodes, "queue": look.pods, "differences": look.differences}
+    return {name: functools.partial(side.each, items) for name, items in looks.items()}
+
+
+def _led(telemetry: PrometheusTelemetry, comparison: Comparison, lease: str) -> None:
+    telemetry.leading(lease, leader=True)
+    comparison.lead()
+
+
+def _fed(session: KubeSession, clock: Clock, telemetry: PrometheusTelemetry, engine: Engine) -> tuple[tuple[Feed, ...], Comparison]:
+    """The watches, and what compares all that they bring."""
+    watched = _watched(engine)
+    looks: list[Compared] = [(KubeLook(session, what), sink) for what, sink in watched if isinstance(sink, Sink)]
+    return tuple(KubeFeed(session, clock, what, sink) for what, sink in watched), Comparison(looks, clock, telemetry)
+
+
+def _watched(engine: Engine) -> list[tuple[Watched[Any], FeedSink[Any]]]:
+    """What is watched, and where it goes."""
+    others = [(Watched(kind.name, kind.path, kind.struct, optional=kind is not NAMESPACES), sink) for kind, sink in engine.others.items()]
+    return [
+        (Watched("pods", "/api/v1/pods", Pod, LIVE_PODS), engine.pods),
+        (Watched("failedpods", "/api/v1/pods", FailedPod, FAILED_PODS, optional=True), engine.rejections),
+        (Watched("nodes", "/api/v1/nodes", Node), engine.nodes),
+        *others,
+    ]
+
+
+def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Feed, ...], fence: Fence) -> None:
+    telemetry.pull(
+        "moorage_watch_age_seconds",
+        "Time since the API server last said anything.",
+        "resource",
+        lambda: {feed.resource: feed.age for feed in feeds},
+    )
+    telemetry.pull("moorage_fenced_writes", "Writes that were not sent since the lease may have run out.", "", lambda: {"": fence.refused})
+
+
+async def _home(session: KubeSession, clock: Clock, namespace: str) -> None:
+    """Make the namespace of Lease and revisions where it is missing: the manifests bring it, CRDs alone do not."""
+    query = urllib.parse.urlencode({"fieldSelector": f"metadata.name={namespace}"})  # whoever may list may ask this
+    home = {"metadata": {"name": namespace, "labels": {HOME_LABEL: "true"}}}
+    while True:
+        try:
+            if not json.loads(await session.call(Call("GET", f"/api/v1/namespaces?{query}")))["items"]:
+                await session.call(Call("POST", "/api/v1/namespaces", json.dumps(home).encode()))
+        except Conflict:
+            return  # another replica was faster
+        except Retryable as error:
+            log.warning(
+                "whether namespace %s is there could not be asked, next attempt in %.0f s: %s",
+                namespace,
+                RETRY_SECONDS,
+                error,
+                extra=failed(error),
+            )
+            await clock.sleep(RETRY_SECONDS)
+        except EdgeError as error:
+            log.error(
+                "namespace %s is missing, and without it there is no Lease: kubectl create namespace %s: %s", namespace, namespace, error
+            )
+            return
+        else:
+            return
+
+
+async def _close(sessions: _Sessions, extenders: HttpExtenders, side: Side) -> None:
+    await extenders.close()
+    await sessions.close(side)
+
+
+async def _warm(session: KubeSession) -> None:
+    try:
+        await session.warm(WARM_CONNECTIONS)
+    except EdgeError as error:
+        log.warning("connections could not be opened ahead: %s", error)
+
+
+# ---- the process -----------------------------------------------------------------------------------------------------------
+
+
+def host_name() -> str:
+    """This machine's name; in a pod HOSTNAME is the pod's."""
+    return os.environ.get("HOSTNAME") or socket.gethostname()
+
+
+def configz(config: OperatorConfiguration) -> Mapping[str, object]:
+    """The configuration as it is in effect, for /configz; a password in an address is not shown."""
+    connection = config.client_connection
+    shown = config.model_copy(update={"client_connection": connection.model_copy(update={"master": redacted(connection.master)})})
+    return shown.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def raise_file_limit() -> None:
+    """Open as many files as the system lets us: connections are bounded elsewhere, by what they are for."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def set_verbosity(verbosity: int) -> None:
+    """0: what happens, 2: every decision too, 4: everything."""
+    logging.getLogger().setLevel(logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO)
+    logging.getLogger("moorage.decisions").setLevel(logging.NOTSET if verbosity >= DECISIONS_VERBOSITY else logging.WARNING)
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's, which costs less CPU for each request; where it is not installed, asyncio's own."""
+    if importlib.util.find_spec("uvloop") is None:
+        return None
+    import uvloop
+
+    return uvloop.new_event_loop

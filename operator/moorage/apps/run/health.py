@@ -1,0 +1,101 @@
+"""Health: what /livez and /readyz ask, in one table each.
+
+An outage of the API server makes a replica unready, never dead: a restart would not help. Dead is what only a restart heals.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from moorage.ports.clock import Clock
+from moorage.ports.errors import EdgeError
+from moorage.ports.fencing import Fence
+from moorage.ports.http_calls import Call, Session
+from moorage.ports.kube import Feed
+from moorage.ports.leadership import Elector
+from moorage.ports.repeated_logs import failed
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[], str | None]
+"""A short sentence about what is wrong; None when nothing is."""
+
+LEASE_SECONDS = 20.0
+"""How long a leader may live on with its fence closed: losing the lease should have ended it long before."""
+FRESH_SECONDS = 150.0
+"""Bookmarks come once a minute; two may be lost."""
+STALE_FAILURES = 5
+SILENT_FAILURES = 3
+EXAMINE_SECONDS = 30.0
+
+
+def lease(clock: Clock, fence: Fence, leading: Callable[[], bool]) -> Check:
+    """Whether a replica that believes to lead still may write."""
+    closed_since: float | None = None
+
+    def check() -> str | None:
+        nonlocal closed_since
+        if fence.open or not leading():
+            closed_since = None
+            return None
+        closed_since = clock.boottime() if closed_since is None else closed_since
+        seconds = clock.boottime() - closed_since
+        return f"leading, but the lease ran out {seconds:.0f} s ago" if seconds > LEASE_SECONDS else None
+
+    return check
+
+
+def reached(elector: Elector) -> Check:
+    """Whether the API server answers: watches that it does not close tell of its silence late, the Lease is asked for all the time."""
+
+    def check() -> str | None:
+        failures = elector.failures
+        return f"the API server did not answer the last {failures} requests for the Lease" if failures >= SILENT_FAILURES else None
+
+    return check
+
+
+def tasks(dead: Callable[[], Sequence[str]]) -> Check:
+    """Whether all tasks that should run for ever do."""
+    return lambda: f"ended: {', '.join(names)}" if (names := dead()) else None
+
+
+def fresh(feed: Feed) -> Check:
+    """Whether a feed has heard of the API server lately."""
+
+    def check() -> str | None:
+        if not feed.synced:
+            return f"{feed.resource} are not listed yet"
+        return f"nothing heard about {feed.resource} for {feed.age:.0f} s" if feed.age > FRESH_SECONDS else None
+
+    return check
+
+
+class BrokenWatches:
+    """Finds watches that stay broken although the API server answers: those only a restart heals."""
+
+    def __init__(self, session: Session, clock: Clock, feeds: Sequence[Feed]) -> None:
+        self._session = session
+        self._clock = clock
+        self._feeds = feeds
+        self._broken: list[str] = []
+
+    def check(self) -> str | None:
+        """For /livez."""
+        return f"watches that cannot be opened again: {', '.join(self._broken)}" if self._broken else None
+
+    async def run(self) -> None:
+        """Examine the feeds every half minute, until cancelled."""
+        while True:
+            await self._clock.sleep(EXAMINE_SECONDS)
+            suspects = [feed.resource for feed in self._feeds if feed.age > FRESH_SECONDS and feed.failures >= STALE_FAILURES]
+            self._broken = suspects if suspects and await self._answers() else []
+
+    async def _answers(self) -> bool:
+        try:
+            await self._session.call(Call("GET", "/version"))
+        except EdgeError as error:
+            log.warning("the API server does not answer: %s", error, extra=failed(error))
+            return False
+        return True

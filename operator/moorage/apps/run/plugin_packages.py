@@ -1,0 +1,188 @@
+"""Plugin packages: plugins from outside the tree, from the Python packages that the configuration names.
+
+A package has a function ``plugins()`` that returns ``Registration``s. Everything that is wrong with any of the packages is found
+before anything starts. What they give is put behind guards (``core.framework.guard``); from then on they are plugins like any.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import importlib.metadata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from moorage.api.decoding import decoder
+from moorage.apps.run.watchdog import Marks, PluginGuard
+from moorage.core.columns.nodes.node_table import Aspect
+from moorage.core.framework.guard import PluginFault, guarded
+from moorage.core.framework.registry import PluginSpec, Registry
+from moorage.core.framework.scalar import columnar, is_scalar
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod
+from moorage.engine.binding.actors.contract import ActorFactory
+from moorage.engine.binding.actors.guarded import METHODS, guarded_actor
+from moorage.engine.binding.actors.registrations import Registration
+from moorage.ports.stored_kinds import StoredKind, kind_of
+
+FUNCTION = "plugins"
+Tell = Callable[[str, str], None]
+"""(plugin, where): the plugin failed there."""
+
+
+class PackageErrors(ValueError):
+    """All that is wrong with the packages."""
+
+    def __init__(self, errors: Iterable[str]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("; ".join(self.errors))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Joined:
+    """The plugins of the tree and of the packages, and their actors."""
+
+    registry: Registry
+    actors: Mapping[str, ActorFactory]
+
+
+def join(packages: Sequence[str], intree: Registry, actors: Mapping[str, ActorFactory], marks: Marks, tell: Tell) -> Joined:
+    """Load the packages and join them to what is there. Raises PackageErrors."""
+    errors: list[str] = []
+    registry, makers, owners = dict(intree), dict(actors), dict.fromkeys(intree, "Moorage itself")
+    kinds: dict[str, StoredKind] = {}
+    for i, package in enumerate(packages):
+        where = f"plugins.packages[{i}]: {package!r}"
+        try:
+            found = _registrations(package)
+        except PackageErrors as error:
+            errors += (f"{where}: {text}" for text in error.errors)
+            continue
+        version = version_of(package)
+        for registration in found:
+            spec = registration.spec
+            faults = list(_faults(registration, owners))
+            guard = PluginGuard(spec.name, version, marks, tell)
+            if not faults:
+                faults += _prepared_faults(spec := _behind(spec, guard), kinds)
+            errors += (f"{where}: plugin {spec.name!r}: {fault}" for fault in faults)
+            if not faults:
+                owners[spec.name] = package
+                registry[spec.name] = spec
+                if registration.actor is not None:
+                    makers[spec.name] = guarded_actor(registration.actor, guard)
+    if errors:
+        raise PackageErrors(errors)
+    return Joined(registry, makers)
+
+
+def version_of(package: str) -> str:
+    """The version of the distribution that a package comes from; "unknown" for a folder that nobody installed."""
+    top = package.partition(".")[0]
+    for name in [*_distributions().get(top, ()), top]:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "unknown"
+
+
+@functools.cache
+def _distributions() -> Mapping[str, Sequence[str]]:
+    """Which distributions a package comes from: their own lists of files are read for it, all of them."""
+    return importlib.metadata.packages_distributions()
+
+
+def _registrations(package: str) -> Sequence[Registration]:
+    try:
+        module = importlib.import_module(package)
+    except (Exception, SystemExit) as error:
+        raise PackageErrors([f"cannot be imported: {type(error).__name__}: {error}"]) from error
+    function = getattr(module, FUNCTION, None)
+    if not callable(function):
+        raise PackageErrors([f"has no function {FUNCTION}()"])
+    try:
+        found = tuple(function())
+    except (Exception, SystemExit) as error:
+        raise PackageErrors([f"{FUNCTION}() failed: {type(error).__name__}: {error}"]) from error
+    if strangers := [one for one in found if not isinstance(one, Registration) or not isinstance(one.spec, PluginSpec)]:
+        raise PackageErrors([f"{FUNCTION}() gave {type(one).__name__} instead of a Registration" for one in strangers])
+    return found
+
+
+def _faults(registration: Registration, owners: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong before anything of the plugin is called."""
+    spec, actor = registration.spec, registration.actor
+    if spec.name in owners:
+        yield f"{owners[spec.name]} has a plugin of this name already"
+    if spec.decider is None and not spec.acts_at:
+        yield "it neither decides nor acts"
+    if spec.decider is not None and getattr(spec.decider, "name", None) != spec.name:
+        yield f"{spec.decider.__qualname__}.name is {getattr(spec.decider, 'name', None)!r}"
+    if spec.decider is not None:
+        yield from _decider_faults(spec.decider)
+    if spec.acts_at and actor is None:
+        yield f"it acts at {', '.join(sorted(spec.acts_at))} but has no actor"
+    if actor is not None and not spec.acts_at:
+        yield "it has an actor but acts nowhere"
+    if strange := sorted(spec.acts_at - METHODS.keys()):
+        yield f"an actor cannot act at {', '.join(strange)}"
+    if spec.args is not None and not dataclasses.is_dataclass(spec.args):
+        yield f"its arguments, {spec.args.__qualname__}, are no dataclass"
+
+
+def _decider_faults(decider: type[Any]) -> Iterator[str]:
+    """What its class lacks; without these it would be passed over in silence."""
+    reads: Any = getattr(decider, "reads", None)
+    kinds: Any = getattr(decider, "kinds", frozenset())
+    columns = [name for name in ("filter", "score") if hasattr(decider, name)]
+    if columns and not (isinstance(reads, frozenset) and all(isinstance(aspect, Aspect) for aspect in reads)):
+        yield f"it has {columns[0]}, so it needs reads, a frozenset of Aspect"
+    if hasattr(decider, "filter") and not hasattr(decider, "explain"):
+        yield "it has filter, so it needs explain"
+    if hasattr(decider, "sort_key"):
+        yield "sort_key: one plugin of the tree orders the queue for all profiles"
+    if not (isinstance(kinds, frozenset) and all(isinstance(kind, type) for kind in kinds)):
+        yield "kinds is no frozenset of structs"
+    elif unfit := sorted(kind.__qualname__ for kind in kinds if "metadata" not in getattr(kind, "__struct_fields__", ())):
+        yield f"among its kinds are no structs with metadata: {', '.join(unfit)}"
+
+
+def _behind(spec: PluginSpec, guard: PluginGuard) -> PluginSpec:
+    """The plugin behind its guard."""
+    decider: Any = spec.decider
+    if decider is not None:
+        decider = guarded(columnar(decider, guard) if is_scalar(decider) else decider, guard)
+    return dataclasses.replace(spec, decider=decider, guard=guard)
+
+
+def _prepared_faults(spec: PluginSpec, kinds: dict[str, StoredKind]) -> Iterator[str]:
+    """What is wrong with the plugin as it would be used, its arguments left out; adds to the kinds that are declared."""
+    if spec.decider is not None and not spec.points:
+        yield "it has no method of any extension point"
+    for struct in getattr(spec.decider, "kinds", ()):
+        yield from _kind_faults(struct, kinds)
+    try:
+        if spec.args is not None:
+            decoder(spec.args).encode(spec.args())
+        spec.make(None if spec.args is None else spec.args())
+    except PluginFault as fault:
+        yield f"it cannot be made without arguments: {fault}"
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's dataclass does, it is told
+        yield f"its arguments cannot be used; every field needs a default and a type of JSON's: {type(error).__name__}: {error}"
+
+
+def _kind_faults(struct: type[HasMetadata], kinds: dict[str, StoredKind]) -> Iterator[str]:
+    if struct in (Pod, Node):
+        yield f"{struct.__name__} need not be among its kinds: everybody sees pods and nodes"
+        return
+    try:
+        kind = kind_of(struct)
+    except ValueError as error:
+        yield str(error)
+        return
+    if kinds.setdefault(kind.name, kind) != kind:
+        other = kinds[kind.name].struct
+        yield f"{kind.name} is declared by two structs, {other.__module__}.{other.__qualname__} too: let them share one"

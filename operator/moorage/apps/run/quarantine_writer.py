@@ -1,0 +1,73 @@
+"""Quarantining: writes into the leader's Lease which plugin hung (``ports.quarantine_record``), after the process that it hung is gone.
+
+Everybody who may lead may write there, so it takes no further right; the next replica sees it before it decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Awaitable, Callable
+
+import moorage
+from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
+from moorage.adapters.system_clock import SystemClock
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.ports import quarantine_record
+from moorage.ports.errors import Conflict, EdgeError, NotFound
+from moorage.ports.http_calls import MERGE_PATCH, Call, Session
+
+log = logging.getLogger(__name__)
+
+WRITING = 20.0
+"""Seconds for it; where it fails, the same plugin will hang again, and then it is written."""
+RETRY = 0.5
+
+
+def record(config: OperatorConfiguration, plugin: str, version: str) -> None:
+    """Write down which plugin hung; the log says when that cannot be done."""
+    asyncio.run(_record(config, plugin, version))
+
+
+async def _record(config: OperatorConfiguration, plugin: str, version: str) -> None:
+    connection, lease = config.client_connection, config.leader_election
+    try:
+        async with asyncio.timeout(WRITING):
+            source = KubeSource(connection.kubeconfig, connection.master)
+            session = await KubeSession.open(source, f"moorage/{moorage.__version__} watchdog", SystemClock())
+            try:
+                await _retried(lambda: add(session, lease.resource_namespace, lease.resource_name, {plugin: version}))
+            finally:
+                await session.close()
+    except (KubeconfigError, OSError, TimeoutError) as error:
+        log.error("plugin %s could not be quarantined: %r", plugin, error)
+    else:
+        log.error("plugin %s %s is quarantined", plugin, version, extra={"lease": f"{lease.resource_namespace}/{lease.resource_name}"})
+
+
+async def _retried(write: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            return await write()
+        except EdgeError as error:
+            log.warning("the record was not written, next attempt in %.1f s: %s", RETRY, error)
+        await asyncio.sleep(RETRY)
+
+
+async def add(session: Session, namespace: str, lease: str, plugins: dict[str, str]) -> None:
+    """Add to the Lease's record, over exactly what was read; without leader election there may be no Lease yet."""
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    try:
+        metadata = json.loads(await session.call(Call("GET", f"{leases}/{lease}")))["metadata"]
+    except NotFound:
+        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        named = {"name": lease, "annotations": quarantine_record.written(plugins)}
+        with contextlib.suppress(Conflict):
+            await session.call(Call("POST", leases, json.dumps({**body, "metadata": named}).encode()))
+            return
+        metadata = json.loads(await session.call(Call("GET", f"{leases}/{lease}")))["metadata"]
+    known = quarantine_record.read(metadata.get("annotations"))
+    patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "annotations": quarantine_record.written({**known, **plugins})}}
+    await session.call(Call("PATCH", f"{leases}/{lease}", json.dumps(patch).encode(), MERGE_PATCH))

@@ -1,0 +1,92 @@
+"""What an actor is, and what it does things with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from moorage.core.framework.status import Status
+from moorage.core.objects.pods import Pod
+from moorage.engine.binding.object_waiter import Following
+from moorage.engine.binding.permit import Waiting
+from moorage.ports.clock import Clock
+from moorage.ports.kube import PodRef, Reads, Writes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tools:
+    """What actors are made with; each keeps of it what it needs.
+
+    ``following`` shows the objects that the watches bring, ``waiting`` the pods that are held at permit.
+    """
+
+    writes: Writes
+    reads: Reads
+    clock: Clock
+    following: Following
+    waiting: Waiting
+
+
+TakeBack: TypeAlias = Callable[[], Awaitable[None]]
+"""Takes back what an actor did for a pod."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hold:
+    """permit's answer for a pod that has to wait, at most so many seconds."""
+
+    seconds: float
+
+
+@runtime_checkable
+class PermitActor(Protocol):
+    """May hold a pod back after it got its node, or refuse it."""
+
+    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status | Hold:
+        """SUCCESS when the pod may go on; a refusal sends it back to the queue; a Hold keeps it until ``Tools.waiting`` is told."""
+
+
+@runtime_checkable
+class PreBindActor(Protocol):
+    """Does what must be done before the pod is bound."""
+
+    async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> TakeBack | None:
+        """Return when it is done; what it returns takes that back, should the pod not be bound after all.
+
+        A step that fails, or is broken off, takes back itself what it did.
+        """
+
+
+@runtime_checkable
+class ErrandActor(Protocol):
+    """Does what its plugin's postFilter wants to be done for a pod that no node takes."""
+
+    async def run_errand(self, pod: Pod, errand: Any) -> None:
+        """Return when it is done. Raises EdgeError when it could not be."""
+
+
+@runtime_checkable
+class BindActor(Protocol):
+    """Binds pods."""
+
+    async def bind(self, pod: Pod, node: str, reserved: Any) -> Status:
+        """SUCCESS when bound; SKIP leaves it to the next bind plugin."""
+
+
+@runtime_checkable
+class PostBindActor(Protocol):
+    """Is told of a binding."""
+
+    async def post_bind(self, pod: Pod, node: str, reserved: Any) -> None:
+        """The pod is bound; nothing can be refused any more."""
+
+
+Actor: TypeAlias = object
+"""One object per plugin, with the method of each extension point that its plugin acts at."""
+ActorFactory: TypeAlias = Callable[[Tools], Actor]
+
+
+def pod_ref(pod: Pod) -> PodRef:
+    """The pod as writes name it."""
+    return PodRef(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)

@@ -1,0 +1,246 @@
+"""Having the resource claims of a pod allocated and reserved.
+
+What was decided is written into the claims, and the pod waits until its devices say that they can be used. Devices are each given to
+one claim, but nothing in the API says so beside the claims themselves: what is written must stay known, until it is seen or taken
+back. So a write that was begun is never left alone, and one whose answer got lost is looked after by reading the claim.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import datetime
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from moorage.api.conditions import timestamp
+from moorage.core.devices.allocation_results import made_at
+from moorage.core.devices.extended_resources import TO_BE_CREATED
+from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.devices.pod_claims import binding_failure, binding_pending, is_reserved
+from moorage.core.objects.meta import key, version
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import Allocation, ResourceClaim
+from moorage.core.plugins.dynamic_resources.plugin import GiveUp, Reservation
+from moorage.engine.background_tasks import uninterrupted
+from moorage.engine.binding.actors.contract import TakeBack, Tools, pod_ref
+from moorage.ports.errors import Conflict, EdgeError, NotFound, Refused, Retryable
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+ATTEMPTS = 5
+"""How often a write is tried that others, or a busy API server, got in the way of."""
+AGAIN = (0.01, 0.2, 3.0)
+"""Seconds until it is tried again after a conflict, or after no answer: doubled, up to the last one."""
+REFUSED_FOR = 30.0
+"""Seconds of refusals until what was written is left as it is."""
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Held:
+    """A claim that is held for a pod, in the newest state that is known.
+
+    ``ours``: its devices go back when the pod is not bound, as they were given to it for this pod, or proved useless.
+    """
+
+    claim: ResourceClaim
+    ours: bool
+    created: bool = False
+
+
+class DeviceBinder:
+    """Writes what DynamicResources reserved. Source: kube-scheduler DynamicResources (v1.36), texts included.
+
+    Not kept of it: there, a claim stays allocated when the pod that it was allocated for is not bound.
+    """
+
+    def __init__(self, tools: Tools) -> None:
+        self._writes = tools.writes
+        self._reads = tools.reads
+        self._following = tools.following
+        self._clock = tools.clock
+
+    @property
+    def _ledger(self) -> DeviceLedger:
+        return self._following.store.index(DeviceLedger)
+
+    async def pre_bind(self, pod: Pod, node: str, reserved: Reservation | None) -> TakeBack | None:
+        """Return when the pod has all of its claims, and their devices can be used. Raises EdgeError."""
+        if reserved is None:
+            return None
+        held: list[Held] = []
+        writing = asyncio.ensure_future(self._write(pod, reserved, held))
+        try:
+            await asyncio.shield(writing)
+            await self._until_usable(held, reserved.timeout)
+        except BaseException:
+            await uninterrupted(self._give_up(writing, pod, held))
+            raise
+        return functools.partial(self._take_back, pod, held)
+
+    async def run_errand(self, pod: Pod, errand: GiveUp) -> None:
+        """Have a claim give its devices back, in the state that was decided by, or delete it."""
+        with contextlib.suppress(NotFound):  # whether it is there the pod's next attempt sees
+            await (self._writes.delete_claim if errand.delete else self._writes.deallocate_claim)(errand.claim)
+
+    # ---- writing -----------------------------------------------------------------------------------------------------------
+
+    async def _write(self, pod: Pod, reserved: Reservation, held: list[Held]) -> None:
+        """Allocate and reserve the claims one after another; ``held`` has all that something may have been written to."""
+        for claim, allocation in reserved.claims:
+            one = Held(claim, allocation is not None)
+            if claim.metadata.name == TO_BE_CREATED:
+                one = Held(await self._writes.create_claim(claim, f"{pod.metadata.name}-extended-resources-"), True, True)
+            held.append(one)
+            now = timestamp(self._clock.now())
+            await self._reserve(one, pod, made_at(allocation, now) if allocation is not None else None)
+            if one.created:
+                await self._writes.pod_claim(pod_ref(pod), one.claim.metadata.name, reserved.mappings)
+
+    async def _reserve(self, one: Held, pod: Pod, allocation: Allocation | None) -> None:
+        """Reserve a claim, allocated if need be; again in its newest state where others changed it, or no answer came."""
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                one.claim = await self._newest(one.claim)
+            if is_reserved(one.claim, pod):
+                break
+            _check(one.claim, allocation)
+            try:
+                if allocation is not None:
+                    one.claim = await self._writes.protect_claim(one.claim)
+                one.claim = await self._writes.reserve_claim(one.claim, pod_ref(pod), allocation)
+            except (Conflict, Retryable) as error:
+                if attempt == ATTEMPTS - 1:
+                    raise
+                await self._pause(attempt, error)
+            else:
+                break
+        if allocation is not None:
+            self._ledger.confirm(one.claim)
+
+    async def _newest(self, claim: ResourceClaim) -> ResourceClaim:
+        """The claim as it is now. Raises EdgeError when that is gone."""
+        found = await self._reads.resource_claim(claim.metadata.namespace, claim.metadata.name)
+        if found is None or found.metadata.uid != claim.metadata.uid:
+            raise EdgeError(f"get updated claim {key(claim)} after conflict: not found")
+        return found
+
+    async def _pause(self, attempt: int, error: EdgeError) -> None:
+        soon, later, longest = AGAIN
+        after = error.after if isinstance(error, Retryable) else 0.0
+        first = soon if isinstance(error, Conflict) else later
+        await self._clock.sleep(max(after, min(first * 2 ** min(attempt, 10), longest)))
+
+    # ---- waiting -----------------------------------------------------------------------------------------------------------
+
+    async def _until_usable(self, held: list[Held], seconds: float) -> None:
+        """Wait for devices that have to be made usable; claims whose devices are not so in time are given up."""
+        waiting = [one for one in held if binding_pending(one.claim)]
+        if not waiting:
+            return
+        left = max(0.0, min(seconds - self._age(one.claim) for one in waiting))
+        names = [(ResourceClaim, key(one.claim)) for one in waiting]
+
+        def late() -> list[Held]:
+            return [one for one in waiting if not _usable(one, self._seen(one))]
+
+        if not await self._following.until(lambda: not late(), lambda: names, self._clock, left):
+            late_ones = late()
+            for one in late_ones:
+                one.ours = True
+            raise EdgeError(f"device binding timeout: claim={late_ones[0].claim.metadata.name}")
+
+    def _seen(self, one: Held) -> ResourceClaim | None:
+        """The claim as the watch shows it, None while that is behind what was written. Raises EdgeError when it is gone."""
+        claim = self._following.objects(ResourceClaim).get(key(one.claim))
+        if claim is None or claim.metadata.uid != one.claim.metadata.uid:
+            if one.created:
+                return None  # it may not have come yet
+            raise EdgeError(f'could not find v1.ResourceClaim "{key(one.claim)}"')
+        return claim if version(claim.metadata) >= version(one.claim.metadata) else None
+
+    def _age(self, claim: ResourceClaim) -> float:
+        """Seconds since the claim got its devices."""
+        allocation = claim.status.allocation
+        if allocation is None or allocation.allocation_timestamp is None:
+            return 0.0
+        return max(0.0, (self._clock.now() - datetime.datetime.fromisoformat(allocation.allocation_timestamp)).total_seconds())
+
+    # ---- taking back -------------------------------------------------------------------------------------------------------
+
+    async def _give_up(self, writing: asyncio.Task[None], pod: Pod, held: list[Held]) -> None:
+        """Take back what is being written, when it is known what that is."""
+        await asyncio.wait({writing})
+        if not writing.cancelled():
+            writing.exception()  # has been looked at, or is of no concern any more
+        await self._take_back(pod, held)
+
+    async def _take_back(self, pod: Pod, held: list[Held]) -> None:
+        """Undo what was written, unless somebody else has bound the pod: then it needs its claims."""
+        for one in reversed(held):
+            try:
+                if not await self._insist(functools.partial(self._reads.pod_node, pod_ref(pod))):
+                    await self._insist(functools.partial(self._give_back, one, pod))
+            except EdgeError as error:
+                log.warning("a claim was not given back: %s", error, extra={"claim": key(one.claim), "pod": key(pod)})
+
+    async def _give_back(self, one: Held, pod: Pod) -> None:
+        """Reserved for the pod no more; without devices, if nobody else uses it and they were given to it for this pod."""
+        claim = one.claim
+        newest = await self._reads.resource_claim(claim.metadata.namespace, claim.metadata.name)
+        if newest is not None and newest.metadata.uid == claim.metadata.uid:
+            if one.created:
+                await self._writes.delete_claim(newest)
+            elif is_reserved(newest, pod):
+                if one.ours and len(newest.status.reserved_for or ()) == 1:
+                    await self._writes.deallocate_claim(newest)
+                else:
+                    await self._writes.release_claim(newest, pod_ref(pod))
+        self._ledger.release(claim)
+
+    async def _insist(self, deed: Callable[[], Awaitable[T]]) -> T:
+        """Do it, for as long as it takes the API server to answer: until then nobody knows who has the devices.
+
+        That a write finds nothing is no answer (a proxy may say so): the deed reads again what is there. A refusal is believed when it
+        has lasted for a while: an API server that has just started refuses what it allows a moment later.
+        """
+        attempt, began = 0, self._clock.boottime()
+        while True:
+            try:
+                return await deed()
+            except (Refused, Retryable) as error:
+                final = not isinstance(error, Conflict | NotFound | Retryable)
+                if final and self._clock.boottime() - began >= REFUSED_FOR:
+                    raise
+                await self._pause(attempt, error)
+                attempt += 1
+
+
+def _check(claim: ResourceClaim, allocation: Allocation | None) -> None:
+    """Raises EdgeError when the claim is not what was decided by any more."""
+    happened = ""
+    if claim.metadata.deletion_timestamp is not None:
+        happened = "deleted"
+    elif allocation is not None and claim.status.allocation is not None:
+        happened = "allocated elsewhere"
+    elif allocation is None and claim.status.allocation is None:
+        happened = "deallocated elsewhere"
+    if happened:
+        raise EdgeError(f"claim {key(claim)} got {happened} in the meantime")
+
+
+def _usable(one: Held, seen: ResourceClaim | None) -> bool:
+    """Whether the devices of a claim can be used, as far as is seen. Raises EdgeError when they never will."""
+    if seen is None:
+        return False
+    one.claim = seen
+    failure = binding_failure(seen)
+    if failure is not None:
+        one.ours = True
+        text = f'claim={seen.metadata.name}, reason={failure.reason}, message="{failure.message}"'
+        raise EdgeError(f"device binding failed: {text}")
+    return not binding_pending(seen)

@@ -1,0 +1,80 @@
+"""Actors from outside the tree behind their guard.
+
+An actor's coroutine runs on the event loop in steps, from one await to the next. Each step is a call that the guard stands around,
+so that an actor that blocks the loop is found out as a decider is; one that waits blocks nobody. What the API server's refusals do
+to a binding is the binder's to know, so those pass; everything else that an actor raises is its fault.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any
+
+from moorage.core.framework.guard import Guard, PluginFault, call, told
+from moorage.core.framework.interfaces import Point
+from moorage.core.framework.status import REFUSALS, Code, Status
+from moorage.engine.binding.actors.contract import Actor, ActorFactory, Hold, Tools
+from moorage.ports.errors import EdgeError
+
+METHODS = {Point.PERMIT: "permit", Point.PRE_BIND: "pre_bind", Point.BIND: "bind", Point.POST_BIND: "post_bind"}
+_ANSWERS = {
+    Point.PERMIT: frozenset({Code.SUCCESS, Code.ERROR, *REFUSALS}),
+    Point.BIND: frozenset({Code.SUCCESS, Code.SKIP, Code.ERROR, *REFUSALS}),
+}
+"""The codes that mean something, where an actor answers at all."""
+
+
+def guarded_actor(factory: ActorFactory, guard: Guard) -> ActorFactory:
+    """Makes the actor, and what stands before it. The maker raises PluginFault when the actor cannot be made."""
+
+    def made(tools: Tools) -> Actor:
+        return _GuardedActor(call(guard, "actor", lambda: factory(tools)), guard)
+
+    return made
+
+
+class _GuardedActor:
+    """Has the methods that the actor has."""
+
+    def __init__(self, actor: Actor, guard: Guard) -> None:
+        for point, name in METHODS.items():
+            if hasattr(actor, name):
+                setattr(self, name, _method(getattr(actor, name), point, guard))
+
+
+def _method(act: Any, point: Point, guard: Guard) -> Any:
+    async def method(*args: Any) -> Any:
+        answer = await _stepwise(call(guard, point, lambda: act(*args)), point, guard)
+        if wrong := _wrong(point, answer):
+            raise told(PluginFault(guard, point, f"{METHODS[point]} {wrong}"), guard)
+        return answer
+
+    return method
+
+
+@types.coroutine
+def _stepwise(running: Coroutine[Any, Any, Any], point: Point, guard: Guard) -> Generator[Any, Any, Any]:
+    """What the coroutine returns, each of its steps between the guard's hands."""
+    if not isinstance(running, Coroutine):
+        raise told(PluginFault(guard, point, f"{METHODS[point]} is no async method"), guard)
+    go_on: Callable[[Any], Any] = running.send
+    by: Any = None
+    while True:
+        try:
+            waited_for = call(guard, point, functools.partial(go_on, by), passes=(StopIteration, EdgeError))
+        except StopIteration as end:
+            return end.value
+        try:
+            go_on, by = running.send, (yield waited_for)
+        except BaseException as error:  # noqa: BLE001 - a cancellation, say: that is the coroutine's to know
+            go_on, by = running.throw, error
+
+
+def _wrong(point: Point, answer: Any) -> str:
+    if point not in _ANSWERS or (point is Point.PERMIT and isinstance(answer, Hold)):
+        return ""
+    if not isinstance(answer, Status):
+        return f"gave {type(answer).__name__} instead of a Status"
+    return "" if answer.code in _ANSWERS[point] else f"gave the status {answer.code!s}, which means nothing there"

@@ -1,0 +1,40 @@
+"""The actors in the tree, and how plugins get theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from moorage.core.framework.interfaces import Point
+from moorage.core.framework.registry import Registry
+from moorage.engine.binding.actors.contract import Actor, ActorFactory, BindActor, PermitActor, PostBindActor, PreBindActor, Tools
+from moorage.engine.binding.actors.default_binder import DefaultBinder
+from moorage.engine.binding.actors.device_binder import DeviceBinder
+from moorage.engine.binding.actors.volume_binder import VolumeBinder
+
+ACTORS: dict[str, ActorFactory] = {"DefaultBinder": DefaultBinder, "VolumeBinding": VolumeBinder, "DynamicResources": DeviceBinder}
+"""By plugin name."""
+
+_PROTOCOLS: dict[Point, type[Any]] = {
+    Point.PERMIT: PermitActor,
+    Point.PRE_BIND: PreBindActor,
+    Point.BIND: BindActor,
+    Point.POST_BIND: PostBindActor,
+}
+
+
+def join(registry: Registry, factories: Mapping[str, ActorFactory], tools: Tools) -> dict[str, Actor]:
+    """Make the actors. Raises ValueError when a plugin lacks the half that it says it has, or an actor has no plugin."""
+    if strangers := [name for name in factories if name not in registry]:
+        raise ValueError(f"actors without a plugin: {', '.join(strangers)}")
+    actors: dict[str, Actor] = {}
+    for name, spec in registry.items():
+        if not spec.acts_at:
+            continue
+        if name not in factories:
+            raise ValueError(f"plugin {name!r} acts at {', '.join(sorted(point.value for point in spec.acts_at))} but has no actor")
+        actor = actors[name] = factories[name](tools)
+        for point in spec.acts_at:
+            if not isinstance(actor, _PROTOCOLS[point]):
+                raise ValueError(f"the actor of plugin {name!r} lacks the method for {point.value}")
+    return actors

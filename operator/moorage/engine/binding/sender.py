@@ -1,0 +1,156 @@
+"""Sending: the request that binds a pod, and what became of it.
+
+An answer that never came (time-out, reset), or that says what one answer cannot know (the pod is bound, or gone: a proxy may have
+said so), is settled by reading the pod, for as long as that takes: until then it may be on its node, so its place there is kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from moorage.core.cycle.context import Placement
+from moorage.core.framework.extenders import Extender
+from moorage.core.framework.interfaces import Point
+from moorage.core.framework.status import Code, Status, failed
+from moorage.core.objects.meta import key
+from moorage.engine.binding.actors.contract import Actor, BindActor, pod_ref
+from moorage.ports.bundle import Surroundings
+from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
+from moorage.ports.guards import FAULTS
+from moorage.ports.repeated_logs import bug
+
+log = logging.getLogger(__name__)
+
+ASK_AGAIN = (0.2, 3.0)
+"""Seconds until a read that failed is tried again, doubled up to the second one."""
+REFUSED_FOR = 30.0
+"""Seconds of refused reads until that is believed: an API server that has just started refuses what it allows a moment later."""
+RETRIES = 5
+"""How often a binding is asked for again when the API server has too much to do, before the pod goes back to the queue."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a binding ended: bound to our node; refused or failed with ``status``; or not ours any more (gone, bound elsewhere)."""
+
+    bound: bool
+    status: Status | None = None
+    fenced: bool = False
+    """It was not sent, as this replica may not lead any more: nothing is to be told."""
+    rejector: str = ""
+    """The plugin that refused it at permit."""
+    overtaken: bool = False
+    """The node changed under the decision, by somebody else's doing, and does not take the pod any more."""
+
+
+BOUND = Outcome(True)
+GONE = Outcome(False)
+
+
+class Sender:
+    """See the module's docstring."""
+
+    def __init__(self, actors: Mapping[str, Actor], around: Surroundings) -> None:
+        self._actors = actors
+        self._around = around
+        self._clock = around.clock
+
+    async def send(self, placement: Placement, begin: Callable[[str], None]) -> Outcome:
+        """Have it bound by the extender or the first bind plugin that takes the pod; how that ended, for sure.
+
+        ``begin`` is told of each of them before it is asked.
+        """
+        if (outcome := await self._by_extender(placement, begin)) is not None:
+            return outcome
+        for name, bind, reserved in acting(self._actors, placement, Point.BIND):
+            running = f'Bind plugin "{name}"'
+            begin(running)
+            try:
+                status = await self._ask(bind, placement, reserved)
+            except FAULTS as error:  # told with the pod's name; an actor's bug fails this pod and no other
+                return await self.settle(placement, running, error)
+            if status.code is Code.SUCCESS:
+                return BOUND
+            if status.code is not Code.SKIP:
+                return Outcome(False, status)
+        return Outcome(False, failed("no bind plugin took the pod"))
+
+    async def settle(self, placement: Placement, running: str, error: BaseException) -> Outcome:
+        """What became of a pod whose binding was not answered with a plain yes."""
+        failure = rejected(placement, running, error)
+        unknown = isinstance(error, Conflict | NotFound) or (isinstance(error, Retryable) and error.outcome_unknown)
+        if isinstance(error, EdgeError) and not unknown:
+            return failure
+        (delay, longest), began = ASK_AGAIN, self._clock.boottime()
+        while True:
+            try:
+                node = await self._around.reads.pod_node(pod_ref(placement.pod))
+            except EdgeError as unread:
+                if isinstance(unread, Refused) and self._clock.boottime() - began >= REFUSED_FOR:
+                    log.error("the outcome of a binding cannot be read: %s", unread, extra={"pod": key(placement.pod)})
+                    return failure
+                await self._clock.sleep(delay)
+                delay = min(2 * delay, longest)
+                continue
+            if node == "":
+                return failure
+            return BOUND if node == placement.node else GONE
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    async def _by_extender(self, placement: Placement, begin: Callable[[str], None]) -> Outcome | None:
+        """The profile's extender that binds, if the pod is its business; None leaves the pod to plugins."""
+        for extender in placement.revision.extenders:
+            if not extender.bind_verb or not extender.wants(placement.pod):
+                continue
+            begin(f"extender {extender.url}")
+            try:
+                if not self._around.writes.open:
+                    raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
+                await self._around.extenders.bind(extender, pod_ref(placement.pod), placement.node)
+                return await self._confirmed(placement, extender)
+            except FAULTS as error:  # as above
+                outcome = await self.settle(placement, "", error)
+            if outcome.status is None or outcome.fenced or not extender.ignorable:
+                return outcome
+            log.warning("an extender did not bind a pod: %s", outcome.status.message, extra={"pod": key(placement.pod)})
+        return None
+
+    async def _confirmed(self, placement: Placement, extender: Extender) -> Outcome:
+        """Whether an extender that says so has bound the pod; one that answers first and binds then has a few seconds."""
+        said = Retryable(f"extender {extender.url} said that it has bound the pod, and it has not", outcome_unknown=True)
+        delay, longest = ASK_AGAIN
+        while (outcome := await self.settle(placement, "", said)).status is not None and delay <= longest:
+            await self._clock.sleep(delay)
+            delay *= 2
+        return outcome
+
+    async def _ask(self, bind: BindActor, placement: Placement, reserved: Any) -> Status:
+        """Ask it, and again when the API server has too much to do: events and conditions of the pod would only be more of that."""
+        for _ in range(RETRIES):
+            try:
+                return await bind.bind(placement.pod, placement.node, reserved)
+            except Retryable as error:
+                if error.outcome_unknown or not error.after:
+                    raise
+                await self._clock.sleep(error.after)
+        return await bind.bind(placement.pod, placement.node, reserved)
+
+
+def acting(actors: Mapping[str, Actor], placement: Placement, point: Point) -> Iterator[tuple[str, Any, Any]]:
+    """The plugins of an extension point by name, each with its actor and what it has reserved for the pod."""
+    for name in placement.revision.points[point]:
+        reserved = placement.reservations.get(name)
+        yield name, actors[name], reserved.value if reserved is not None else None
+
+
+def rejected(placement: Placement, running: str, error: BaseException) -> Outcome:
+    """The outcome when a plugin raised this; a bug of it is logged with where it is."""
+    known = isinstance(error, EdgeError)
+    if not known:
+        log.error("%s failed with a bug", running, exc_info=error, extra=bug(error, pod=key(placement.pod), node=placement.node))
+    text = f"binding rejected: {running and f'running {running}: '}{error if known else repr(error)}"
+    return Outcome(False, failed(text), fenced=isinstance(error, Fenced))

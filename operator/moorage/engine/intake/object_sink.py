@@ -1,0 +1,168 @@
+"""Objects as a watch brings them: kept, compared with what was there, and set aside where one cannot be used."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from typing import Generic, TypeVar
+
+from kubefacts.quantities import QuantityError
+from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject, key, version
+from moorage.core.objects.pods import Pod
+from moorage.core.pods import ceilings
+from moorage.ports.guards import FAULTS, guard, tell
+from moorage.ports.kube import Unreadable
+from moorage.ports.repeated_logs import told_once
+
+log = logging.getLogger(__name__)
+T = TypeVar("T", bound=HasMetadata)
+VANISHED_AT_ONCE = 256
+"""Objects that a list did not have, and that are taken out in one go: a few milliseconds."""
+
+_TOLD = (QuantityError, ceilings.TooLarge)
+"""Errors whose text says it all: what else is raised is a bug."""
+
+
+class Sink(Generic[T]):
+    """Keeps the newest readable state of each object, so that a relist can tell what is gone, and calls the hooks below."""
+
+    resource = kind_name = ""
+    api = "v1"
+    """What the API calls its objects, all of them and one, and its version."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, T] = {}
+        self.aside: dict[str, Unreadable] = {}
+        """What is set aside, by identity."""
+        self.untold: dict[str, Unreadable] = {}
+        """What of it was not told yet."""
+        self.synced = False
+        self._unseen: dict[str, T | PartialObject] | None = None
+
+    def list_started(self) -> None:
+        """Whatever is not put before ``list_ended`` is gone."""
+        self._unseen = self.known()
+
+    def put(self, obj: T) -> None:
+        """Added or changed."""
+        name = self.identity(obj.metadata)
+        if self._unseen is not None:
+            self._unseen.pop(name, None)
+        old = self.objects.get(name)
+        if old is not None and old.metadata.resource_version == obj.metadata.resource_version and not self.lost(old):
+            return
+        self.take(old, obj)
+
+    def take(self, old: T | None, obj: T) -> None:
+        """Put its newest state where it belongs, or set it aside."""
+        name = self.identity(obj.metadata)
+        self.objects[name] = obj
+        try:
+            ceilings.check(obj)
+            self.on_put(old, obj)
+        except FAULTS as error:
+            del self.objects[name]
+            if old is not None:
+                self.objects[name] = old
+            self._set_aside(Unreadable(PartialObject(obj.metadata), node_of(obj), _why(error), obj), error)
+        else:
+            self._in_order(name)
+            if uncounted := self.uncounted(old, obj):
+                log.warning("not all of an object counts: %s", uncounted, extra=told_once(f"{name} {uncounted}", object=key(obj)))
+                self.untold[name] = Unreadable(PartialObject(obj.metadata), node_of(obj), uncounted)
+
+    def delete(self, obj: T | PartialObject) -> None:
+        """Gone. Where that cannot be written down now, the next list tells it again."""
+        name = self.identity(obj.metadata)
+        old, aside = self.objects.pop(name, None), self.aside.get(name)
+        if old is None and aside is None:
+            return
+        try:
+            self.on_delete(old or obj)
+        except FAULTS as error:
+            node = node_of(obj) if isinstance(obj, Pod) else ""
+            self._set_aside(Unreadable(PartialObject(obj.metadata), node, f"it is gone: {_why(error)}"), error, gone=True)
+        else:
+            self._in_order(name)
+
+    def unreadable(self, obj: Unreadable, deleted: bool) -> None:
+        """Cannot be decoded."""
+        if deleted:
+            self.delete(obj.partial)
+            return
+        if self._unseen is not None:
+            self._unseen.pop(self.identity(obj.partial.metadata), None)
+        self._set_aside(obj)
+
+    def _set_aside(self, obj: Unreadable, error: BaseException | None = None, *, gone: bool = False) -> None:
+        """Leave it out of account, but for its place; told once with what failed, and once for each object."""
+        name, named = self.identity(obj.partial.metadata), key(obj.partial)
+        if error is not None and not isinstance(error, _TOLD):
+            tell("taking in an object", error, resource=self.resource, object=named)
+        log.error("an object is set aside: %s", obj.error, extra=told_once(f"{self.resource} {named} {obj.error}", object=named))
+        before = self.aside.get(name)
+        self.aside[name] = obj
+        if before is None or before.error != obj.error or name in self.untold:
+            self.untold[name] = obj
+        if not gone:
+            with guard("setting an object aside", resource=self.resource, object=named):
+                self.on_unreadable(obj)
+
+    def _in_order(self, name: str) -> None:
+        if self.aside:
+            self.aside.pop(name, None)
+            self.untold.pop(name, None)
+
+    def list_ended(self) -> bool:
+        """Delete what the list did not have, or some of it; whether there is more."""
+        unseen = self._unseen or {}
+        for name in list(itertools.islice(unseen, VANISHED_AT_ONCE)):
+            self.delete(unseen.pop(name))
+        if unseen:
+            return True
+        self._unseen = None
+        self.synced = True
+        return False
+
+    def known(self) -> dict[str, T | PartialObject]:
+        """All objects by identity, also those that are set aside."""
+        return {**{name: aside.partial for name, aside in self.aside.items()}, **self.objects}
+
+    def state(self, identity: str) -> int | None:
+        """The newest version of an object that is known; None when there is none, or it was lost since."""
+        obj, aside = self.objects.get(identity), self.aside.get(identity)
+        if aside is not None:
+            return max(version(aside.partial.metadata), 0 if obj is None else version(obj.metadata))
+        return None if obj is None or self.lost(obj) else version(obj.metadata)
+
+    @staticmethod
+    def identity(metadata: ObjectMeta) -> str:
+        """What tells objects apart."""
+        return metadata.uid
+
+    def lost(self, obj: T) -> bool:
+        """Whether an object that was put is not where its state says that it is: a bug, which the next ``put`` of it mends."""
+        return False
+
+    def uncounted(self, old: T | None, new: T) -> str:
+        """What of an object is left out of account though the rest of it counts, where that is to be told now; else ""."""
+        return ""
+
+    def on_put(self, old: T | None, new: T) -> None:
+        """An object is there for the first time (``old`` None) or anew. What it raises sets the object aside."""
+
+    def on_delete(self, old: T | PartialObject) -> None:
+        """An object is gone."""
+
+    def on_unreadable(self, obj: Unreadable) -> None:
+        """An object is there that only its metadata is known of."""
+
+
+def _why(error: BaseException) -> str:
+    """What a person needs to know of it: a bug's text alone may say nothing."""
+    return str(error) if isinstance(error, _TOLD) else repr(error)
+
+
+def node_of(obj: HasMetadata) -> str:
+    """The node that a pod is on, else ""."""
+    return obj.spec.node_name if isinstance(obj, Pod) else ""

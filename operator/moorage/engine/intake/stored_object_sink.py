@@ -1,0 +1,59 @@
+"""All other objects that plugins read, into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moorage.core.columns.cache import Cache
+from moorage.core.framework.cluster_events import Action, ClusterEvent
+from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject, key
+from moorage.core.queue.scheduling_queue import Backlog
+from moorage.engine.intake.object_sink import Sink
+from moorage.ports.stored_kinds import StoredKind
+
+
+class Others(Sink[HasMetadata]):
+    """Objects of another kind: kept in the store, for whoever decides by them."""
+
+    def __init__(self, kind: StoredKind, cache: Cache, backlog: Backlog, now: Callable[[], float]) -> None:
+        super().__init__()
+        self.kind = kind
+        self.resource, self.kind_name, self.api = kind.name, kind.struct.__name__, kind.api
+        self.listed: Callable[[], None] = lambda: None
+        """Called when a whole list is in."""
+        self._store = cache.store
+        self._backlog = backlog
+        self._now = now
+
+    def on_put(self, old: HasMetadata | None, new: HasMetadata) -> None:
+        """Keep its newest state and wake whom it may help; both, or none."""
+        self._store.put(new)
+        try:
+            self._wake(Action.ADD if old is None else Action.UPDATE, old, new)
+        except BaseException:
+            if old is not None:
+                self._store.put(old)
+            else:
+                self._store.remove(self.kind.struct, key(new))
+            raise
+
+    def on_delete(self, old: HasMetadata | PartialObject) -> None:
+        """Forget it."""
+        self._store.remove(self.kind.struct, key(old))
+        self._wake(Action.DELETE, old, None)
+
+    @staticmethod
+    def identity(metadata: ObjectMeta) -> str:
+        """Its name, as the store has it: an object made anew takes the old one's place."""
+        return f"{metadata.namespace}/{metadata.name}"
+
+    def list_ended(self) -> bool:
+        """A whole list is in, once nothing more is to be deleted."""
+        more = super().list_ended()
+        if not more:
+            self.listed()
+        return more
+
+    def _wake(self, action: Action, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        if self.kind.event is not None:
+            self._backlog.wake(ClusterEvent(self.kind.event, action, old, new), self._now())

@@ -1,0 +1,148 @@
+"""Surveying: what a replica finds out, and tells, at its own pace: the other replicas and its own rights."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, ParamSpec
+
+from moorage.core.framework.registry import Access
+from moorage.engine.profiles.profile_conditions import Need, Situation, needs_of
+from moorage.engine.profiles.profile_status import Reconciler
+from moorage.engine.profiles.swap import Swapper
+from moorage.ports.bundle import Surroundings
+from moorage.ports.errors import EdgeError
+from moorage.ports.guards import guard
+from moorage.ports.kube import REPLICA_PERIOD
+from moorage.ports.repeated_logs import failed
+from moorage.ports.stored_kinds import NAMESPACES
+
+log = logging.getLogger(__name__)
+P = ParamSpec("P")
+
+APART = 2.0
+"""Seconds between two rounds, however often the live revisions change."""
+
+
+class Right(NamedTuple):
+    """What the service account may do: everywhere, or with ``home`` in the namespace of the Lease."""
+
+    verb: str
+    group: str
+    resource: str
+    home: bool
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}{self.group and f'.{self.group}'}{' in its own namespace' if self.home else ''}"
+
+
+_NEEDED = (
+    # Verbs, API group, resource, whether only in its own namespace.
+    ("list watch", "", "nodes", False),
+    ("list watch", "", NAMESPACES.resource, False),
+    ("delete get list watch", "", "pods", False),
+    ("create", "", "pods/binding", False),
+    ("create", "", "pods/eviction", False),
+    ("patch", "", "pods/status", False),
+    ("create patch", "events.k8s.io", "events", False),
+    ("list watch", "moorage.dev", "schedulerprofiles", False),
+    ("list watch", "moorage.dev", "pluginconfigs", False),
+    ("patch", "moorage.dev", "schedulerprofiles/status", False),
+    ("patch", "moorage.dev", "pluginconfigs/status", False),
+    ("get", "coordination.k8s.io", "leases", False),
+    ("list watch", "apiextensions.k8s.io", "customresourcedefinitions", False),
+    ("create delete get list patch update", "coordination.k8s.io", "leases", True),
+    ("create delete list", "apps", "controllerrevisions", True),
+)
+RIGHTS = tuple(Right(verb, group, resource, home) for verbs, group, resource, home in _NEEDED for verb in verbs.split())
+"""What every profile needs, whatever its plugins."""
+
+
+def rights_to(need: Need) -> tuple[Right, ...]:
+    """What it takes to decide by objects of a kind, or to do what an actor does."""
+    if isinstance(need, Access):
+        return tuple(Right(verb, need.group, need.resource, need.home) for verb in need.verbs)
+    return tuple(Right(verb, need.group, need.resource, home=False) for verb in ("list", "watch"))
+
+
+class Surveyor:
+    """Announces this replica, and for the leader looks at the others and at its rights."""
+
+    def __init__(self, around: Surroundings, look_at_quarantine: Callable[[], Awaitable[None]]) -> None:
+        self._identity = around.identity
+        self._clock = around.clock
+        self._announcer = around.announcer
+        self._reads = around.reads
+        self._writes = around.writes
+        self._look_at_quarantine = look_at_quarantine
+        self._changed = asyncio.Event()
+        self._rights_due = float("-inf")
+
+    def poke(self) -> None:
+        """The live revisions changed: say so soon."""
+        self._changed.set()
+
+    async def run(self, swapper: Swapper, reconciler: Reconciler) -> None:
+        """Go round until cancelled; take back the announcement at the end.
+
+        A change is followed by two rounds: the other replicas need a moment to follow it, and the second shows that they did.
+        """
+        settled = False
+        try:
+            while True:
+                self._changed.clear()
+                await self.round(swapper, reconciler)
+                await self._clock.sleep(APART)
+                changed = await self._changed_within(REPLICA_PERIOD) if settled else self._changed.is_set()
+                settled = not changed
+        finally:
+            await self._withdraw()
+
+    async def _changed_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._changed.wait()
+        except TimeoutError:
+            return False
+
+    async def round(self, swapper: Swapper, reconciler: Reconciler) -> None:
+        """One look around. What fails is looked at again next time."""
+        live = {record.name: record.active.revision.id for record in swapper.records.values() if record.active is not None}
+        await self._try(self._announcer.announce, self._identity, live)
+        await self._try(self._look_at_quarantine)
+        if swapper.leading:
+            await self._try(self._look_at_replicas, reconciler.situation)
+            await self._try(self._look_at_rights, reconciler.situation, swapper)
+            reconciler.poke()
+
+    async def _try(self, look: Callable[P, Awaitable[None]], *args: P.args, **kwargs: P.kwargs) -> None:
+        """One failing look, as for want of a right, must not hide what the others see."""
+        with guard("looking around"):
+            try:
+                await look(*args, **kwargs)
+            except EdgeError as error:
+                log.warning("looking around failed, next time more: %s", error, extra=failed(error))
+
+    async def _look_at_replicas(self, situation: Situation) -> None:
+        situation.replicas = tuple(await self._reads.replicas())
+        for identity in await self._reads.dead_replicas():
+            await self._writes.delete_replica(identity)
+
+    async def _look_at_rights(self, situation: Situation, swapper: Swapper) -> None:
+        if self._clock.boottime() < self._rights_due:
+            return
+        situation.missing_rights = await self._missing(RIGHTS)
+        made = [record.resolution.made for record in swapper.records.values() if record.resolution is not None]
+        needs = {need: rights_to(need) for revision in made if revision is not None for need in needs_of(revision)}
+        situation.missing_for = {need: await self._missing(rights) for need, rights in needs.items()}
+        self._rights_due = self._clock.boottime() + REPLICA_PERIOD
+
+    async def _missing(self, rights: tuple[Right, ...]) -> tuple[str, ...]:
+        return tuple([str(right) for right in rights if not await self._reads.allowed(*right)])
+
+    async def _withdraw(self) -> None:
+        try:
+            await self._announcer.withdraw(self._identity)
+        except EdgeError as error:
+            log.info("the announcement could not be taken back, it expires: %s", error)

@@ -1,0 +1,57 @@
+"""Resolving: what the engine knows of the resolver, and that its bugs are a fault of the profile which it was asked about."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from moorage.api import bodies
+from moorage.api.bodies import Body
+from moorage.api.resolution import Resolution, unresolved
+from moorage.core.framework.revisions import FieldError
+from moorage.engine.profiles.records import ProfileRecord
+from moorage.ports.guards import FAULTS, tell
+
+
+class Resolver(Protocol):
+    """Turns a profile's object and the PluginConfigs into a revision or a list of errors; pure."""
+
+    def __call__(self, profile: Body, configs: dict[str, Body], *, trusted: bool = False) -> Resolution:
+        """Never raises for what the objects hold. ``trusted``: all of it was good before."""
+
+    def config_errors(self, body: Body) -> tuple[FieldError, ...]:
+        """What is wrong with a PluginConfig by itself."""
+
+    @property
+    def quarantined(self) -> dict[str, str]:
+        """Plugins that must not be called, with the reason why; it heeds what is put there."""
+
+
+class ConfigFacts:
+    """What PluginConfigs are found to be, each looked into once for each of its generations."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._known: dict[str, tuple[object, tuple[FieldError, ...], str]] = {}
+
+    def of(self, name: str, body: Body) -> tuple[tuple[FieldError, ...], str]:
+        """What is wrong with it by itself, and its hash."""
+        metadata = body["metadata"]
+        version = (metadata.get("uid"), metadata.get("generation"))
+        known = self._known.get(name)
+        if known is None or known[0] != version:
+            known = self._known[name] = version, self._resolver.config_errors(body), bodies.config_hash(body)
+        return known[1:]
+
+    def forget(self, *names: str) -> None:
+        """These are gone; without names all are to be looked into anew."""
+        for name in names or tuple(self._known):
+            self._known.pop(name, None)
+
+
+def resolved(record: ProfileRecord, resolver: Resolver, configs: dict[str, Body]) -> Resolution:
+    """What becomes of its spec; where a bug ends that, its last good revision goes on."""
+    try:
+        return resolver(record.settled, configs)
+    except FAULTS as error:
+        tell("resolving a profile", error, profile=record.name)
+        return unresolved(record.settled, error)

@@ -1,0 +1,408 @@
+"""Swapping: from changed objects to one new live revision, or to a refusal that leaves the last good one deciding.
+
+Objects that change within the debounce are settled together. Settling resolves every profile that may be concerned beside the live
+ones (nothing live is touched), stores what is new (the leader, as a ControllerRevision), and then swaps: one reference per profile
+and what follows from it, in one synchronous step. A profile whose spec is bad goes on with its last good revision, after a restart
+with the newest stored one. One whose pods are somebody else's to place (an older profile of that schedulerName, another
+installation, kube-scheduler) stands back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from moorage.api import bodies
+from moorage.api.bodies import Body
+from moorage.api.resolution import Resolution
+from moorage.core.framework.revisions import FieldError, Revision
+from moorage.core.queue.scheduling_queue import Backlog
+from moorage.engine.profiles.ownership import Claims
+from moorage.engine.profiles.records import Active, ProfileRecord, name_conflicts
+from moorage.engine.profiles.resolving import ConfigFacts, Resolver, resolved
+from moorage.engine.scheduling.loop import Loop
+from moorage.ports.bundle import Surroundings
+from moorage.ports.errors import Conflict, EdgeError
+from moorage.ports.event_recorder import Event, ObjectRef
+from moorage.ports.guards import guard
+from moorage.ports.kube import StoredRevision
+from moorage.ports.made_names import NAME_LIMIT, shortened
+
+log = logging.getLogger(__name__)
+swaps = logging.getLogger("moorage.swaps")
+
+KEPT = 5
+"""Stored revisions per profile."""
+RETRY = 1.0
+"""Seconds until a revision that could not be stored is tried again."""
+CLAIMS_EVERY = 10.0
+"""Seconds between looks at profiles that somebody else may serve."""
+CONTROLLER = "moorage"
+
+
+class Swapper:
+    """Keeps the profile records and the live revisions in step with the objects."""
+
+    def __init__(self, loop: Loop, resolver: Resolver, around: Surroundings, claims: Claims) -> None:
+        self.records: dict[str, ProfileRecord] = {}
+        self.configs: dict[str, Body] = {}
+        self.stored: dict[str, list[StoredRevision]] = {}
+        """By profile UID, oldest first."""
+        self.leading = False
+        self.changed: Callable[[], None] = lambda: None
+        """Called when a record changed, so that status follows."""
+        self.orphaned: Callable[[str, str], None] = lambda scheduler_name, profile: None
+        """Called when a profile is gone and no other one has its schedulerName."""
+        self.lacking: Callable[[Revision], tuple[str, ...]] = lambda revision: ()
+        """The resources that a revision would decide by and that are not listed yet, or not caught up since this replica leads."""
+        self._loop = loop
+        self._resolver = resolver
+        self.config_facts = ConfigFacts(resolver)
+        self._reads = around.reads
+        self._writes = around.writes
+        self._clock = around.clock
+        self._events = around.events
+        self._telemetry = around.telemetry
+        self._claims = claims
+        self._gone: dict[str, str] = {}
+        """schedulerName -> profile, of those that went since the last settling."""
+        self._dirty = asyncio.Event()
+        self._claims_due = 0.0
+
+    # ---- what comes in -----------------------------------------------------------------------------------------------------
+
+    def profile_seen(self, name: str, body: Body | None) -> None:
+        """A SchedulerProfile of this installation is in this state; None when it is gone."""
+        record = self.records.get(name)
+        if record is not None and (body is None or _identity(record.body) != _identity(body)):
+            self._drop(record)
+            if body is None or record.uid != body["metadata"].get("uid"):
+                self.stored.pop(record.uid, None)
+            record = None
+        if record is None and body is not None:
+            self.records[name] = ProfileRecord(name, body)
+        elif record is not None and body is not None:
+            old, record.body = record.body, body
+            if _version(old) != _version(body):
+                record.stale = True
+            elif bodies.status(old).get("claimedBy") == bodies.status(body).get("claimedBy"):
+                return  # our own writes come back
+        self._dirty.set()
+
+    def plugin_config_seen(self, name: str, body: Body | None) -> None:
+        """A PluginConfig is in this state; None when it is gone."""
+        old = self.configs.get(name)
+        if body is None:
+            self.configs.pop(name, None)
+            self.config_facts.forget(name)
+        else:
+            self.configs[name] = body
+            if old is not None and _version(old) == _version(body):
+                return
+        for record in self.records.values():
+            if name in bodies.references(record.body):
+                record.stale = True
+        self._dirty.set()
+
+    def lead(self, identity: str) -> None:
+        """From now on this replica stores revisions and tells of them."""
+        self.leading = True
+        for record in self.records.values():
+            self._apply_suspension(record)  # it may have to wait, for a resource that is late
+            self._tell(record, "LeaderChanged", f"{identity} leads", warning=False)
+        self._dirty.set()
+
+    # ---- settling ----------------------------------------------------------------------------------------------------------
+
+    async def run(self, debounce: float) -> None:
+        """Settle what changed, each time the debounce (seconds) has passed, until cancelled."""
+        while True:
+            await self._dirty.wait()
+            await self._clock.sleep(debounce)
+            self._dirty.clear()
+            if not await self.settle():
+                await self._clock.sleep(RETRY)
+                self._dirty.set()
+
+    def quarantine(self, plugins: Collection[str]) -> None:
+        """These plugins must not be called from now on, or may be again: no revision that has one of them goes on deciding."""
+        self.config_facts.forget()
+        for record in self.records.values():
+            record.stale = True
+            if record.active is not None and any(name in plugins for names in record.active.revision.points.values() for name in names):
+                self._stand_back(record)
+        self._dirty.set()
+
+    def tick(self, now: float) -> None:
+        """Move whom swaps still owe it, and look from time to time whose the profiles are."""
+        for record in self.records.values():
+            with guard("moving pods whose profile was swapped", profile=record.name):
+                self.move_owed(record)
+        if now >= self._claims_due:
+            self._claims_due = now + CLAIMS_EVERY
+            self.review_claims()
+
+    def review_claims(self) -> None:
+        """Look again at profiles that somebody else may serve, now or no longer."""
+        if any(record.conflicts or self._claims.contested(record) for record in self.records.values()):
+            self._dirty.set()
+
+    def review_lacking(self) -> None:
+        """A list is there, or has caught up: look again at profiles that may have waited for it."""
+        if any(record.lacks or record.waits_for for record in self.records.values()):
+            self._dirty.set()
+
+    async def settle(self) -> bool:
+        """Resolve, store, swap; False when something could not be stored and is to be tried again."""
+        for record in list(self.records.values()):
+            if record.stale:
+                record.stale, record.settled = False, record.body
+                record.resolution = resolved(record, self._resolver, self.configs)
+                await asyncio.sleep(0)  # many profiles at once must not hold up the loop
+        settled = [record for record in self.records.values() if record.resolution is not None]
+        conflicts = await self._conflicts(settled)
+        for record in settled:  # before anybody gets a name, whoever had it gives it up
+            record.conflicts = conflicts[record.name]
+            if record.conflicts:
+                self._stand_back(record)
+        done = True
+        for record in settled:
+            if self.records.get(record.name) is record:  # it may be gone since we began
+                with guard("settling a profile", profile=record.name):
+                    done &= await self._settle(record)
+        self._tell_orphans()
+        self.changed()
+        return done
+
+    async def _conflicts(self, records: Sequence[ProfileRecord]) -> dict[str, tuple[FieldError, ...]]:
+        """By profile: why its pods are another profile's or another scheduler's to place."""
+        found: dict[str, tuple[FieldError, ...]] = {record.name: () for record in records}
+        for record, conflict in name_conflicts(records):
+            found[record.name] += (conflict,)
+        # At once: a Lease that is slow to be read holds up nobody else's.
+        claims = await asyncio.gather(*(self._claims.conflict(record) for record in records))
+        for record, claim in zip(records, claims, strict=True):
+            if claim is not None:
+                found[record.name] += (claim,)
+        return found
+
+    async def _settle(self, record: ProfileRecord) -> bool:
+        """One profile; False when its revision could not be stored for now."""
+        resolution, active = record.resolution, record.active
+        if resolution is None or record.errors:
+            self._refuse(record)
+            return True
+        record.said = ""
+        if self._lacks(record, resolution):
+            self._apply_suspension(record)
+            return True
+        if self.leading and not await self._store(record, resolution):
+            return False
+        if self.records.get(record.name) is not record:  # it went while it was stored
+            return True
+        if active is None or active.last_good or active.revision.id != resolution.id:
+            self.swap(record, resolution)
+        elif record.waits_for:
+            self._apply_suspension(record)
+        return True
+
+    def _lacks(self, record: ProfileRecord, resolution: Resolution) -> bool:
+        """Whether a revision would decide by objects that are not up to date yet; then it waits for them, and says so."""
+        record.lacks = self.lacking(resolution.revision)
+        record.held_up = f"{', '.join(record.lacks)} are not up to date yet" if record.lacks else ""
+        return bool(record.lacks)
+
+    async def _store(self, record: ProfileRecord, resolution: Resolution) -> bool:
+        """Keep the revision for restarts; False when that failed for now."""
+        kept = self.stored.setdefault(record.uid, [])
+        if any(stored.data.get("revision") == resolution.id for stored in kept):
+            return True
+        number = max((stored.number for stored in kept), default=0) + 1
+        name = f"{shortened(record.name, NAME_LIMIT - len(resolution.id) - 1)}-{resolution.id}"
+        stored = StoredRevision(name, record.name, number, {**resolution.document, "revision": resolution.id, "uid": record.uid})
+        try:
+            await self._create(stored)
+        except EdgeError as error:
+            log.warning("revision %s was not stored, so it is not swapped in yet: %s", name, error, extra={"profile": record.name})
+            record.held_up = f"it could not be stored: {error}"
+            return False
+        record.held_up = ""
+        kept.append(stored)
+        await self._prune(kept)
+        return True
+
+    async def _create(self, stored: StoredRevision) -> None:
+        """Store it, unless it is there as it is to be, as when an answer was lost; another one of that name makes room first."""
+        try:
+            await self._writes.create_revision(stored)
+        except Conflict:
+            found = await self._reads.revision(stored.name)
+            if found is not None and found.data == json.loads(json.dumps(stored.data)):
+                return
+            if found is not None:  # of a profile of this name and spec that was deleted, say: it will go with that
+                await self._writes.delete_revision(stored.name)
+            raise
+
+    async def _prune(self, kept: list[StoredRevision]) -> None:
+        """Keep the newest few; what cannot be deleted now is tried again with the next one."""
+        try:
+            while len(kept) > KEPT:
+                await self._writes.delete_revision(kept[0].name)
+                kept.pop(0)
+        except EdgeError as error:
+            log.warning("stored revision %s was not deleted: %s", kept[0].name, error)
+
+    # ---- the swap ----------------------------------------------------------------------------------------------------------
+
+    def swap(self, record: ProfileRecord, resolution: Resolution, last_good: bool = False) -> None:
+        """Make this revision decide, from the next pod on. One synchronous step: nobody sees half of it."""
+        revision = resolution.revision
+        started = self._clock.boottime()
+        old = record.active.revision if record.active is not None else None
+        record.active = Active(revision, resolution, self._clock.now(), last_good)
+        self._loop.live[revision.scheduler_name] = revision
+        self._apply_suspension(record)
+        if old is not None:
+            self._supersede(record, old)
+            record.owed |= revision.changed_since(old)
+        self.move_owed(record)
+        seconds = self._clock.boottime() - started
+        self._telemetry.swap(record.name, "swapped", seconds)
+        extra = {
+            "profile": record.name,
+            "revision": revision.id,
+            "replaces": old.id if old is not None else "",
+            "seconds": round(seconds, 6),
+            "at": round(started + seconds, 4),
+        }
+        swaps.info("swapped", extra=extra)
+        if old is not None:
+            self._loop.scheduler.runner.retire(old)
+        if self.leading:
+            self._tell(
+                record,
+                "Activated",
+                f"Revision {revision.id} decides for pods with schedulerName {revision.scheduler_name!r}",
+                warning=False,
+            )
+
+    def move_owed(self, record: ProfileRecord) -> None:
+        """Move the pods that changed plugins had refused, at most once per initial backoff of the profile."""
+        now = self._clock.boottime()
+        if record.active is None or not record.owed or now < record.moved_at + record.active.resolution.initial_backoff:
+            return
+        backlog: Backlog = self._loop.backlog
+        backlog.wake_profile(record.active.revision.scheduler_name, record.owed, now)
+        record.owed = frozenset()
+        record.moved_at = now
+
+    def drain(self, record: ProfileRecord) -> int:
+        """Bindings in flight that superseded revisions decided; those without any are forgotten."""
+        counts = {revision: self._loop.draining(revision) for revision in record.superseded}
+        record.superseded = [revision for revision in record.superseded if counts[revision]]
+        return sum(counts.values())
+
+    def _supersede(self, record: ProfileRecord, revision: Revision) -> None:
+        """Remember who may have bindings in flight, and forget who has none left: on a standby nobody else does."""
+        record.superseded.append(revision)
+        self.drain(record)
+
+    # ---- refusals ----------------------------------------------------------------------------------------------------------
+
+    def _refuse(self, record: ProfileRecord) -> None:
+        """The spec is bad: the last good revision goes on, or the newest stored one is taken up again.
+
+        Where somebody else serves the pods, nothing of it goes on.
+        """
+        if record.active is None and not record.conflicts:
+            self._take_up_stored(record)
+        self._apply_suspension(record)
+        text = "; ".join(map(str, record.errors))
+        if self.leading and record.said != f"{record.generation} {text}":
+            record.said = f"{record.generation} {text}"
+            self._telemetry.swap(record.name, "refused", 0.0)
+            good = f"; revision {record.active.revision.id} goes on deciding" if record.active is not None else ""
+            self._tell(record, "Rejected", text + good, warning=True)
+
+    def _take_up_stored(self, record: ProfileRecord) -> None:
+        record.lost = ""
+        for stored in reversed(self.stored.get(record.uid, [])):
+            profile, configs = stored.data.get("profile"), stored.data.get("pluginConfigs")
+            if isinstance(profile, Mapping) and isinstance(configs, Mapping) and all(isinstance(c, Mapping) for c in configs.values()):
+                resolution = self._resolver(profile, dict(configs), trusted=True)
+                if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
+                    record.lost = ""
+                    if not self._lacks(record, resolution):
+                        self.swap(record, resolution, last_good=True)
+                    return
+                faults = "; ".join(map(str, resolution.errors))
+                record.lost = record.lost or f"revision {stored.data.get('revision')} decided before and cannot be used now: {faults}"
+                log.error("stored revision %s cannot be used: %s", stored.name, faults, extra={"profile": record.name})
+            else:
+                log.error("stored revision %s is not as it was written, so it cannot be used", stored.name, extra={"profile": record.name})
+
+    def _apply_suspension(self, record: ProfileRecord) -> None:
+        """Let the backlog know what the profile's queue looks like now."""
+        if record.active is None:
+            return
+        revision = record.active.revision
+        record.waits_for = self.lacking(revision)
+        view = None if record.suspended or record.waits_for else record.active.resolution.queue_view
+        self._loop.backlog.set_profile(revision.scheduler_name, view, self._clock.boottime())
+        if view is None:
+            why = "is suspended" if record.suspended else f"waits until {', '.join(record.waits_for)} are up to date"
+            self._loop.recall(revision.scheduler_name, f"SchedulerProfile {record.name!r} {why}")
+
+    def _drop(self, record: ProfileRecord) -> None:
+        """The object is gone."""
+        del self.records[record.name]
+        self._stand_back(record)
+        if not record.conflicts:
+            self._gone[bodies.scheduler_name(record.body)] = record.name
+
+    def _stand_back(self, record: ProfileRecord) -> None:
+        """It decides no more: pods of its schedulerName are held until a profile of that name decides."""
+        active, record.active = record.active, None
+        if active is None:
+            return
+        revision: Revision = active.revision
+        self._supersede(record, revision)
+        del self._loop.live[revision.scheduler_name]
+        self._loop.backlog.set_profile(revision.scheduler_name, None, self._clock.boottime())
+        self._loop.recall(revision.scheduler_name, f"SchedulerProfile {record.name!r} serves this schedulerName no more")
+        self._loop.scheduler.runner.retire(revision)
+
+    def _tell_orphans(self) -> None:
+        gone, self._gone = self._gone, {}
+        wanted = {bodies.scheduler_name(record.body) for record in self.records.values()}
+        for scheduler_name, profile in gone.items():
+            if scheduler_name not in wanted:
+                self.orphaned(scheduler_name, profile)
+
+    def _tell(self, record: ProfileRecord, reason: str, note: str, *, warning: bool) -> None:
+        self._events.emit(Event(profile_object(record), reason, note, reason, controller=CONTROLLER, warning=warning))
+
+
+def profile_object(record: ProfileRecord) -> ObjectRef:
+    """The profile as events name it."""
+    return ObjectRef("SchedulerProfile", record.name, record.uid, api_version="moorage.dev/v1alpha1")
+
+
+def _identity(body: Body) -> tuple[object, str]:
+    """What makes it another profile: another object of that name, or another schedulerName."""
+    return body["metadata"].get("uid"), bodies.scheduler_name(body)
+
+
+def _version(body: Body) -> tuple[object, object]:
+    """What changes when the object's spec does, or when it is another object of that name."""
+    return body["metadata"].get("uid"), body["metadata"].get("generation")
+
+
+def by_profile(revisions: Sequence[StoredRevision]) -> dict[str, list[StoredRevision]]:
+    """Stored revisions by their profile's UID, oldest first."""
+    found: dict[str, list[StoredRevision]] = {}
+    for revision in sorted(revisions, key=lambda revision: revision.number):
+        found.setdefault(str(revision.data.get("uid", "")), []).append(revision)
+    return found

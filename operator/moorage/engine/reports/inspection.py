@@ -1,0 +1,215 @@
+"""Inspecting: what cache and queue hold, as plain data, and where that differs from what the API server has.
+
+Everything is given a few items at a time, so that a large cluster holds up nobody. What is found to differ is looked at again a
+moment later, with a new list: what only one side had not yet heard of is the same on both by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import dataclasses
+import datetime
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.pod_info import Record, State
+from moorage.core.objects.meta import key
+from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.structures.sparse import HAS, TAKEN
+from moorage.ports.clock import Clock
+from moorage.ports.errors import EdgeError
+from moorage.ports.guards import guard
+from moorage.ports.kube import PodPlace, Reads
+from moorage.ports.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+AT_ONCE = 32
+"""Items between two turns of the others: nodes, with their pods."""
+PLACES_AT_ONCE = 2000
+"""The same for pods that are only looked up."""
+LOOK_AGAIN = 3.0
+"""Seconds until what differs is looked at again."""
+LINES, LINES_EVERY = 100, 0.05
+"""So many lines of log in so many seconds: its queue is bounded."""
+
+
+class Difference(NamedTuple):
+    """Something that we have (``ours``) otherwise than the API server (``theirs``); "" for none."""
+
+    kind: str
+    object: str
+    ours: str = ""
+    theirs: str = ""
+
+
+KINDS = ("missed node", "redundant node", "missed pod", "redundant pod", "misplaced pod")
+"""Missed: the API server alone has it; redundant: we alone have it; misplaced: on another node than we think."""
+
+
+class Inspector:
+    """Looks at cache and backlog; changes nothing. ``run`` it to have ``request`` answered in the log.
+
+    What it gives has no names that a log record has already (name, message).
+    """
+
+    def __init__(self, cache: Cache, backlog: Backlog, reads: Reads, clock: Clock, telemetry: Telemetry) -> None:
+        self._cache = cache
+        self._backlog = backlog
+        self._reads = reads
+        self._clock = clock
+        self._telemetry = telemetry
+        self._requested = asyncio.Event()
+        self._comparing = asyncio.Lock()
+
+    # ---- plain data --------------------------------------------------------------------------------------------------------
+
+    async def nodes(self) -> AsyncGenerator[Mapping[str, Any], None]:
+        """The nodes, with what is on them and promised there, and at the end pods on nodes that are not there."""
+        table = self._cache.nodes
+        async for name in _paced(sorted({*table.row_of, *self._cache.occupied, *self._cache.nominations.nodes}), AT_ONCE):
+            row = table.row_of.get(name)
+            amounts = {} if row is None else table.amounts_on(row)
+            yield {
+                "node": name,
+                "known": row is not None,
+                "allocatable": _quantities(amounts, HAS),
+                "requested": _quantities(amounts, TAKEN),
+                "pods": [_on_node(record) for record in self._cache.pods_on(name)],
+                "nominated": [_on_node(record) for record in self._cache.nominations.on(name)],
+            }
+
+    async def pods(self) -> AsyncGenerator[Mapping[str, Any], None]:
+        """The pods that wait, in the order in which they came."""
+        async for entry in _paced(list(self._backlog.entries()), AT_ONCE):
+            if entry.place is not None:
+                yield self._waiting(entry, entry.place)
+
+    async def differences(self) -> AsyncGenerator[Mapping[str, str], None]:
+        """What ``compare`` finds."""
+        for difference in await self.compare():
+            yield difference._asdict()
+
+    # ---- the comparison ----------------------------------------------------------------------------------------------------
+
+    async def compare(self) -> list[Difference]:
+        """Where we differ from the API server, twice in a row. Raises EdgeError when it does not answer."""
+        async with self._comparing:
+            found = await self._look()
+            if found:
+                await self._clock.sleep(LOOK_AGAIN)
+                before = set(found)
+                found = [difference for difference in await self._look() if difference in before]
+            counts = collections.Counter(difference.kind for difference in found)
+            self._telemetry.differences({kind: counts[kind] for kind in KINDS})
+            return found
+
+    async def _look(self) -> list[Difference]:
+        """One look, at a list that is as old as it took to get it."""
+        names = set(await self._reads.node_names())
+        ours = self._cache.nodes.row_of
+        found = [Difference("missed node", name) for name in sorted(names.difference(ours))]
+        found += [Difference("redundant node", name) for name in sorted(set(ours) - names)]
+        places = {place.uid: place for place in await self._reads.pod_places()}
+        async for place in _paced(list(places.values()), PLACES_AT_ONCE):
+            found += self._compared(place)
+        known: list[Record | Entry] = [*self._cache.records(), *self._backlog.entries()]
+        async for one in _paced(known, PLACES_AT_ONCE):
+            if one.pod.metadata.uid not in places:
+                found.append(Difference("redundant pod", key(one.pod), ours=one.node if isinstance(one, Record) else ""))
+        return found
+
+    def _compared(self, place: PodPlace) -> Iterator[Difference]:
+        """A pod of the API server's, and ours. One that we have just assumed on a node has none there yet."""
+        record = self._cache.record(place.uid)
+        if record is not None:
+            if record.node != place.node and (place.node or record.state is State.OBSERVED):
+                yield Difference("misplaced pod", place.name, record.node, place.node)
+        elif self._backlog.get(place.uid) is not None:
+            if place.node:
+                yield Difference("misplaced pod", place.name, "", place.node)
+        elif place.node or not place.going:  # one that is going is not placed any more, and so not queued
+            yield Difference("missed pod", place.name, "", place.node)
+
+    # ---- to the log --------------------------------------------------------------------------------------------------------
+
+    def request(self) -> None:
+        """Have everything logged, soon."""
+        self._requested.set()
+
+    async def run(self) -> None:
+        """Log what was requested, until cancelled."""
+        while True:
+            await self._requested.wait()
+            self._requested.clear()
+            with guard("looking inside"):
+                try:
+                    await self._log()
+                except EdgeError as error:
+                    log.error("the cache cannot be compared with the API server: %s", error)
+
+    async def _log(self) -> None:
+        await self._log_each("cached node", self.nodes())
+        await self._log_each("waiting pod", self.pods())
+        total = self._backlog.totals()
+        log.info("the cache holds %d nodes and %d pods", len(self._cache.nodes), len(self._cache), extra=dataclasses.asdict(total))
+        differences = await self.compare()
+        await self._log_each("the cache differs from the API server", _each(d._asdict() for d in differences), logging.WARNING)
+        log.info("compared with the API server: %d differences", len(differences))
+
+    async def _log_each(self, message: str, items: AsyncIterator[Mapping[str, Any]], level: int = logging.INFO) -> None:
+        count = 0
+        async for item in items:
+            log.log(level, message, extra=dict(item))
+            count += 1
+            if count % LINES == 0:
+                await self._clock.sleep(LINES_EVERY)
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------
+
+    def _waiting(self, entry: Entry, place: Place) -> dict[str, Any]:
+        conditions = entry.pod.status.conditions or ()
+        return {
+            "pod": key(entry.pod),
+            "uid": entry.uid,
+            "place": place.value,
+            "profile": entry.scheduler_name,
+            "attempts": entry.attempts,
+            "rejectors": sorted(entry.rejectors),
+            "gate": entry.waits_at,
+            "since": self._time(entry.queued_at),
+            "backoffUntil": self._time(entry.backoff_until) if place is Place.BACKOFF else "",
+            "nominatedNode": entry.pod.status.nominated_node_name,
+            "why": next((c.message for c in conditions if c.type == "PodScheduled"), ""),
+        }
+
+    def _time(self, boottime: float) -> str:
+        moment = self._clock.now() + datetime.timedelta(seconds=boottime - self._clock.boottime())
+        return moment.isoformat(timespec="milliseconds")
+
+
+def _quantities(amounts: Mapping[str, tuple[int, int]], which: int) -> dict[str, str]:
+    """Amounts by resource, as quantities; what is 0 is left out."""
+    return {resource: f"{pair[which]}m" if resource == "cpu" else str(pair[which]) for resource, pair in amounts.items() if pair[which]}
+
+
+def _on_node(record: Record) -> dict[str, str]:
+    return {"pod": key(record.pod), "uid": record.pod.metadata.uid, "state": record.state.value}
+
+
+async def _paced(items: Collection[T], at_once: int) -> AsyncIterator[T]:
+    """The items, with a turn for others after so many. What they were taken from may change meanwhile."""
+    for i, item in enumerate(items):
+        if i % at_once == at_once - 1:
+            await asyncio.sleep(0)
+        yield item
+
+
+async def _each(items: Iterable[T]) -> AsyncIterator[T]:
+    for item in items:
+        yield item

@@ -1,0 +1,158 @@
+"""Rejections: pods that a kubelet refused after they were bound to its node.
+
+Such a pod has failed, so the watch of live pods only says that it is gone; a second, small watch brings the failed ones. Each is
+counted once. Those that failed before this replica's first list are nobody's news; those that fail while a watch is broken come
+with the next list.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from moorage.core.objects.meta import ObjectMeta, PartialObject, Struct, key
+from moorage.ports.clock import Clock
+from moorage.ports.event_recorder import Event, EventSink, ObjectRef
+from moorage.ports.guards import guard
+from moorage.ports.kube import Unreadable
+from moorage.ports.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+
+TOLD_EVERY = 300.0
+"""Seconds between two events on a profile about the same reason: no more than an object may have."""
+OTHER = "Other"
+
+_REASONS = frozenset(
+    {
+        "AppArmor",
+        "InvalidNodeInfo",
+        "NodeAffinity",
+        "NodeName",
+        "NodePorts",
+        "NodeShutdown",
+        "NodeUnschedulable",
+        "PodFeatureUnsupported",
+        "PodLevelResourcesNotSupported",
+        "PodOSNotSupported",
+        "PodOSSelectorNodeLabelDoesNotMatch",
+        "SupplementalGroupsPolicyNotSupported",
+        "SysctlForbidden",
+        "TaintToleration",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+        "UnexpectedPredicateFailureType",
+        "UnknownReason",
+    }
+)
+"""status.reason of a refusal, lacking resources aside (kubelet 1.36, ``pkg/kubelet/lifecycle``)."""
+_LACKING = "OutOf"
+_REFUSED = "Pod was rejected"
+"""Begins the message of every refusal of newer kubelets, those with a reason that running pods have too (Evicted) among them."""
+
+
+class FailedSpec(Struct, frozen=True):
+    """Who placed it, and where."""
+
+    node_name: str = ""
+    scheduler_name: str = ""
+
+
+class FailedStatus(Struct, frozen=True):
+    """Why it failed."""
+
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class FailedPod(Struct, frozen=True):
+    """A pod that has failed: no more of it than is told."""
+
+    metadata: ObjectMeta
+    spec: FailedSpec = FailedSpec()
+    status: FailedStatus = FailedStatus()
+
+
+class Rejections:
+    """``ports.kube.FeedSink`` for failed pods. It counts while ``leading``; of those that were refused it keeps the UIDs.
+
+    ``profile(scheduler_name)`` gives the profile that has this schedulerName, None for a name of somebody else's;
+    ``resources`` are the names of resources that nodes have, so that the reasons in metrics are bounded.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        events: EventSink,
+        telemetry: Telemetry,
+        profile: Callable[[str], ObjectRef | None],
+        resources: Callable[[str], bool],
+    ) -> None:
+        self.leading = False
+        self._clock = clock
+        self._events = events
+        self._telemetry = telemetry
+        self._profile = profile
+        self._is_resource = resources
+        self._known: set[str] = set()
+        self._listed: set[str] | None = None
+        self._synced = False
+        self._told: dict[tuple[str, str], float] = {}
+
+    def list_started(self) -> None:
+        """Whatever is not put before ``list_ended`` is gone."""
+        self._listed = set()
+
+    def put(self, pod: FailedPod) -> None:
+        """A pod has failed; it may come again."""
+        uid = pod.metadata.uid
+        if not _refused(pod):
+            return
+        if self._listed is not None:
+            self._listed.add(uid)
+        if uid not in self._known:
+            self._known.add(uid)
+            if self._synced and self.leading:
+                with guard("counting a refused pod", pod=key(pod)):
+                    self._count(pod)
+
+    def delete(self, pod: FailedPod | PartialObject) -> None:
+        """It is gone."""
+        self._known.discard(pod.metadata.uid)
+
+    def unreadable(self, obj: Unreadable, deleted: bool) -> None:
+        """Not even its reason is known."""
+        if deleted:
+            self.delete(obj.partial)
+
+    def list_ended(self) -> bool:
+        """Forget those that the list did not have; at once, so there is no more."""
+        self._known &= self._listed or set()
+        self._listed = None
+        self._synced = True
+        return False
+
+    def _count(self, pod: FailedPod) -> None:
+        name, node, status = pod.spec.scheduler_name, pod.spec.node_name, pod.status
+        profile = self._profile(name)
+        if profile is None:
+            return
+        reason = status.reason if self._is_known(status.reason) else OTHER
+        self._telemetry.rejected(name, reason)
+        log.warning("a kubelet refused a pod: %s", status.message, extra={"pod": key(pod), "node": node, "profile": name, "reason": reason})
+        now = self._clock.boottime()
+        if now >= self._told.get((name, reason), now - TOLD_EVERY) + TOLD_EVERY:
+            self._told[name, reason] = now
+            why = ": ".join(filter(None, (status.reason, status.message)))
+            note = f"The kubelet of node {node} refused pod {key(pod)}: {why}"
+            self._events.emit(Event(profile, "KubeletRejected", note, "Binding", controller="moorage", warning=True))
+
+    def _is_known(self, reason: str) -> bool:
+        return reason in _REASONS or reason == "Evicted" or (reason.startswith(_LACKING) and self._is_resource(reason[len(_LACKING) :]))
+
+
+def _refused(pod: FailedPod) -> bool:
+    """Whether a kubelet would not have it; else it ran, and ended badly."""
+    reason, message = pod.status.reason, pod.status.message
+    return pod.status.phase == "Failed" and (reason in _REASONS or reason.startswith(_LACKING) or message.startswith(_REFUSED))

@@ -1,0 +1,220 @@
+"""Failures: what is said and written when a pod could not be placed.
+
+The pod is back in the queue at once; the event and the PodScheduled condition follow off the critical path. A condition is written
+only where it differs from what the pod has, the newest one wins, and a few are in flight at a time, never two of one pod. Of a pod
+that is gone or bound meanwhile nothing is said.
+
+Nominations are written here too, and nowhere else: what goes out is the node that the pod is promised at that moment, so that writes
+of one pod cannot overtake each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import logging
+from collections.abc import Callable, Mapping
+
+from moorage.api.conditions import timestamp
+from moorage.core.cycle.context import Diagnosis
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code
+from moorage.core.objects.meta import key
+from moorage.core.objects.pods import Pod
+from moorage.engine.binding.actors.contract import pod_ref
+from moorage.ports.clock import Clock
+from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
+from moorage.ports.event_recorder import Event, EventSink, ObjectRef
+from moorage.ports.guards import guard
+from moorage.ports.kube import Writes
+from moorage.ports.repeated_logs import bug
+
+log = logging.getLogger(__name__)
+
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULER_ERROR = "SchedulerError"
+GATED = "SchedulingGated"
+"""Not to be tried yet, so nothing that an autoscaler could add would help: those act on Unschedulable alone."""
+_ATTEMPTS = 4
+LONGEST = 4096
+"""Characters of a message: what pods ask for decides how long texts become, and they are kept until they are written."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a pod's condition should say; without a ``reason`` only its nomination has to be looked after."""
+
+    pod: Pod
+    reason: str = ""
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        """Cut its message to what is written."""
+        if len(self.message) > LONGEST:
+            object.__setattr__(self, "message", f"{self.message[: LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Writing:
+    """A verdict that is being written; ``over`` is set when that has ended."""
+
+    verdict: Verdict
+    over: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+
+
+def _no_opinion(_uid: str) -> str | None:
+    return None
+
+
+class Failures:
+    """Says why pods wait. ``current(uid)`` gives the pod's newest state, None when it is gone or bound.
+
+    ``promised(uid)`` gives the node that it is promised now, "" for none, None when its status is to be left as it is.
+    """
+
+    def __init__(self, writes: Writes, events: EventSink, clock: Clock, current: Callable[[str], Pod | None]) -> None:
+        self._writes = writes
+        self._events = events
+        self._clock = clock
+        self._current = current
+        self.promised: Callable[[str], str | None] = _no_opinion
+        self._pending: dict[str, Verdict] = {}
+        self._writing: dict[str, _Writing] = {}
+        self._wanted = asyncio.Event()
+
+    def report(self, verdict: Verdict) -> None:
+        """Have the condition written and emit the event."""
+        pod = verdict.pod
+        if not self.note(verdict):
+            return
+        self._events.emit(
+            Event(
+                pod_object(pod),
+                "FailedScheduling",
+                verdict.message,
+                "Scheduling",
+                controller=pod.spec.scheduler_name,
+                warning=True,
+            )
+        )
+
+    def note(self, verdict: Verdict) -> bool:
+        """Have the condition written, without an event. Returns whether the pod still waits."""
+        uid = verdict.pod.metadata.uid
+        if self._current(uid) is None:
+            return False
+        self._pending[uid] = verdict
+        self._wanted.set()
+        return True
+
+    def renominate(self, pod: Pod) -> None:
+        """The pod is promised another node, or none any more: have that written, and whatever else is yet to be said of it."""
+        last = self._last(pod.metadata.uid)
+        self.note(last if last is not None else Verdict(pod))
+
+    def told(self, verdict: Verdict) -> bool:
+        """Whether the pod's condition says this already, or soon will."""
+        last = self._last(verdict.pod.metadata.uid)
+        return not _news(verdict.pod, verdict) or (last is not None and last.message == verdict.message)
+
+    def report_once(self, verdict: Verdict) -> None:
+        """The same, unless the pod was told exactly this before and has heard nothing else since."""
+        if not self.told(verdict):
+            self.report(verdict)
+
+    async def settle(self, uid: str) -> None:
+        """Return when all that is to be written of this pod has been written, or given up; no other pod is waited for."""
+        while True:
+            if (writing := self._writing.get(uid)) is not None:
+                await writing.over.wait()
+            elif uid in self._pending:
+                await self._work(uid)
+            else:
+                return
+
+    async def run(self) -> None:
+        """Write conditions until cancelled; one worker, of which several may run."""
+        while True:
+            uid = next((uid for uid in self._pending if uid not in self._writing), None)
+            if uid is None:
+                self._wanted.clear()
+                await self._wanted.wait()
+                continue
+            await self._work(uid)
+
+    async def _work(self, uid: str) -> None:
+        writing = self._writing[uid] = _Writing(self._pending.pop(uid))
+        try:
+            with guard("writing a pod's condition", pod=key(writing.verdict.pod)):
+                await self._write(writing.verdict)
+        finally:
+            del self._writing[uid]
+            writing.over.set()
+
+    def _last(self, uid: str) -> Verdict | None:
+        """The newest of a pod that is not written for sure."""
+        if uid in self._pending:
+            return self._pending[uid]
+        return self._writing[uid].verdict if uid in self._writing else None
+
+    async def _write(self, verdict: Verdict) -> None:
+        uid = verdict.pod.metadata.uid
+        for attempt in range(_ATTEMPTS):
+            pod = self._current(uid)
+            if pod is None or uid in self._pending:
+                return
+            node = self.promised(uid)
+            if node == pod.status.nominated_node_name:
+                node = None
+            try:
+                if _news(pod, verdict):
+                    await self._writes.pod_condition(pod_ref(pod), _condition(pod, verdict, self._clock.now()), node)
+                elif node is not None:
+                    await self._writes.pod_nomination(pod_ref(pod), node)
+            except (Conflict, NotFound, Retryable) as error:  # that it is gone the watch will tell
+                await self._clock.sleep(max(error.after if isinstance(error, Retryable) else 0.0, 0.1 * 2**attempt))
+                continue
+            except (Fenced, Refused) as error:
+                log.info("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
+            except EdgeError as error:
+                log.warning("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
+            return
+        log.warning("a pod's condition was given up after %d attempts", _ATTEMPTS, extra={"pod": verdict.pod.metadata.name})
+
+
+def broken(pod: Pod, revision: Revision, error: BaseException) -> Diagnosis:
+    """The outcome of an attempt that a bug has ended."""
+    log.error("an attempt failed with a bug", exc_info=error, extra=bug(error, pod=key(pod), profile=revision.scheduler_name))
+    return Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")
+
+
+def pod_object(pod: Pod) -> ObjectRef:
+    """The pod as events name it."""
+    return ObjectRef("Pod", pod.metadata.name, pod.metadata.uid, pod.metadata.namespace)
+
+
+def pod_condition(pod: Pod, said: Mapping[str, str], now: datetime.datetime) -> dict[str, str | int]:
+    """The condition to merge into the pod's status, with the generation that it is about and the time.
+
+    ``said`` has type, status, reason and message.
+    """
+    observed = {"observedGeneration": pod.metadata.generation} if pod.metadata.generation is not None else {}
+    return {**said, **observed, "lastTransitionTime": timestamp(now)}
+
+
+def _condition(pod: Pod, verdict: Verdict, now: datetime.datetime) -> dict[str, str | int]:
+    """Its transition time only where the status changes, else the one that stands there stays."""
+    said = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
+    condition = pod_condition(pod, said, now)
+    if any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions or ()):
+        del condition["lastTransitionTime"]
+    return condition
+
+
+def _news(pod: Pod, verdict: Verdict) -> bool:
+    """Whether the pod's condition does not say this already."""
+    return bool(verdict.reason) and not any(
+        c.type == "PodScheduled" and c.status == "False" and c.reason == verdict.reason and c.message == verdict.message
+        for c in pod.status.conditions or ()
+    )

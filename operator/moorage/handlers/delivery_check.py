@@ -1,0 +1,111 @@
+"""Comparing: does Kopf deliver what the API server has?
+
+At the start both kinds are listed once; when Kopf has delivered all that these lists hold, the engine is told that everything is
+listed. From then on both kinds are listed every minute. What Kopf still owes of such a list after a grace period is handed over by
+ourselves, so a lost change is at most about a minute late. When that happens three times in a row to a kind, Kopf's watcher of it is
+dead; nothing outside Kopf can revive it, so the process ends and is started anew.
+
+A list that fails is no sign of anything: the state stays as it is, and readiness tells of it until the first list of each kind is in.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+
+from moorage.api.size_limits import parseable
+from moorage.handlers.deliveries import Deliveries, Listing, version_of
+from moorage.ports.clock import Clock
+from moorage.ports.errors import EdgeError, NotFound, Retryable
+from moorage.ports.http_calls import Call, Session
+from moorage.ports.repeated_logs import failed
+
+log = logging.getLogger(__name__)
+
+PERIOD = 60.0
+"""Seconds between two comparisons."""
+GRACE = 5.0
+"""Seconds that Kopf has to deliver what a list holds: a watch is behind a list by the time of one event's way, far below a second."""
+FIRST_GRACE = 15.0
+"""The same for the first lists, with Kopf's discovery and its own lists in it."""
+LOOK = 0.1
+"""Seconds between two looks during a grace period."""
+STRIKES = 3
+"""Comparisons in a row, each with something owed, after which a watcher counts as dead."""
+RETRY = (0.5, 5.0)
+"""Seconds until a first list that failed is tried again, doubled up to the second one."""
+
+
+class WatcherDied(Exception):
+    """Kopf delivers nothing of a kind any more."""
+
+
+class Comparing:
+    """``run`` it beside Kopf. ``base`` is the API's path, as in /apis/GROUP/VERSION; ``listed`` is called once all is delivered."""
+
+    def __init__(self, session: Session, clock: Clock, base: str, kinds: Sequence[Deliveries], listed: Callable[[], None]) -> None:
+        self._session = session
+        self._clock = clock
+        self._base = base
+        self._kinds = kinds
+        self._listed = listed
+        self._strikes = {kind.plural: 0 for kind in kinds}
+        self.problem: str | None = "profiles are not listed yet"
+        """Why the first lists are not in yet; None once they are."""
+
+    async def run(self) -> None:
+        """See to the first lists, then compare every minute until cancelled. Raises WatcherDied."""
+        for kind in self._kinds:
+            await self._settle(kind, await self._first_listing(kind), FIRST_GRACE)
+        self.problem = None
+        self._listed()
+        while True:
+            await self._clock.sleep(PERIOD)
+            for kind in self._kinds:
+                await self._compare(kind)
+
+    async def _compare(self, kind: Deliveries) -> None:
+        try:
+            listing = await self._list(kind)
+        except EdgeError as error:
+            log.warning("%s could not be listed for comparison with what Kopf has delivered: %s", kind.plural, error, extra=failed(error))
+            return
+        complete = await self._settle(kind, listing, GRACE)
+        self._strikes[kind.plural] = 0 if complete else self._strikes[kind.plural] + 1
+        if self._strikes[kind.plural] >= STRIKES:
+            raise WatcherDied(f"Kopf has missed changes of {kind.plural} in {STRIKES} comparisons in a row: its watcher is dead")
+
+    async def _settle(self, kind: Deliveries, listing: Listing, seconds: float) -> bool:
+        """Wait until all of the listing has been delivered; False when we had to do it ourselves in the end."""
+        until = self._clock.boottime() + seconds
+        while kind.owed(listing):
+            if self._clock.boottime() >= until:
+                log.error("Kopf has not delivered what the API server has of %s, it is done now: %s", kind.plural, kind.owed(listing))
+                kind.make_up(listing)
+                return False
+            await self._clock.sleep(LOOK)
+        return True
+
+    async def _first_listing(self, kind: Deliveries) -> Listing:
+        """The first list of a kind, however long that takes."""
+        delay, longest = RETRY
+        while True:
+            try:
+                return await self._list(kind)
+            except EdgeError as error:
+                hint = "; are the CRDs installed (moorage crds | kubectl apply -f -)?" if isinstance(error, NotFound) else ""
+                self.problem = f"{kind.plural} cannot be listed: {error}{hint}"
+                log.warning("%s, next attempt in %.1f s", self.problem, delay, extra=failed(error))
+            await self._clock.sleep(delay)
+            delay = min(2 * delay, longest)
+
+    async def _list(self, kind: Deliveries) -> Listing:
+        path = f"{self._base}/{kind.plural}"
+        body = await self._session.call(Call("GET", path))
+        try:
+            found = json.loads(parseable(body))
+            objects = {item["metadata"]["name"]: item for item in found["items"] or () if version_of(item)}
+            return Listing(int(found["metadata"]["resourceVersion"]), objects)
+        except (ValueError, TypeError, KeyError) as error:
+            raise Retryable(f"GET {path}: not a list: {error!r}: {body[:200]!r}") from error

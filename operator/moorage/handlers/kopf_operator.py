@@ -1,0 +1,142 @@
+"""Registration: Kopf, embedded in our event loop, for the two custom resources and nothing else.
+
+Only ``on.event`` handlers in a registry of our own: Kopf then writes nothing to the objects, neither finalizers nor annotations, and
+needs no more than list and watch on both kinds and on customresourcedefinitions (it notices when the CRDs come).
+
+It is started by ``kopf.spawn_tasks``, not ``kopf.operator``: the latter, when it stops, cancels every task that was created in the
+loop after it, bindings in flight included. Whoever calls ``start`` watches ``tasks``; the first to end means that something is
+wrong. Kopf also takes over SIGTERM and SIGINT in ``start``; ours are to be installed after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, cast
+
+import kopf
+
+from moorage.api.v1alpha1.common import GROUP, VERSION
+from moorage.handlers import plugin_config_handler, profile_handler
+from moorage.handlers.deliveries import Receiver
+from moorage.handlers.delivery_check import Comparing
+from moorage.ports.clock import Clock
+from moorage.ports.http_calls import Session
+from moorage.ports.repeated_logs import told_once
+
+log = logging.getLogger(__name__)
+
+LOGIN_APART = 5.0
+"""Seconds between two logins. Kopf logs in again after each 401, at once and for ever, so a token that stays bad would be a busy loop."""
+TALKATIVE = ("kopf._core.reactor.observation", "kopf._cogs.clients.watching")
+"""Loggers by which Kopf tells of requests that it tries again."""
+STOP_SECONDS = 5.0
+"""How long Kopf's tasks may take to end: its watchers give their workers two seconds."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Connection:
+    """The way to the API server. ``lend`` gives an aiohttp session that Kopf may close, with credentials that are kept fresh."""
+
+    server: str
+    lend: Callable[[], Any]
+    session: Session
+    clock: Clock
+
+
+class NoDifferences(kopf.DiffBaseStorage):
+    """Kopf copies each object, however large and deep, to find out what changed; nobody here asks for that."""
+
+    def build(self, *, body: kopf.Body, extra_fields: Any = None) -> kopf.BodyEssence:
+        """Nothing of it."""
+        return cast(kopf.BodyEssence, {})
+
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
+        """Nothing is kept."""
+        return None
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        """Nothing is written."""
+
+
+class Backoffs:
+    """Seconds between attempts of one request. Endless: an API server that is away for long must not end a watcher."""
+
+    def __iter__(self) -> Iterator[float]:
+        """1, 1, 2, 3, 5, then 8 for ever."""
+        yield from (1.0, 1.0, 2.0, 3.0, 5.0)
+        while True:
+            yield 8.0
+
+
+def settings() -> kopf.OperatorSettings:
+    """Kopf's settings where they differ from its defaults, each for the reason beside it."""
+    made = kopf.OperatorSettings()
+    made.posting.enabled = False  # events are ours to post, with our names and limits
+    made.process.ultimate_exiting_timeout = None  # else it sends SIGKILL to the process
+    made.persistence.diffbase_storage = NoDifferences()
+    made.networking.error_backoffs = Backoffs()
+    made.networking.request_timeout = 60.0  # Kopf's 300 s would hide a connection that is dead for that long
+    made.networking.connect_timeout = 5.0
+    made.watching.reconnect_backoff = 1.0  # between two lists: an API server that has nothing but errors is not asked ten times a second
+    return made
+
+
+class OneLinePerCause(logging.Filter):
+    """Kopf tells of every attempt of every request that fails."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Says what the cause is; the attempt's number is none."""
+        _, failing, cause = record.getMessage().partition(" failed; will retry: ")
+        if failing:
+            record.__dict__ |= told_once(f"Kopf {cause.partition(' -> ')[2]}")
+        return True
+
+
+class EmbeddedKopf:
+    """Kopf in our event loop, and the comparison of what it delivers with what the API server has."""
+
+    def __init__(self, receiver: Receiver, connection: Connection) -> None:
+        self._connection = connection
+        self._registry = kopf.OperatorRegistry()
+        self._register_login()
+        kinds = [module.register(self._registry, GROUP, VERSION, receiver) for module in (profile_handler, plugin_config_handler)]
+        self._comparing = Comparing(connection.session, connection.clock, f"/apis/{GROUP}/{VERSION}", kinds, receiver.listed)
+        self.tasks: Collection[asyncio.Task[Any]] = ()
+        """Once started: tasks none of which ends by itself unless something is wrong."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the first lists of both kinds are not in yet; None once they are."""
+        return self._comparing.problem
+
+    async def start(self) -> None:
+        """Spawn the tasks."""
+        logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of every event
+        for name in TALKATIVE:
+            logging.getLogger(name).addFilter(OneLinePerCause(name))
+        spawned = await kopf.spawn_tasks(registry=self._registry, settings=settings(), clusterwide=True, standalone=True)
+        self.tasks = (*spawned, asyncio.create_task(self._comparing.run(), name="comparison with the API server"))
+
+    async def stop(self) -> None:
+        """End these tasks and no others."""
+        if not self.tasks:
+            return
+        for task in self.tasks:
+            task.cancel()
+        done, late = await asyncio.wait(self.tasks, timeout=STOP_SECONDS)
+        errors = [task.exception() for task in done if not task.cancelled()]
+        if late or any(errors):
+            log.warning("Kopf did not stop cleanly: errors %s, still running %s", errors, [task.get_name() for task in late])
+
+    def _register_login(self) -> None:
+        connection, last = self._connection, float("-inf")
+
+        @kopf.on.login(registry=self._registry, id="login")
+        async def login(**_: Any) -> kopf.AiohttpSession:
+            nonlocal last
+            await connection.clock.sleep(max(0.0, last + LOGIN_APART - connection.clock.boottime()))
+            last = connection.clock.boottime()
+            return kopf.AiohttpSession(server=connection.server, aiohttp_session=connection.lend())

@@ -1,0 +1,38 @@
+"""Events: what is told of an object where its users see it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Protocol
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """The object that an event is about."""
+
+    kind: str
+    name: str
+    uid: str
+    namespace: str = ""
+    api_version: str = "v1"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened to an object, for people (events.k8s.io/v1). ``note`` is cut to 1024 bytes when sent."""
+
+    regarding: ObjectRef
+    reason: str
+    note: str
+    action: str
+    controller: str
+    """reportingController: the pod's schedulerName, or moorage for profiles."""
+    warning: bool = False
+    related: ObjectRef | None = None
+
+
+class EventSink(Protocol):
+    """Takes events, sends them in its own time; never blocks, never raises."""
+
+    def emit(self, event: Event) -> None:
+        """Log it and queue it for the API server."""

@@ -1,0 +1,79 @@
+"""Who leads: the Lease as it is stored, and what the engine sees of the election."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Protocol
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Leadership:
+    """Who leads, as the Lease says."""
+
+    identity: str
+    since: str
+    transitions: int
+    renewed: str
+
+
+class Elector(Protocol):
+    """Leader election over a Lease."""
+
+    @property
+    def identity(self) -> str:
+        """Ours: host name and a random part."""
+
+    @property
+    def leadership(self) -> Leadership | None:
+        """The newest that was read, None before the first."""
+
+    @property
+    def failures(self) -> int:
+        """Attempts in a row to read or renew it that the API server did not answer."""
+
+    @property
+    def late_until(self) -> float:
+        """Boot time until which writes of the leader before may still arrive; long past when there was none, or it gave the lease back."""
+
+    async def acquire(self) -> None:
+        """Return when this replica holds the lease (the fence is open then)."""
+
+    async def hold(self) -> None:
+        """Renew until the lease is lost; return then (the fence is closed)."""
+
+    async def release(self) -> None:
+        """Give the lease back so that another replica takes over at once."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """The part of a coordination.k8s.io/v1 LeaseSpec that election uses; times are aware, duration is in seconds."""
+
+    holder: str
+    duration: int
+    acquired: datetime.datetime | None
+    renewed: datetime.datetime | None
+    transitions: int
+
+
+class LeaseStore(Protocol):
+    """One Lease object. Raises only what ``ports.errors`` lists; every request ends within the store's own time-out.
+
+    Requests may overlap. One that follows another without an answer goes over a connection of its own.
+    """
+
+    async def read(self) -> tuple[LeaseRecord, str]:
+        """The record and its resourceVersion; NotFound when there is no Lease yet."""
+
+    async def create(self, record: LeaseRecord) -> str:
+        """Make the Lease, return its resourceVersion; Conflict when another was faster."""
+
+    async def replace(self, record: LeaseRecord, version: str) -> str:
+        """Write over exactly ``version``, return the new one; Conflict when it changed meanwhile."""
+
+    async def rewrite(self, record: LeaseRecord, holder: str) -> str:
+        """Write over whatever version ``holder`` holds, return the new one; Invalid when another holds it, NotFound when it is gone.
+
+        Doing it twice does no harm, so an answer that was lost needs no reading.
+        """

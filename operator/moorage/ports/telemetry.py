@@ -1,0 +1,85 @@
+"""Telemetry: what is counted and measured, without the library that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+
+class Telemetry(Protocol):
+    """What is measured. Names of metrics, buckets and labels are the adapter's business."""
+
+    def attempt(self, result: str, profile: str, seconds: float) -> None:
+        """A scheduling attempt ended: result is scheduled, unschedulable or error."""
+
+    def algorithm(self, seconds: float) -> None:
+        """A decision took this long."""
+
+    def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        """All plugins of an extension point ran."""
+
+    def bound(self, attempts: int, sli_seconds: float) -> None:
+        """A pod was bound after so many attempts, so long after it was first queued (gated time left out)."""
+
+    def preemption_attempt(self) -> None:
+        """DefaultPreemption was asked to make room for a pod, whether it could or not."""
+
+    def preempted(self, victims: int) -> None:
+        """So many pods are to go for one pod; some of them may be going already, but not all."""
+
+    def overtaken(self, profile: str) -> None:
+        """A pod was not bound as somebody else changed its node after it was chosen."""
+
+    def permit_wait(self, result: str, seconds: float) -> None:
+        """A pod was held at permit for so long; the result is a code's name."""
+
+    def in_flight(self, events: Mapping[str, int]) -> None:
+        """Events that are kept for pods whose attempt is running, by event, and how many pods those are (PodPopped)."""
+
+    def rejected(self, profile: str, reason: str) -> None:
+        """A kubelet refused a pod that had been bound to its node."""
+
+    def differences(self, counts: Mapping[str, int]) -> None:
+        """What the last comparison with the API server found, by kind."""
+
+    def put_right(self, resource: str, difference: str) -> None:
+        """An object that a watch had not told of was found by comparing, and put right: missed, stale or redundant."""
+
+    def expression_failed(self, plugin: str, point: str) -> None:
+        """An expression of a plugin could not be evaluated, at this extension point, for a pod and nodes that are alike to it."""
+
+    def incoming(self, queue: str, event: str) -> None:
+        """A pod entered a queue for this event."""
+
+    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+        """Pods by queue (active, backoff, unschedulable, gated); nodes, pods and assumed_pods in the cache."""
+
+    def set_aside(self, counts: Mapping[str, int]) -> None:
+        """Objects that are left out of account, as they cannot be read or something failed on them, by resource."""
+
+    def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
+        """(plugin, profile, pods that it refused and that wait)."""
+
+    def swap(self, profile: str, result: str, seconds: float) -> None:
+        """A revision was swapped in (result swapped) or refused (result refused); seconds of the critical section."""
+
+    def leading(self, name: str, leader: bool) -> None:
+        """Whether this replica leads."""
+
+    def loop_lag(self, seconds: float) -> None:
+        """How late the event loop was."""
+
+    def gated(self, counts: Mapping[str, int]) -> None:
+        """Gated pods by the name of the gate."""
+
+    def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
+        """(profile, its active revision or "", how many superseded ones cycles still hold) of every profile."""
+
+    def plugin_fault(self, plugin: str, point: str) -> None:
+        """A plugin from outside the tree failed there."""
+
+    def event(self, result: str) -> None:
+        """An event was sent, merged (into a series), limited (by its object's rate), dropped (queue full) or failed."""
+
+    def request(self, method: str, code: str, seconds: float) -> None:
+        """A request to the API server was answered; ``code`` is the HTTP code or ``<error>``."""

@@ -1,0 +1,80 @@
+"""YAML: stricter than PyYAML when read, plain when written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.api.yaml_documents import DocumentError, dump, load_all
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def test_documents_are_read_in_order_and_empty_ones_left_out() -> None:
+    """Separators may stand anywhere."""
+    assert load_all("---\na: 1\n---\n---\n- x\n---\n") == [{"a": 1}, ["x"]]
+
+
+def test_dates_stay_text() -> None:
+    """A label may look like a date."""
+    assert load_all("a: 2026-01-31") == [{"a": "2026-01-31"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 3", "line 3, column 1: the key 'a' comes twice"),
+        ("x:\n  y: {b: 1, b: 2}", "line 2, column 13: the key 'b' comes twice"),
+        ("1: x", "line 1, column 1: the key 1 is not a string: quote it"),
+        ("a: [", "line 1, column 5: expected the node content"),
+        ("a: \t1", "line 1, column 4: found character"),
+        ("!!python/object:os.system {}", "could not determine a constructor"),
+        ("a: \x00", "special characters are not allowed"),
+        ("[" * 1200, "nested too deeply"),
+        ("e: 0x_", "a value is not what its form or tag says"),
+        (f"e: {'9' * 5000}", "a value is not what its form or tag says"),
+        ("e: !!bool x", "a value is not what its form or tag says"),
+        ("e: !!timestamp x", "a value is not what its form or tag says"),
+        ("a: &a {b: *a}", "more than 100000 values"),
+        ("\n".join(["a0: &a0 [x]", *(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 10)}]" for i in range(9))]), "more than 100000 values"),
+    ],
+    ids=[
+        "twice",
+        "twice-below",
+        "number-as-key",
+        "unfinished",
+        "tab",
+        "python",
+        "nul",
+        "deep",
+        "no-number",
+        "long-number",
+        "no-bool",
+        "no-time",
+        "without-end",
+        "bomb",
+    ],
+)
+def test_what_has_no_one_meaning_is_refused(text: str, message: str) -> None:
+    """The message has the place."""
+    with pytest.raises(DocumentError) as caught:
+        load_all(text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(PLAIN)
+def test_what_is_written_reads_the_same(document: object) -> None:
+    """Whatever JSON can say, None aside, which is no document."""
+    assert load_all(dump({"a": document})) == [{"a": document}]
+
+
+@given(PLAIN)
+def test_what_is_written_can_be_shown(document: object) -> None:
+    """No line of it commands a terminal or turns its direction."""
+    assert all(line.isprintable() for line in dump({"a": document}).split("\n"))

@@ -1,0 +1,152 @@
+"""Surveying: what a replica finds out about itself and the others, at its own pace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from moorage.core.framework.extenders import SECRETS
+from moorage.core.plugins.intree import INTREE
+from moorage.engine.profiles.profile_conditions import Need, needs_of
+from moorage.engine.profiles.profile_status import Reconciler
+from moorage.engine.profiles.replica_monitor import APART, RIGHTS, Right, Surveyor, rights_to
+from moorage.engine.profiles.swap import Swapper
+from moorage.ports.errors import Forbidden
+from moorage.ports.kube import REPLICA_PERIOD
+from moorage.ports.stored_kinds import STORED
+from tests.engine.worlds import a_body, make_engine, surroundings
+from tests.fakes.clocks import ManualClock
+from tests.fakes.kube import InMemoryKube
+from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+
+RBAC = Path(__file__).parents[3] / "manifests" / "components" / "rbac"
+
+
+class CountingKube(InMemoryKube):
+    """Counts announcements."""
+
+    announcements = 0
+
+    async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
+        """Remember and count it."""
+        self.announcements += 1
+        await super().announce(identity, revisions)
+
+
+class Survey:
+    """A leader's surveyor, its API server, and what it tells status."""
+
+    def __init__(self) -> None:
+        self.kube, self.clock = CountingKube(), ManualClock()
+        events = RecordingEvents()
+        engine = make_engine(self.kube, events)
+        self.swapper: Swapper = engine.swapper
+        self.reconciler: Reconciler = engine.reconciler
+        self.surveyor = Surveyor(surroundings(self.kube, self.clock, events, CountingTelemetry()), engine.quarantine.look)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The rights that are called missing."""
+        return self.reconciler.situation.missing_rights
+
+    def look(self) -> None:
+        """One round."""
+        asyncio.run(self.surveyor.round(self.swapper, self.reconciler))
+
+
+def test_the_rights_are_those_of_the_manifests() -> None:
+    """Permitted speaks of every right that an installation gives, and of no other; only the rights to ask go without saying."""
+    given = set()
+    for file, home in (("cluster-role.yaml", False), ("role.yaml", True)):
+        for rule in yaml.safe_load((RBAC / file).read_text())["rules"]:
+            for resource in rule["resources"]:
+                given |= {Right(verb, rule["apiGroups"][0], resource, home) for verb in rule["verbs"]}
+    needs: list[Need] = [*STORED, *(access for spec in INTREE for access in spec.writes), SECRETS]
+    asked = {*RIGHTS, *(right for need in needs for right in rights_to(need))}
+    # The first is for these questions, the others for those of callers of the operator's server: no profile needs them.
+    assert given - asked == {
+        Right("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False),
+        Right("create", "authorization.k8s.io", "subjectaccessreviews", home=False),
+        Right("create", "authentication.k8s.io", "tokenreviews", home=False),
+    }
+    assert asked <= given
+
+
+def test_a_missing_right_is_named_and_one_given_back_is_not() -> None:
+    """Looked at again once a period."""
+    survey = Survey()
+    survey.kube.forbidden = {("patch", "", "pods/status"), ("create", "apps", "controllerrevisions")}
+    survey.look()
+    assert survey.missing == ("patch pods/status", "create controllerrevisions.apps in its own namespace")
+    survey.kube.forbidden.clear()
+    survey.look()
+    assert survey.missing
+    survey.clock.jump(REPLICA_PERIOD)
+    survey.look()
+    assert survey.missing == ()
+
+
+@pytest.mark.parametrize("method", ["replicas", "delete_replica"])
+def test_a_look_that_fails_hides_no_other(method: str) -> None:
+    """The right that it fails for is named all the same."""
+    survey = Survey()
+    survey.kube.dead = ["gone"]
+    survey.kube.forbidden = {("list", "coordination.k8s.io", "leases")}
+    survey.kube.fail(method, Forbidden("leases", 403))
+    survey.look()
+    assert survey.missing == ("list leases.coordination.k8s.io in its own namespace",)
+
+
+def test_a_storm_of_changes_is_no_storm_of_requests() -> None:
+    """However often the live revisions change, rounds are seconds apart, and the last change is told."""
+
+    async def scenario() -> int:
+        survey = Survey()
+        running = asyncio.create_task(survey.surveyor.run(survey.swapper, survey.reconciler))
+        for _ in range(100):
+            survey.surveyor.poke()
+            await survey.clock.advance(0.1)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert survey.kube.announced == {}, "the announcement is taken back at the end"
+        return survey.kube.announcements
+
+    assert asyncio.run(scenario()) == pytest.approx(10 / APART, abs=1)
+
+
+def test_a_change_is_looked_at_twice() -> None:
+    """The other replicas follow a moment later; then nothing is asked until the next change."""
+
+    async def scenario() -> list[int]:
+        survey = Survey()
+        running = asyncio.create_task(survey.surveyor.run(survey.swapper, survey.reconciler))
+        counts = []
+        for _ in range(2):
+            for _ in range(5):
+                await survey.clock.advance(APART)
+            counts.append(survey.kube.announcements)
+            survey.surveyor.poke()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return counts
+
+    assert asyncio.run(scenario()) == [2, 4]
+
+
+def test_rights_of_actors_are_missing_for_profiles_that_have_them_alone() -> None:
+    """Writing volumes is named on a profile with VolumeBinding, not on one without."""
+    survey = Survey()
+    survey.kube.forbidden = {("patch", "", "persistentvolumes")}
+    lean = {"multiPoint": {"disabled": [{"name": "VolumeBinding"}]}}
+    survey.swapper.profile_seen("with", a_body("with"))
+    survey.swapper.profile_seen("without", a_body("without", plugins=lean))
+    asyncio.run(survey.swapper.settle())
+    survey.look()
+    missing = survey.reconciler.situation.missing_for
+    revisions = {name: record.resolution.made for name, record in survey.swapper.records.items() if record.resolution is not None}
+    said = {name: [right for need in needs_of(made) for right in missing[need]] for name, made in revisions.items() if made is not None}
+    assert said == {"with": ["patch persistentvolumes"], "without": []}

@@ -1,0 +1,142 @@
+"""Holds: a gang that waits long has room held against pods of lower priority, one gang at a time, for a while, and everybody is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from moorage.engine.scheduling.gang_holds import AFTER, LASTS, NOTE
+from tests.builders import make_pod
+from tests.engine.running import Running
+from tests.engine.scheduling.test_gang_scheduler import come, condition, group, member, placed, run
+
+
+def held(world: Running) -> dict[str, str]:
+    """Which pods are promised which nodes, by the operator and by their status alike."""
+    nominations = world.engine.scheduler.cache.nominations
+    promised = {record.pod.metadata.name: record.node for record in nominations}
+    waiting = [pod for pod in world.kube.pods.values() if not pod.spec.node_name]
+    shown = {pod.metadata.name: node for pod in waiting if (node := pod.status.nominated_node_name)}
+    assert promised == shown
+    return promised
+
+
+async def filled(world: Running, each: str = "4", priority: int = 0) -> None:
+    """Both nodes are full of pods of low priority, so many to a node as go in with this much each."""
+    for i in range(2 * 4 // int(each)):
+        come(world, make_pod(f"low{i}", cpu=each, priority=priority))
+    await world.clock.advance(2)
+
+
+@pytest.mark.parametrize("each", ["1", "2", "4"])
+def test_a_gang_beside_a_stream_of_lesser_pods(each: str) -> None:
+    """One ends, another comes: its room is never the gang's, until room is held; then both members have theirs."""
+
+    async def scenario(world: Running) -> None:
+        await filled(world, each)
+        come(world, group(2), member("g0", cpu="4", priority=1000), member("g1", cpu="4", priority=1000))
+        number = 2 * 4 // int(each)
+        for step in range(18):
+            await world.clock.advance(10)
+            if all(placed(world, "g0", "g1")):
+                assert step * 10 >= AFTER
+                assert held(world) == {}
+                return
+            come(world, make_pod(f"low{number + step}", cpu=each, priority=0))
+            running = [uid for uid, pod in world.kube.pods.items() if uid.startswith("uid-low") and pod.spec.node_name]
+            world.kube.delete(world.kube.pods[min(running, key=lambda uid: int(uid[7:]))])
+        raise AssertionError(condition(world, "g0"))
+
+    run(scenario)
+
+
+def test_what_is_held_is_told_and_ends() -> None:
+    """Whoever is kept out reads for whom; after a while they have the room, and the gang has to wait as long again."""
+
+    async def scenario(world: Running) -> None:
+        await filled(world)
+        come(world, group(2), member("g0", cpu="4", priority=1000), member("g1", cpu="4", priority=1000))
+        await world.clock.advance(AFTER + 1)
+        world.kube.delete(world.kube.pods["uid-low0"])
+        await world.clock.advance(1)
+        assert sorted(held(world)) == ["g0", "g1"]
+        assert {*held(world).values()} == {"n1", "n2"}
+        assert condition(world, "g0")[1].endswith(NOTE)
+        assert len(world.notes("GangHoldsRoom", "g")) == 1
+        come(world, make_pod("late", cpu="1", priority=0))
+        await world.clock.advance(5)
+        assert "(pod group default/g, priority 1000)" in condition(world, "late")[1]
+        await world.clock.advance(LASTS)
+        assert world.node("late")
+        assert held(world) == {}
+        await world.clock.advance(LASTS - 10)
+        assert held(world) == {}
+        world.kube.delete(world.kube.pods["uid-late"])
+        await world.clock.advance(20)
+        assert len(world.notes("GangHoldsRoom", "g")) == 1
+
+    run(scenario)
+
+
+async def of_the_same_priority(world: Running) -> None:
+    """Who may not choose a priority cannot hold up others of its own."""
+    await filled(world, priority=-1)
+    come(world, group(2), member("g0", cpu="4"), member("g1", cpu="4"))
+    await world.clock.advance(AFTER + 1)
+    world.kube.delete(world.kube.pods["uid-low0"])
+    await world.clock.advance(1)
+    assert sorted(held(world)) == ["g0", "g1"]
+
+
+async def too_large(world: Running) -> None:
+    """It would not fit if all others were gone: it holds nothing."""
+    await filled(world)
+    come(world, group(3), *(member(name, cpu="4", priority=1000) for name in ("g0", "g1", "g2")))
+    await world.clock.advance(AFTER + 1)
+    world.kube.delete(world.kube.pods["uid-low0"])
+    await world.clock.advance(1)
+    assert held(world) == {}
+
+
+async def not_complete_any_more(world: Running) -> None:
+    """A member is deleted: what was held is free."""
+    await filled(world)
+    come(world, group(2), member("g0", cpu="4", priority=1000), member("g1", cpu="4", priority=1000))
+    await world.clock.advance(AFTER + 1)
+    world.kube.delete(world.kube.pods["uid-low0"])
+    await world.clock.advance(1)
+    world.kube.delete(world.kube.pods["uid-g0"])
+    await world.clock.advance(1)
+    assert held(world) == {}
+
+
+@pytest.mark.parametrize("before", [of_the_same_priority, too_large, not_complete_any_more])
+def test_who_is_not_kept_out(before: Callable[[Running], Any]) -> None:
+    """A pod of priority 0 has the room that is free."""
+
+    async def scenario(world: Running) -> None:
+        await before(world)
+        come(world, make_pod("late", cpu="4", priority=0))
+        await world.clock.advance(2)
+        assert world.node("late")
+
+    run(scenario)
+
+
+def test_one_gang_at_a_time() -> None:
+    """The most important one; the other one has its turn when that has waited in vain."""
+
+    async def scenario(world: Running) -> None:
+        await filled(world)
+        for name, priority in (("g", 10), ("h", 1000)):
+            come(world, group(2, name=name), *(member(f"{name}{i}", name, cpu="4", priority=priority) for i in range(2)))
+        await world.clock.advance(AFTER + 1)
+        world.kube.delete(world.kube.pods["uid-low0"])
+        await world.clock.advance(15)
+        assert sorted(held(world)) == ["h0", "h1"]
+        await world.clock.advance(LASTS)
+        assert not any(name.startswith("h") for name in held(world))
+
+    run(scenario)
