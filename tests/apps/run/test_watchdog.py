@@ -23,7 +23,7 @@ from moorage.ports.http_calls import Call
 # A third of a second is stuck. Each argument is done by a watched process of its own; what became of it is printed.
 PROGRAM = """
 import json, os, re, signal, sys, time
-from moorage.apps import watchdog
+from moorage.apps.run import watchdog
 
 watchdog.STUCK, watchdog.POLL = 0.3, 0.02
 

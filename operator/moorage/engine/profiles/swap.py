@@ -241,9 +241,11 @@ class Swapper:
             found = await self._reads.revision(stored.name)
             if found is not None and found.data == json.loads(json.dumps(stored.data)):
                 return
-            if found is not None:  # of a profile of this name and spec that was deleted, say: it will go with that
-                await self._writes.delete_revision(stored.name)
-            raise
+            if found is None:
+                raise  # it has gone meanwhile: later
+            # Of a profile of this name and spec that was deleted, say: it would go with that.
+            await self._writes.delete_revision(stored.name)
+            await self._writes.create_revision(stored)
 
     async def _prune(self, kept: list[StoredRevision]) -> None:
         """Keep the newest few; what cannot be deleted now is tried again with the next one."""
