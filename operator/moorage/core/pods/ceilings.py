@@ -51,6 +51,11 @@ def too_large(pod: Pod) -> str:
     return next((f"{excess}; ask for the same with fewer" for one in CEILINGS if (excess := one.excess(pod))), "")
 
 
+def asks_too_much(pod: Pod) -> bool:
+    """Whether what its containers ask for is more than is added up."""
+    return _containers(pod) > _CONTAINERS.most or _resources(pod) > _RESOURCES.most
+
+
 def check(obj: HasMetadata) -> None:
     """Raises TooLarge for an object, other than a pod, that is above its ceiling."""
     ceiling = OF_OTHERS.get(type(obj))
@@ -166,9 +171,11 @@ def _pod_selectors(pod: Pod) -> int:
 _TERMS = Ceiling("spec.affinity.podAffinity and podAntiAffinity", "terms", MOST_TERMS, lambda pod: len(_pod_terms(pod)))
 _SELECTORS = Ceiling("selectors about pods", "labels, values and namespaces", MOST_WORDS, _pod_selectors)
 _VOLUMES = Ceiling("spec.volumes", "volumes of claims and disks", MOST_VOLUMES, lambda pod: sum(1 for _ in _asking(pod)))
+_CONTAINERS = Ceiling("spec.containers and initContainers", "containers", 1000, _containers)
+_RESOURCES = Ceiling("resources of all containers", "requests", 5000, _resources)
 CEILINGS = (
-    Ceiling("spec.containers and initContainers", "containers", 1000, _containers),
-    Ceiling("resources of all containers", "requests", 5000, _resources),
+    _CONTAINERS,
+    _RESOURCES,
     Ceiling("ports of all containers", "ports", 1000, _ports),
     Ceiling("spec.nodeSelector", "labels", 1000, lambda pod: len(pod.spec.node_selector or ())),
     Ceiling("spec.affinity.nodeAffinity", "terms and expressions (of any number of values)", 1000, _node_expressions),

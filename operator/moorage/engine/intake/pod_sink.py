@@ -99,7 +99,7 @@ class Pods(Sink[Pod]):
         now, uid = self._now(), new.metadata.uid
         record = self._cache.record(uid)
         # Raises where the queue and the cycle would; what a pod asks for that will be refused anyway is not added up.
-        requests = unreadable_requests() if ceilings.too_large(new) else pod_requests(new)
+        requests = unreadable_requests() if ceilings.asks_too_much(new) else pod_requests(new)
         if new.metadata.deletion_timestamp is not None:
             self.left(uid)
         waits = record is None or record.state is State.OBSERVED  # else it has its place, which the watch does not show yet
