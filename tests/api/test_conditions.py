@@ -36,11 +36,10 @@ def but(*worse: Verdict) -> list[Verdict]:
         (but(Verdict(Type.RESOLVED_REFS, False, "PluginMismatch")), False, "PluginMismatch"),
         (but(Verdict(Type.PERMITTED, None, "Waiting")), None, "Waiting"),
         (but(Verdict(Type.ACTIVE, False, "Suspended")), False, "Suspended"),
-        (but(Verdict(Type.ACTIVE, False, "Trial")), None, "Trial"),
         (list(reversed(but(Verdict(Type.ACTIVE, False, "LastGood"), Verdict(Type.ACCEPTED, False, "InvalidSpec")))), False, "InvalidSpec"),
         (GOOD[:3], None, "Waiting"),
     ],
-    ids=["all-good", "first-counts", "references", "unknown", "suspended", "trial-is-unknown", "order-does-not-matter", "not-known-yet"],
+    ids=["all-good", "first-counts", "references", "unknown", "suspended", "order-does-not-matter", "not-known-yet"],
 )
 def test_ready_is_the_first_that_is_not_true(verdicts: list[Verdict], status: bool | None, reason: str) -> None:
     """In the order Accepted, ResolvedRefs, Permitted, Active."""

@@ -111,11 +111,6 @@ def test_defaults_are_the_documented_ones() -> None:
         ".spec.controllerName": "moorage",
         ".spec.preset": "Default",
         ".spec.suspend": False,
-        ".spec.rollout.strategy": "Immediate",
-        ".spec.rollout.canary.percent": 10,
-        ".spec.rollout.canary.pods": 100,
-        ".spec.rollout.maxRegressions": 0,
-        ".spec.rollout.progressDeadlineSeconds": 600,
     }
 
 

@@ -102,12 +102,8 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "InvalidSpec",
         "spec.extenders[0].urlPrefix: 'https://x.test/v1': the host is not allowed: set extenders: {allowedHosts: [x.test]} in the Opera",
     ),
-    "assign": ({"assign": {"podSelector": {}}}, "NotYetSupported", "spec.assign: '{…}': assigning pods is not supported yet"),
-    "canary": (
-        {"rollout": {"strategy": "Canary", "canary": {"percent": 5}}},
-        "NotYetSupported",
-        "spec.rollout.strategy: 'Canary': only the strategy \"Immediate\" is supported yet",
-    ),
+    "assign": ({"assign": {"podSelector": {}}}, "InvalidSpec", "spec.assign: '{…}': unknown field"),
+    "rollout": ({"rollout": {"strategy": "Immediate"}}, "InvalidSpec", "spec.rollout: '{…}': unknown field"),
     "backoffs": (
         {"podInitialBackoffSeconds": 20, "podMaxBackoffSeconds": 10},
         "InvalidSpec",
@@ -217,11 +213,9 @@ def test_all_faults_are_told_at_once() -> None:
     spec = {
         **enabled("filter", "NodeNam"),
         "pluginConfig": [{"name": FIT, "args": {"x": 1, "kind": "y"}}, {"name": "NodeAffinity", "configRef": {"name": "absent"}}],
-        "assign": {},
         "podInitialBackoffSeconds": 20,
     }
     assert [error.path for error in resolve(spec).errors] == [
-        "assign",
         "podMaxBackoffSeconds",
         "pluginConfig[0].args.kind",
         "pluginConfig[0].args.x",

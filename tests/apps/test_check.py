@@ -54,6 +54,8 @@ def test_the_example_of_expressions_is_right(tmp_path: Path) -> None:
         pytest.param("spec: {weights: {NodeResourcesFitt: 3}}", "spec.weights", id="misspelt plugin"),
         pytest.param("spec: {weights: {NodeResourcesFit: -1}}", "spec.weights[NodeResourcesFit]: -1", id="weight out of range"),
         pytest.param("spec: {wieghts: {}}", "spec.wieghts: ", id="unknown field"),
+        pytest.param("spec: {assign: {}}", "spec.assign: '{…}': unknown field", id="assign"),
+        pytest.param("spec: {rollout: {strategy: Immediate}}", "spec.rollout: '{…}': unknown field", id="rollout"),
         pytest.param("spec: {suspend: 'yes'}", "spec.suspend: 'yes': must be true or false", id="wrong type"),
         pytest.param(
             "spec: {pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: 5}}}]}",

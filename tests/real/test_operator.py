@@ -335,7 +335,13 @@ def test_a_change_that_the_schema_forbids_is_refused_by_the_api_server(installed
             "spec.pluginConfig[0].configRef.name: 'nobody'",
             id="missing reference",
         ),
-        pytest.param({"rollout": {"strategy": "Shadow"}}, "Accepted", "NotYetSupported", "spec.rollout.strategy", id="not built yet"),
+        pytest.param(
+            {"plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}},
+            "Accepted",
+            "NotYetSupported",
+            "spec.plugins.multiPoint.enabled[0].name: 'GangScheduling'",
+            id="not built yet",
+        ),
     ],
 )
 def test_a_bad_profile_is_told_and_the_last_good_revision_goes_on(

@@ -37,11 +37,7 @@ class Type(_Explained):
     RESOLVED_REFS = "ResolvedRefs", "Every configRef names a PluginConfig that exists, is valid and is for that plugin."
     PERMITTED = "Permitted", "The operator's service account holds every right that the enabled plugins need."
     ACTIVE = "Active", "Pods are decided by desiredRevision."
-    PROGRESSING = "Progressing", "A trial of a new revision is running."
-    READY = (
-        "Ready",
-        "Accepted, ResolvedRefs, Permitted and Active are all True; else it says why. Unknown: a former revision decides, or a trial runs.",
-    )
+    READY = "Ready", "Accepted, ResolvedRefs, Permitted and Active are all True; else it says why. Unknown: a former revision decides."
 
 
 class Reason(_Explained):
@@ -61,8 +57,7 @@ class Reason(_Explained):
     QUEUE_SORT_CONFLICT = "QueueSortConflict", "There is one queue for all profiles: a profile can't have a queueSort plugin of its own."
     CLAIMED_BY_ANOTHER = "ClaimedByAnother", "Another installation of the operator serves this profile."
     DEFAULT_SCHEDULER_ACTIVE = "DefaultSchedulerActive", "schedulerName is default-scheduler, and kube-scheduler is running."
-    ASSIGN_CONFLICT = "AssignConflict", "An older profile is assigned to the same pods."
-    NOT_YET_SUPPORTED = "NotYetSupported", "The field, or this value of it, is not built yet in this version."
+    NOT_YET_SUPPORTED = "NotYetSupported", "A plugin of kube-scheduler that this version does not have yet."
     PLUGIN_QUARANTINED = "PluginQuarantined", "A plugin hung in a call and must not be called any more; the message says how to lift that."
     # ResolvedRefs
     PLUGIN_CONFIG_NOT_FOUND = "PluginConfigNotFound", "There is no PluginConfig of this name."
@@ -70,14 +65,10 @@ class Reason(_Explained):
     PLUGIN_MISMATCH = "PluginMismatch", "The PluginConfig is for another plugin."
     # Permitted
     RBAC_MISSING = "RBACMissing", "The service account lacks a right; the message has verb and resource."
-    # Active, Progressing
+    # Active
     WAITING = "Waiting", "desiredRevision is not swapped in yet."
     SUSPENDED = "Suspended", "spec.suspend is true: pods stay queued."
     LAST_GOOD = "LastGood", "The spec is bad; the last good revision goes on deciding: Ready is Unknown."
-    TRIAL = "Trial", "A new revision is on trial."
-    TRIAL_PASSED = "TrialPassed", "The trial has ended well."
-    DEADLINE = "Deadline", "The trial has taken longer than progressDeadlineSeconds."
-    ROLLED_BACK = "RolledBack", "The trial has ended badly; the former revision decides."
 
 
 REFERENCE_REASONS = frozenset({Reason.PLUGIN_CONFIG_NOT_FOUND, Reason.PLUGIN_CONFIG_INVALID, Reason.PLUGIN_MISMATCH})
@@ -115,7 +106,7 @@ class Verdict(NamedTuple):
 
 
 def roll_up(verdicts: Iterable[Verdict], *, decided: bool = False) -> Verdict:
-    """Ready: True, or the first of its parts that is not; during a trial nobody knows yet.
+    """Ready: True, or the first of its parts that is not.
 
     ``decided``: some revision decides. Unknown then, with Active's reason, where that is not the one that the spec asks for.
     """
@@ -128,8 +119,7 @@ def roll_up(verdicts: Iterable[Verdict], *, decided: bool = False) -> Verdict:
         if verdict.status is not True:
             if decided and active is not None and active.status is False:
                 return Verdict(Type.READY, None, active.reason, "; ".join(dict.fromkeys((active.message, verdict.message))))
-            status = None if verdict.reason == Reason.TRIAL else verdict.status
-            return Verdict(Type.READY, status, verdict.reason, verdict.message)
+            return Verdict(Type.READY, verdict.status, verdict.reason, verdict.message)
     return Verdict(Type.READY, True, Reason.READY)
 
 

@@ -1,8 +1,8 @@
 """Resolution: from a SchedulerProfile and the PluginConfigs that it references to a revision that can run, or to all that is wrong.
 
-Pure, and never raises for what objects hold: they may have been stored before the schema said what it says today. Fields whose
-engine is not built yet are refused, never ignored. Errors have the path below ``spec``, the value, what to do and the condition
-reason; that of a PluginConfig shows up at the profile's reference to it, and in full at the PluginConfig itself.
+Pure, and never raises for what objects hold: they may have been stored before the schema said what it says today. Plugins of
+kube-scheduler that are not built yet are refused, never ignored. Errors have the path below ``spec``, the value, what to do and the
+condition reason; that of a PluginConfig shows up at the profile's reference to it, and in full at the PluginConfig itself.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class _Resolving:
     def outcome(self, blank: Resolution) -> Resolution:
         """The resolution, ``blank`` filled in."""
         initial, most = self._backoffs()
-        errors = [*self._not_built_yet(), *self._bad_backoffs(initial, most), *self._other_queue_sorts(), *self._bad_extenders()]
+        errors = [*self._bad_backoffs(initial, most), *self._other_queue_sorts(), *self._bad_extenders()]
         args, faults = self._args()
         errors += faults
         self._ignore_resources(args)
@@ -264,15 +264,6 @@ class _Resolving:
         if ignored:
             given = args.get(FIT, self._preset_args.get(FIT, NodeResourcesFitArgs()))
             args[FIT] = dataclasses.replace(given, ignored_resources=tuple(ignored))
-
-    def _not_built_yet(self) -> Iterator[FieldError]:
-        """Fields whose engine comes later."""
-        spec = self._spec
-        if spec.assign is not None:
-            yield FieldError("assign", "{…}", "assigning pods is not supported yet", Reason.NOT_YET_SUPPORTED)
-        if spec.rollout is not None and spec.rollout.strategy != "Immediate":
-            text = 'only the strategy "Immediate" is supported yet'
-            yield FieldError("rollout.strategy", spec.rollout.strategy, text, Reason.NOT_YET_SUPPORTED)
 
 
 # ---- small helpers -------------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ BAD: dict[str, tuple[list[dict[str, Any]], str]] = {
     "a missing config": ([with_ref(generation=9, config="none")], "there is no PluginConfig of this name"),
     "a config gone bad": ([a_config("fit", generation=9, ignoredResource=[])], "this PluginConfig is not valid"),
     "a config for another plugin": ([a_config("fit", generation=9, plugin="NodeAffinity")], "is for NodeAffinity"),
-    "not built yet": ([a_body("test", generation=9, rollout={"strategy": "Canary"})], "is supported yet"),
+    "an unknown field": ([a_body("test", generation=9, rollout={"strategy": "Canary"})], "spec.rollout: '{…}': unknown field"),
 }
 
 

@@ -150,7 +150,6 @@ FORGERIES: dict[str, Any] = {
     "conditions": [],
     "queue": {"active": 7},
     "leader": {"identity": "tenant"},
-    "trial": {"revision": "x"},
     "effective": {"score": []},
     "observedGeneration": 99,
 }

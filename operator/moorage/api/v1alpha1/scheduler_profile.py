@@ -166,60 +166,6 @@ class Extender(Spec):
     """Whether scheduling goes on without it when it fails."""
 
 
-# ---- assign and rollout --------------------------------------------------------------------------------------------------
-
-
-class LabelRequirement(Spec):
-    """What a label must be like."""
-
-    key: Annotated[str, Field(min_length=1, max_length=317)]
-    """The label's key."""
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    """How the label relates to the values."""
-    values: Annotated[tuple[Annotated[str, Field(max_length=63)], ...], Field(max_length=256, json_schema_extra=ATOMIC)] = ()
-    """For In and NotIn."""
-
-
-class LabelSelector(Spec):
-    """All of both must match; an empty one matches everything."""
-
-    match_labels: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=64)] = Field(default_factory=dict)
-    """Labels and their values."""
-    match_expressions: Annotated[tuple[LabelRequirement, ...], Field(max_length=64, json_schema_extra=ATOMIC)] = ()
-    """Requirements."""
-
-
-class Assign(Spec):
-    """Which pods without a schedulerName of their own get this profile when they are created."""
-
-    namespace_selector: LabelSelector = Field(default_factory=LabelSelector)
-    """Namespaces, by label."""
-    pod_selector: LabelSelector = Field(default_factory=LabelSelector)
-    """Pods, by label."""
-
-
-class Canary(Spec):
-    """How a canary is run."""
-
-    percent: Annotated[int, Field(ge=1, le=100)] = 10
-    """Of the pods."""
-    pods: Annotated[int, Field(ge=1, le=100000)] = 100
-    """How many it has to decide."""
-
-
-class Rollout(Spec):
-    """How a new revision comes into use."""
-
-    strategy: Literal["Immediate", "Canary", "Shadow"] = "Immediate"
-    """Immediate: at once. Canary: for some pods first. Shadow: it decides beside the old one first, without effect."""
-    canary: Canary | None = None
-    """For the strategy Canary."""
-    max_regressions: Annotated[int, Field(ge=0, le=100000)] = 0
-    """How many pods may do worse in a trial that passes."""
-    progress_deadline_seconds: Seconds = 600
-    """How long a trial may take."""
-
-
 # ---- spec ----------------------------------------------------------------------------------------------------------------
 
 
@@ -263,10 +209,6 @@ class SchedulerProfileSpec(Spec):
     """How long it waits at most; when unset, the operator's (10)."""
     suspend: bool = False
     """While true, pods stay queued and none is bound."""
-    assign: Assign | None = None
-    """Gives pods this profile when they are created."""
-    rollout: Rollout | None = None
-    """How changes of this profile come into use."""
 
 
 # ---- status --------------------------------------------------------------------------------------------------------------
@@ -353,23 +295,6 @@ class Replica(Status):
     """The profile's revision that it has ready."""
 
 
-class Trial(Status):
-    """A canary or shadow that runs."""
-
-    revision: str
-    """The revision that is tried."""
-    strategy: str | None = None
-    """How."""
-    decided: int | None = None
-    """Pods that it has decided."""
-    agreed: int | None = None
-    """Those of them that both revisions decided alike."""
-    regressions: int | None = None
-    """Those that did worse."""
-    since: Time | None = None
-    """When it began."""
-
-
 class SchedulerProfileStatus(Status):
     """What the operator made of it. Written by the leader alone."""
 
@@ -380,7 +305,7 @@ class SchedulerProfileStatus(Status):
     desired_revision: str | None = None
     """Stands for the spec, the PluginConfigs that it references and the preset."""
     active_revision: str | None = None
-    """The revision that decides now; another than the desired one while that is bad or on trial."""
+    """The revision that decides now; another than the desired one while that is bad."""
     active_since: Time | None = None
     """Since when it decides."""
     plugin_configs: Annotated[tuple[UsedPluginConfig, ...], Field(json_schema_extra=keyed_by("name"))] = ()
@@ -390,7 +315,7 @@ class SchedulerProfileStatus(Status):
     draining_cycles: int | None = None
     """Scheduling cycles that still go by an older revision."""
     conditions: Annotated[tuple[Condition, ...], Field(json_schema_extra=keyed_by("type"))] = ()
-    """Accepted, ResolvedRefs, Permitted, Active, Progressing and the roll-up Ready."""
+    """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
     leader: Leader | None = None
     """The replica that decides."""
     queue: Queue | None = None
@@ -399,8 +324,6 @@ class SchedulerProfileStatus(Status):
     """What really runs, by extension point."""
     replicas: Annotated[tuple[Replica, ...], Field(json_schema_extra=keyed_by("identity"))] = ()
     """The operator's replicas."""
-    trial: Trial | None = None
-    """While a canary or shadow runs."""
     claimed_by: str | None = None
     """namespace/lease of the installation that serves the profile."""
 
