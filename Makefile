@@ -77,7 +77,7 @@ demo: setup ## show the operator at work on the embedded cluster; Ctrl-C ends al
 
 .PHONY: demo-real
 demo-real: setup assets ## the same on a real kube-apiserver
-	@$(VENV)/bin/moorage demo --real $(DEMO)
+	@$(PYTHON) -m tests.tools.demo_real $(DEMO)
 
 .PHONY: clean
 clean: ## remove what was made here; the cache of assets stays

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,8 @@ from moorage.apps.demo.kube_client import Api
 from tests.rig.operators import until
 
 DEMO = (sys.executable, "-I", "-m", "moorage", "demo")
+ROOT = Path(__file__).parents[2]
+REAL = (sys.executable, "-m", "tests.tools.demo_real")
 SEEN = "The tour is over; all effects were seen."
 
 
@@ -43,9 +45,9 @@ class Demo:
 
 
 @contextlib.contextmanager
-def demo(*options: str) -> Iterator[Demo]:
+def demo(*options: str, program: Sequence[str] = DEMO) -> Iterator[Demo]:
     """A demo whose output is no terminal."""
-    with subprocess.Popen([*DEMO, *options], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*program, *options], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Demo(process)
         finally:
@@ -157,7 +159,7 @@ def test_own_nodes(tmp_path: Path) -> None:
 
 def test_real(assets: Path) -> None:
     """On a kube-apiserver: kubectl works as printed, the tour sees the same, and nothing is left."""
-    with demo("--real", "--tour", "--pace=0") as shown:
+    with demo("--tour", "--pace=0", program=REAL) as shown:
         kubectl = [str(assets / "kubectl"), f"--kubeconfig={shown.kubeconfig}"]
         assert "binpack" in subprocess.check_output([*kubectl, "get", "sprof"], text=True, timeout=30)
         assert shown.process.stdout is not None

@@ -1,4 +1,4 @@
-"""The control plane of `moorage demo --real`, and what tests put on a rig: ``python -m tests.rig.demo --nodes 6 --zones 3``.
+"""The control plane of `make demo-real`, and what tests put on a rig: ``python -m tests.rig.demo --nodes 6 --zones 3``.
 
 As a process it does what ``python -m towtank`` does: it prints one line of JSON when it is ready, and ends when its standard
 input closes. Its line names the operator's own kubeconfig too, since here rights are checked.

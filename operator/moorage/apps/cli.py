@@ -223,7 +223,6 @@ def crds() -> None:
     _option("--zones", int | None, None, "In how many zones they are; else 3.", min=1, max=1000),
     _option("--shape", Path | None, None, "A YAML file of nodes instead, as `kubectl get nodes -o yaml` writes it."),
     _option("--port", int, 0, "The API server's port; 0 takes a free one.", min=0, max=65535),
-    _option("--real", bool, False, "Run kube-apiserver and etcd, which a checkout can build, instead of the embedded cluster."),
     _option("--tour", bool, False, "Play what the operator can do: a hot swap, a broken profile, a leader's death."),
     _option("--pace", float, 8.0, "Seconds to read between the tour's steps; Enter goes on at once.", min=0),
     _option("--exit-after-tour", bool, False, "Play the tour without time to read, and end: with 0 when every effect was seen."),
@@ -231,20 +230,19 @@ def crds() -> None:
 def demo(**flags: Any) -> None:
     """Run a local cluster with the operator and sample pods. Ctrl-C ends it and leaves nothing."""
     from moorage.apps.demo import demo as local
-    from moorage.apps.demo.control_plane import Wanted, WrongUse
+    from moorage.apps.demo.control_plane import Wanted
     from towtank import shapes
 
     if flags["shape"] is not None and (flags["nodes"] or flags["zones"]):
         _fail("demo: --shape says which nodes there are: leave out --nodes and --zones")
-    wanted = Wanted(flags["nodes"] or 6, flags["zones"] or 3, flags["shape"], flags["port"], flags["real"])
+    wanted = Wanted(flags["nodes"] or 6, flags["zones"] or 3, flags["shape"], flags["port"])
     try:
         if wanted.shape is not None:
             shapes.read(_read(wanted.shape, "--shape"), str(wanted.shape))
-        wanted.command()
-    except (WrongUse, shapes.ShapeError) as error:
+    except shapes.ShapeError as error:
         _fail(str(error))
     last = flags["exit_after_tour"]
-    raise SystemExit(local.run(local.Options(wanted, flags["tour"] or last, last, 0.0 if last else flags["pace"])))
+    raise SystemExit(local.run(local.Options(wanted.command(), flags["tour"] or last, last, 0.0 if last else flags["pace"])))
 
 
 @app.command()

@@ -14,12 +14,6 @@ class ResourceMissing(Exception):
     """A file that should have come with the program is not there."""
 
 
-def checkout() -> Path | None:
-    """The root of the checkout that this program runs from; None when it was installed from a wheel."""
-    root = _PACKAGE.parents[1]
-    return root if (root / "pyproject.toml").is_file() and (root / "operator" / "moorage") == _PACKAGE else None
-
-
 def crds() -> str:
     """The CustomResourceDefinitions, as one YAML text for `kubectl apply -f -`."""
     return _documents("crds")
@@ -38,8 +32,14 @@ def _documents(folder: str) -> str:
 
 def _folder(name: str) -> Path:
     """A folder of data files; the wheel has them by the last part of their name."""
-    root = checkout()
+    root = _checkout()
     folder = root / name if root is not None else _PACKAGE / "data" / Path(name).name
     if not folder.is_dir():
         raise ResourceMissing(f"{folder} is missing: this installation of moorage is incomplete, install it again")
     return folder
+
+
+def _checkout() -> Path | None:
+    """The root of the checkout that this program runs from; None when it was installed from a wheel."""
+    root = _PACKAGE.parents[1]
+    return root if (root / "pyproject.toml").is_file() and (root / "operator" / "moorage") == _PACKAGE else None

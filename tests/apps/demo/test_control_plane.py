@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apps import resources
 from moorage.apps.demo import control_plane
-from moorage.apps.demo.control_plane import Replica, Wanted, WrongUse
+from moorage.apps.demo.control_plane import Replica, Wanted
 from moorage.apps.demo.processes import Processes
 from tests.rig.operators import until
 
@@ -19,23 +18,11 @@ from tests.rig.operators import until
     [
         (Wanted(20, 3), ["-I", "-m", "towtank", "--nodes=20", "--zones=3"]),
         (Wanted(6, 3, Path("/x/nodes.yaml"), 6443), ["-I", "-m", "towtank", "--shape=/x/nodes.yaml", "--port=6443"]),
-        (Wanted(6, 3, real=True), ["-m", "tests.rig.demo", "--nodes=6", "--zones=3"]),
     ],
 )
 def test_command(wanted: Wanted, words: list[str]) -> None:
-    """The two control planes understand the same."""
-    command, folder = wanted.command()
-    assert command[1:] == words
-    assert folder == (resources.checkout() if wanted.real else None)
-
-
-def test_what_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real control plane at a port of one's choice, or where there is no checkout."""
-    with pytest.raises(WrongUse, match="--port"):
-        Wanted(6, 3, port=6443, real=True).command()
-    monkeypatch.setattr(resources, "checkout", lambda: None)
-    with pytest.raises(WrongUse, match="checkout"):
-        Wanted(6, 3, real=True).command()
+    """The embedded cluster's own words."""
+    assert wanted.command()[1:] == words
 
 
 def test_a_dead_replica_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

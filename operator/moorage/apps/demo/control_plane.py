@@ -6,10 +6,10 @@ import dataclasses
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from moorage.apps import resources
 from moorage.apps.demo.processes import Child, Processes, ProcessFailed, free_port
 
 REPLICAS = 2
@@ -20,44 +20,31 @@ GRACE = 5.0
 """Seconds in which the control plane may end by itself."""
 
 
-class WrongUse(Exception):
-    """Such a cluster cannot be had; the text says why."""
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the cluster is to be like."""
+    """What the embedded cluster is to be like."""
 
     nodes: int
     zones: int
     shape: Path | None = None
     port: int = 0
-    real: bool = False
 
-    def command(self) -> tuple[list[str], Path | None]:
-        """The command of the control plane, and the folder that it runs in. Raises WrongUse."""
-        module, root = "towtank", None
-        if self.real:
-            module, root = "tests.rig.demo", resources.checkout()
-            if self.port:
-                raise WrongUse("--port is for the embedded cluster: --real takes any free one")
-            if root is None:
-                raise WrongUse("--real needs a checkout of moorage, since the real control plane is built there")
+    def command(self) -> list[str]:
+        """The command that starts it."""
         nodes = [f"--nodes={self.nodes}", f"--zones={self.zones}"] if self.shape is None else [f"--shape={self.shape.absolute()}"]
         port = [f"--port={self.port}"] if self.port else []
-        return [sys.executable, *([] if root else ["-I"]), "-m", module, *nodes, *port], root
+        return [sys.executable, "-I", "-m", "towtank", *nodes, *port]
 
 
 class ControlPlane:
-    """The API server and what belongs to it, as a process that says where it is."""
+    """The API server and what belongs to it, as a process that says where it is: in one line of JSON, as ``python -m towtank`` does."""
 
-    def __init__(self, processes: Processes, wanted: Wanted) -> None:
+    def __init__(self, processes: Processes, command: Sequence[str]) -> None:
         """Starts it."""
-        command, folder = wanted.command()
-        self._child = processes.start(command, "control-plane", cwd=folder, grace=GRACE)
+        self._child = processes.start(command, "control-plane", grace=GRACE)
         self.kubeconfig = Path()
         self.operators_kubeconfig = Path()
-        """The same, where rights are not checked."""
+        """The same, unless the line names another under "operator"."""
 
     def wait(self) -> None:
         """Until it serves. Raises ProcessFailed."""

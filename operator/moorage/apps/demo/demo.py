@@ -9,13 +9,14 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 from rich.console import Console
 
 from moorage.apps.demo import samples, tour
-from moorage.apps.demo.control_plane import REPLICAS, ControlPlane, Replica, Wanted
+from moorage.apps.demo.control_plane import REPLICAS, ControlPlane, Replica
 from moorage.apps.demo.kube_client import Api, ApiError, client_pem
 from moorage.apps.demo.processes import Processes, ProcessFailed
 from moorage.apps.demo.screen import Screen
@@ -30,9 +31,9 @@ INTERRUPTED = 130
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says."""
+    """What the command line says; ``control_plane`` is the command that starts one."""
 
-    wanted: Wanted
+    control_plane: Sequence[str]
     tour: bool = False
     exit_after_tour: bool = False
     pace: float = 0.0
@@ -76,9 +77,8 @@ def _do_not_disturb() -> None:
 
 def _start(stack: ExitStack, screen: Screen, processes: Processes, options: Options) -> Stage:
     """Start everything."""
-    wanted = options.wanted
-    screen.say("... a control plane" + (" (real; building it the first time takes some minutes)" if wanted.real else " in memory"))
-    plane = ControlPlane(processes, wanted)
+    screen.say("... a control plane")
+    plane = ControlPlane(processes, options.control_plane)
     plane.wait()
     screen.say(f"... the operator, {REPLICAS} replicas")
     replicas = [Replica(processes, f"moorage-{number}", plane.operators_kubeconfig) for number in range(REPLICAS)]

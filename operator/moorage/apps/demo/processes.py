@@ -51,14 +51,12 @@ class Processes:
         name: str,
         environment: Mapping[str, str] | None = None,
         *,
-        cwd: Path | None = None,
         grace: float = 0.0,
     ) -> Child:
         """Start a process; what it writes to standard error is added to NAME.log. ``grace``: seconds it has to end by itself."""
         # Temporary files of our processes go where ours are. The user's own settings of an operator are not the demo's.
         own = {key: value for key, value in os.environ.items() if not key.startswith("MOORAGE_CFG_")}
-        child = Child(command, self.folder / f"{name}.log", {**own, "TMPDIR": str(self.folder), **(environment or {})}, cwd)
-        child.grace = grace
+        child = Child(command, self.folder / f"{name}.log", {**own, "TMPDIR": str(self.folder), **(environment or {})}, grace)
         self._children.append(child)
         self._tell("+", child)
         return child
@@ -93,12 +91,14 @@ class Processes:
 
 
 class Child:
-    """A running command. Its standard input stays open until it is stopped, and closes when this process ends."""
+    """A running command. Its standard input stays open until it is stopped, and closes when this process ends.
 
-    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str], cwd: Path | None) -> None:
+    When it is stopped it may end by itself for ``grace`` seconds.
+    """
+
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str], grace: float) -> None:
         self.log = log
-        self.grace = 0.0
-        """Seconds in which it may end by itself when it is stopped."""
+        self._grace = grace
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 list(command),
@@ -106,7 +106,6 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=output,
                 env=environment,
-                cwd=cwd,
                 text=True,
                 # Ctrl-C in a terminal is ours to handle.
                 start_new_session=True,
@@ -138,9 +137,9 @@ class Child:
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-        if self.grace:
+        if self._grace:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(self.grace)
+                self._process.wait(self._grace)
         self._process.kill()
         self._process.wait()
 
