@@ -253,17 +253,24 @@ def test_a_stream_says_that_it_is_open_then_gives_chunks() -> None:
 
 
 def test_requests_are_observed() -> None:
-    """Every answer is told with its method and code; no answer is told as <error>."""
+    """Every answer is told with the server's host, its method and code; no answer is told as <error>."""
     seen: list[tuple[str, str]] = []
 
     async def scenario() -> None:
-        async with connected(observe=lambda method, code, seconds: seen.append((method, code))) as (server, session):
+        hosts: set[str] = set()
+
+        def observe(host: str, method: str, code: str, seconds: float) -> None:
+            hosts.add(host)
+            seen.append((method, code))
+
+        async with connected(observe=observe) as (server, session):
             server.then("GET", "/x", answers({}), status(404))
             server.then("GET", "/watch", streams(b"x"))
             await session.call(Call("GET", "/x"))
             with pytest.raises(NotFound):
                 await session.call(Call("GET", "/x"))
             assert [chunk async for chunk in session.stream("/watch")] == [b"", b"x"]
+            assert hosts == {server.url.removeprefix("http://")}
 
     asyncio.run(scenario())
     assert seen == [("GET", "200"), ("GET", "404"), ("GET", "200")]

@@ -57,7 +57,6 @@ def test_histograms_have_kube_schedulers_buckets(name: str, labels: dict[str, st
 def test_a_day_in_the_life() -> None:
     """Each call moves its metric."""
     t = PrometheusTelemetry()
-    t.host = "api:6443"
     t.attempt("unschedulable", "p", 0.01)
     t.bound(3, 0.5)
     t.bound(40, 90.0)
@@ -74,7 +73,7 @@ def test_a_day_in_the_life() -> None:
     t.leading("moorage", True)
     t.loop_lag(0.02)
     t.event("dropped")
-    t.request("POST", "201", 0.004)
+    t.request("api:6443", "POST", "201", 0.004)
     for want, name, labels in [
         (1, "scheduler_schedule_attempts_total", {"result": "unschedulable", "profile": "p"}),
         (1, "scheduler_pod_scheduling_sli_duration_seconds_count", {"attempts": "3"}),

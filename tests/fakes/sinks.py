@@ -99,7 +99,7 @@ class NullTelemetry:
     def event(self, result: str) -> None:
         """Nothing."""
 
-    def request(self, method: str, code: str, seconds: float) -> None:
+    def request(self, host: str, method: str, code: str, seconds: float) -> None:
         """Nothing."""
 
 
@@ -159,6 +159,6 @@ class CountingTelemetry(NullTelemetry):
         """Count the result."""
         self.counts["event", result] += 1
 
-    def request(self, method: str, code: str, seconds: float) -> None:
+    def request(self, host: str, method: str, code: str, seconds: float) -> None:
         """Count the code."""
         self.counts["request", code] += 1

@@ -180,8 +180,6 @@ class PrometheusTelemetry:
             "reason",
         )
         self._lag_seconds = self._histogram("moorage_loop_lag_seconds", "How late the event loop was.", LAG_BUCKETS)()
-        self.host = ""
-        """The API server's, as the label of the rest_client metrics."""
 
     def render(self) -> bytes:
         """Everything, in Prometheus' text format."""
@@ -313,10 +311,10 @@ class PrometheusTelemetry:
         """What became of an event."""
         self._events(result).inc()
 
-    def request(self, method: str, code: str, seconds: float) -> None:
+    def request(self, host: str, method: str, code: str, seconds: float) -> None:
         """A request to the API server was answered."""
-        self._requests(code, method, self.host).inc()
-        self._request_seconds(method, self.host).observe(seconds)
+        self._requests(code, method, host).inc()
+        self._request_seconds(method, host).observe(seconds)
 
     # ---- declarations --------------------------------------------------------------------------------------------------------
 

@@ -81,5 +81,5 @@ class Telemetry(Protocol):
     def event(self, result: str) -> None:
         """An event was sent, merged (into a series), limited (by its object's rate), dropped (queue full) or failed."""
 
-    def request(self, method: str, code: str, seconds: float) -> None:
+    def request(self, host: str, method: str, code: str, seconds: float) -> None:
         """A request to the API server was answered; ``code`` is the HTTP code or ``<error>``."""

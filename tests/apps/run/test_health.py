@@ -9,6 +9,7 @@ import pytest
 
 from moorage.adapters.leader_election import NoElection
 from moorage.apps.run import health
+from moorage.apps.run.replica_state import Phase, ReplicaState
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.fencing import Fence
 from moorage.ports.http_calls import Call
@@ -47,27 +48,38 @@ def test_a_leader_without_its_lease_is_dead_after_a_while() -> None:
     """Not at once: ending takes a moment. Not while it is no leader."""
     clock = ManualClock()
     fence = Fence(clock.boottime)
-    leads = True
-    check = health.lease(clock, fence, lambda: leads)
+    state = ReplicaState()
+    state.phase = Phase.LEADING
+    check = health.lease(clock, fence, state)
     fence.extend(clock.boottime() + 10)
     assert check() is None
     clock.jump(10)
     assert check() is None
     clock.jump(health.LEASE_SECONDS + 1)
     assert check() == "leading, but the lease ran out 21 s ago"
-    leads = False
+    state.phase = Phase.STANDBY
     assert check() is None
-    leads = True
+    state.phase = Phase.LEADING
     assert check() is None, "counted anew"
 
 
 def test_dead_tasks_are_named() -> None:
-    """All of them."""
-    dead: list[str] = []
-    check = health.tasks(lambda: dead)
-    assert check() is None
-    dead += ["engine", "events"]
-    assert check() == "ended: engine, events"
+    """All of them, unless the replica is about to end."""
+
+    async def scenario() -> None:
+        state = ReplicaState()
+        check = health.tasks(state)
+        state.tasks = {
+            name: asyncio.create_task(asyncio.sleep(seconds)) for name, seconds in {"engine": 0, "events": 0, "feed": 60}.items()
+        }
+        assert check() is None
+        await asyncio.wait([state.tasks["engine"], state.tasks["events"]])
+        assert check() == "ended: engine, events"
+        state.phase = Phase.STOPPING
+        assert check() is None
+        state.tasks["feed"].cancel()
+
+    asyncio.run(scenario())
 
 
 def test_a_feed_is_fresh_once_listed_and_while_heard() -> None:

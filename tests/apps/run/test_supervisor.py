@@ -13,9 +13,15 @@ from typing import Any
 
 import pytest
 
+from moorage.adapters.event_broadcaster import EventSender
+from moorage.adapters.https_server import HttpsServer
 from moorage.apps.run import supervisor
+from moorage.apps.run.replica_state import Phase, ReplicaState
 from moorage.apps.run.side_loop import OneLoop
-from moorage.apps.run.supervisor import REFUSED_SECONDS, Parts, Phase, Supervisor
+from moorage.apps.run.supervisor import REFUSED_SECONDS, Parts, Supervisor
+from moorage.engine.engine import Engine
+from moorage.engine.reports.inspection import Inspector
+from moorage.handlers.kopf_operator import EmbeddedKopf
 from moorage.ports.errors import Forbidden, Retryable
 from moorage.ports.leadership import Leadership
 from tests.fakes.clocks import EagerClock, settle
@@ -42,6 +48,7 @@ class FakeParts:
     def __init__(self) -> None:
         self.told: list[str] = []
         self.clock = EagerClock()
+        self.state = ReplicaState()
         self.granted, self.lost, self.died = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.in_flight: asyncio.Event | None = None
         self.restores: list[Exception] = []
@@ -57,10 +64,11 @@ class FakeParts:
     def parts(self) -> Parts:
         """As apps would build them."""
         return Parts(
+            state=self.state,
             clock=self.clock,
             side=OneLoop(),
             elector=self,
-            engine=self,
+            engine=_Engine(self),
             feeds=self.feeds,
             events=_Events(self),
             server=_Server(self),
@@ -103,47 +111,6 @@ class FakeParts:
         """Given back; whoever still held it would take it again."""
         self.told.append("released while held" if self.holding else "released")
 
-    # ---- the engine ----
-
-    @property
-    def inspector(self) -> FakeParts:
-        """Part of the engine."""
-        return self
-
-    def request(self) -> None:
-        """A look inside is wanted."""
-        self.told.append("looks inside")
-
-    async def restore(self) -> None:
-        """Fails as often as scripted."""
-        if self.restores:
-            raise self.restores.pop(0)
-        self.told.append("restored")
-
-    async def run(self) -> None:
-        """The engine's tasks."""
-        self.told.append("engine runs")
-        await forever()
-
-    def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str]) -> None:
-        """It may decide."""
-        assert leadership() is self.leadership
-        self.told.append("leads")
-        self.late = list(late)
-
-    def caught_up(self, resource: str) -> None:
-        """So it is not late."""
-        if resource in self.late:
-            self.told.append(f"{resource} caught up late")
-
-    async def settle(self, seconds: float) -> None:
-        """As long as a binding is in flight."""
-        self.told.append("settles")
-        if self.in_flight is not None:
-            async with asyncio.timeout(seconds):
-                await self.in_flight.wait()
-        self.told.append("settled")
-
     # ---- the rest ----
 
     async def prepare(self) -> None:
@@ -163,12 +130,55 @@ class FakeParts:
         self.told.append("closed")
 
 
-class _Kopf:
+class _Engine(Engine):
+    """Tells ``parts`` what is called."""
+
+    def __init__(self, parts: FakeParts) -> None:
+        self._parts = parts
+        self.inspector = _Inspector(parts)
+
+    async def restore(self) -> None:
+        """Fails as often as scripted."""
+        if self._parts.restores:
+            raise self._parts.restores.pop(0)
+        self._parts.told.append("restored")
+
+    async def run(self) -> None:
+        self._parts.told.append("engine runs")
+        await forever()
+
+    def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str] = ()) -> None:
+        assert leadership() is self._parts.leadership
+        self._parts.told.append("leads")
+        self._parts.late = list(late)
+
+    def caught_up(self, resource: str) -> None:
+        if resource in self._parts.late:
+            self._parts.told.append(f"{resource} caught up late")
+
+    async def settle(self, seconds: float) -> None:
+        """As long as a binding is in flight."""
+        self._parts.told.append("settles")
+        if self._parts.in_flight is not None:
+            async with asyncio.timeout(seconds):
+                await self._parts.in_flight.wait()
+        self._parts.told.append("settled")
+
+
+class _Inspector(Inspector):
+    def __init__(self, parts: FakeParts) -> None:
+        self._told = parts.told
+
+    def request(self) -> None:
+        self._told.append("looks inside")
+
+
+class _Kopf(EmbeddedKopf):
     """Takes the signals as the real one does."""
 
     def __init__(self, parts: FakeParts) -> None:
         self._told = parts.told
-        self.tasks: list[asyncio.Task[Any]] = []
+        self.tasks: Collection[asyncio.Task[Any]] = ()
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -182,7 +192,7 @@ class _Kopf:
             task.cancel()
 
 
-class _Events:
+class _Events(EventSender):
     def __init__(self, parts: FakeParts) -> None:
         self._parts = parts
 
@@ -193,7 +203,7 @@ class _Events:
         self._parts.told.append("events flushed")
 
 
-class _Server:
+class _Server(HttpsServer):
     def __init__(self, parts: FakeParts) -> None:
         self._parts = parts
 
@@ -224,7 +234,7 @@ async def leading(parts: FakeParts) -> None:
     parts.synced()
     parts.granted.set()
     async with asyncio.timeout(5):
-        while parts.supervisor.phase is not Phase.LEADING:
+        while parts.state.phase is not Phase.LEADING:
             await asyncio.sleep(0)
 
 
@@ -260,7 +270,7 @@ def test_a_look_inside_ends_nothing() -> None:
         parts.told.clear()
         await signalled(signal.SIGUSR2)
         assert parts.told == ["looks inside"]
-        assert parts.supervisor.phase is Phase.LEADING
+        assert parts.state.phase is Phase.LEADING
         await signalled(signal.SIGTERM)
 
     assert run(scenario)[0] == 0
@@ -350,10 +360,10 @@ def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: boo
 
     async def scenario(parts: FakeParts) -> None:
         assert parts.told == ["serves", "restored", "engine runs", "prepared"]
-        assert parts.supervisor.phase is Phase.STANDBY
+        assert parts.state.phase is Phase.STANDBY
         parts.granted.set()
         await settle()
-        assert parts.supervisor.phase is Phase.CATCHING_UP
+        assert parts.state.phase is Phase.CATCHING_UP
         for step in (listed_first, not listed_first):
             for feed in parts.feeds:
                 await settle()
@@ -501,12 +511,12 @@ def test_dead_tasks_are_told_to_livez() -> None:
 
     async def scenario(parts: FakeParts) -> None:
         await leading(parts)
-        assert parts.supervisor.dead() == []
+        assert parts.state.dead() == []
         parts.died.set()
         for _ in range(3):
             await asyncio.sleep(0)
-            if parts.supervisor.phase is not Phase.STOPPING and parts.supervisor.dead():
-                assert parts.supervisor.dead() == ["background"]
+            if parts.state.phase is not Phase.STOPPING and parts.state.dead():
+                assert parts.state.dead() == ["background"]
 
     run(scenario)
 

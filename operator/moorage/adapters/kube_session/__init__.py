@@ -11,6 +11,7 @@ import functools
 import logging
 import socket
 import time
+import urllib.parse
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
@@ -46,8 +47,8 @@ PATIENCE = 1.0
 SILENCE = 130.0
 """Seconds without a byte after which a stream counts as dead: bookmarks come once a minute, two may be lost."""
 
-Observe = Callable[[str, str, float], None]
-"""Told of each answer: method, HTTP code or ``<error>``, seconds."""
+Observe = Callable[[str, str, str, float], None]
+"""Told of each answer: the API server's host, method, HTTP code or ``<error>``, seconds."""
 
 
 class KubeSession:
@@ -66,6 +67,7 @@ class KubeSession:
         self._trust = Trust(api.configuration, api.rest_client.ssl_context)
         self._clock = clock
         self._observe = observe
+        self._netloc = urllib.parse.urlsplit(self.server).netloc
         self._credentials_due = clock.boottime() + CREDENTIALS_PERIOD
         self._refreshing: asyncio.Task[None] | None = None
         self._unacknowledged = unacknowledged
@@ -142,7 +144,7 @@ class KubeSession:
         started = time.perf_counter()
         try:
             async with self._http.request("GET", self.server + path, timeout=timeout, **self._options()) as response:
-                self._observe("GET", str(response.status), time.perf_counter() - started)
+                self._observe(self._netloc, "GET", str(response.status), time.perf_counter() - started)
                 if response.status != 200:
                     if response.status == 401:
                         self._credentials_due = 0.0
@@ -170,9 +172,9 @@ class KubeSession:
         try:
             answered = await (self._by_proxy(call) if self._configuration.proxy else self._directly(call))
         except Retryable:
-            self._observe(call.method, "<error>", time.perf_counter() - started)
+            self._observe(self._netloc, call.method, "<error>", time.perf_counter() - started)
             raise
-        self._observe(call.method, str(answered[0]), time.perf_counter() - started)
+        self._observe(self._netloc, call.method, str(answered[0]), time.perf_counter() - started)
         return answered
 
     async def _directly(self, call: Call) -> tuple[int, bytes, str]:

@@ -41,8 +41,9 @@ from moorage.api.resolution import Resolver
 from moorage.apps.run import health, plugin_packages, quarantine_writer, watchdog
 from moorage.apps.run.plugin_packages import PackageErrors
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
+from moorage.apps.run.replica_state import ReplicaState
 from moorage.apps.run.side_loop import OneLoop, Side, SideLoop
-from moorage.apps.run.supervisor import RETRY_SECONDS, Parts, Phase, Supervisor
+from moorage.apps.run.supervisor import RETRY_SECONDS, Parts, Supervisor
 from moorage.apps.run.watchdog import Marks
 from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.presets import Preset
@@ -184,7 +185,7 @@ class _Sessions:
 def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions) -> Supervisor:
     clock, telemetry, side, session = given.clock, given.telemetry, given.side, sessions.main
     fence = given.fence or Fence(clock.boottime)
-    telemetry.host = urllib.parse.urlsplit(session.server).netloc
+    state = ReplicaState()
     elector = given.elector or _elector(config, sessions.side, fence, given)
     home = (config.leader_election.resource_namespace, config.leader_election.resource_name)
     events = EventSender(session, clock, telemetry, host_name())
@@ -209,9 +210,9 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
     _pull_gauges(telemetry, feeds, fence)
 
     livez: dict[str, health.Check] = {
-        "tasks": health.tasks(lambda: supervisor.dead()),  # noqa: PLW0108 - it is made below
+        "tasks": health.tasks(state),
         "loop": pulse.check,
-        "lease": health.lease(clock, fence, lambda: supervisor.phase is Phase.LEADING),
+        "lease": health.lease(clock, fence, state),
         "watches": broken.check,
     }
     readyz = {**engine.checks(), **{feed.resource: health.fresh(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
@@ -221,6 +222,7 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
     beside = {"pulse": lambda: side.run(pulse.run()), "serving": lambda: side.run(server.run())}
     supervisor = Supervisor(
         Parts(
+            state=state,
             clock=clock,
             side=side,
             elector=elector,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from moorage.apps.run.replica_state import Phase, ReplicaState
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
 from moorage.ports.fencing import Fence
@@ -30,13 +31,13 @@ SILENT_FAILURES = 3
 EXAMINE_SECONDS = 30.0
 
 
-def lease(clock: Clock, fence: Fence, leading: Callable[[], bool]) -> Check:
+def lease(clock: Clock, fence: Fence, state: ReplicaState) -> Check:
     """Whether a replica that believes to lead still may write."""
     closed_since: float | None = None
 
     def check() -> str | None:
         nonlocal closed_since
-        if fence.open or not leading():
+        if fence.open or state.phase is not Phase.LEADING:
             closed_since = None
             return None
         closed_since = clock.boottime() if closed_since is None else closed_since
@@ -56,9 +57,9 @@ def reached(elector: Elector) -> Check:
     return check
 
 
-def tasks(dead: Callable[[], Sequence[str]]) -> Check:
+def tasks(state: ReplicaState) -> Check:
     """Whether all tasks that should run for ever do."""
-    return lambda: f"ended: {', '.join(names)}" if (names := dead()) else None
+    return lambda: f"ended: {', '.join(names)}" if (names := state.dead()) else None
 
 
 def fresh(feed: Feed) -> Check:

@@ -23,20 +23,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import enum
 import gc
 import logging
 import math
 import os
 import signal
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from moorage.adapters.event_broadcaster import EventSender
+from moorage.adapters.https_server import HttpsServer
+from moorage.apps.run.replica_state import Phase, ReplicaState
 from moorage.apps.run.side_loop import Side
+from moorage.engine.engine import Engine
+from moorage.handlers.kopf_operator import EmbeddedKopf
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Forbidden
 from moorage.ports.kube import Feed
-from moorage.ports.leadership import Elector, Leadership
+from moorage.ports.leadership import Elector
 from moorage.ports.repeated_logs import failed
 
 log = logging.getLogger(__name__)
@@ -61,88 +65,25 @@ class LeaseLost(Exception):
     """Another replica leads, or may lead, from now on."""
 
 
-class Inspector(Protocol):
-    """Looks inside (``moorage.engine.reports.inspection.Inspector``)."""
-
-    def request(self) -> None:
-        """Log what cache and queue hold, and where that differs from what the API server has."""
-
-
-class Engine(Protocol):
-    """The engine's life (``moorage.engine.engine.Engine``)."""
-
-    async def restore(self) -> None:
-        """Read the stored revisions."""
-
-    async def run(self) -> None:
-        """All of its tasks."""
-
-    @property
-    def inspector(self) -> Inspector:
-        """Logs what cache and queue hold."""
-
-    def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str]) -> None:
-        """Start deciding; ``late`` are resources that have not caught up with the API server yet."""
-
-    def caught_up(self, resource: str) -> None:
-        """This one has."""
-
-    async def settle(self, seconds: float) -> None:
-        """Stop deciding, wait for bindings in flight."""
-
-
-class Events(Protocol):
-    """The life of an event sink."""
-
-    async def run(self) -> None:
-        """Send."""
-
-    async def flush(self, seconds: float) -> None:
-        """Wait until all is sent."""
-
-
-class Kopf(Protocol):
-    """The life of Kopf (``moorage.handlers.kopf_operator.EmbeddedKopf``)."""
-
-    @property
-    def tasks(self) -> Collection[asyncio.Task[Any]]:
-        """Its root tasks, once started."""
-
-    async def start(self) -> None:
-        """Spawn them."""
-
-    async def stop(self) -> None:
-        """End them."""
-
-
-class Server(Protocol):
-    """Health and metrics."""
-
-    async def start(self) -> int:
-        """Listen; returns the port."""
-
-    async def stop(self) -> None:
-        """Stop listening."""
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parts:
     """What is supervised.
 
-    ``elector`` and ``server`` live on the ``side``, all else on the main loop. ``background`` are further tasks that should run for
-    ever, here or there; ``prepare`` is done before the lease is asked for; ``warm`` opens
-    connections ahead of the first bindings; ``sever`` drops what they still hold; ``led`` is told when this replica leads; ``close``
-    ends the connections.
+    ``state`` is written here and read by health checks. ``elector`` and ``server`` live on the ``side``, all else on the main loop.
+    ``background`` are further tasks that should run for ever, here or there; ``prepare`` is done before the lease is asked for;
+    ``warm`` opens connections ahead of the first bindings; ``sever`` drops what they still hold; ``led`` is told when this replica
+    leads; ``close`` ends the connections.
     """
 
+    state: ReplicaState
     clock: Clock
     side: Side
     elector: Elector
     engine: Engine
     feeds: Sequence[Feed]
-    events: Events
-    server: Server
-    kopf: Kopf
+    events: EventSender
+    server: HttpsServer
+    kopf: EmbeddedKopf
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
     prepare: Callable[[], Awaitable[None]]
     warm: Callable[[], Awaitable[None]]
@@ -151,32 +92,17 @@ class Parts:
     close: Callable[[], Awaitable[None]]
 
 
-class Phase(enum.Enum):
-    """How far this replica is."""
-
-    STARTING = "starting"
-    STANDBY = "standby"
-    CATCHING_UP = "catching up"
-    LEADING = "leading"
-    STOPPING = "stopping"
-
-
 class Supervisor:
     """Runs one replica from start to end. ``abort`` ends the process at once: for a second signal, and when the lease is lost."""
 
     def __init__(self, parts: Parts, abort: Callable[[int], object] = os._exit) -> None:
-        self.phase = Phase.STARTING
         self._parts = parts
+        self._state = parts.state
         self._abort = abort
-        self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._stop = asyncio.Event()
         self._restored = asyncio.Event()
         self._may_list = asyncio.Event()
         self._catching_up: dict[Feed, asyncio.Task[None]] = {}
-
-    def dead(self) -> list[str]:
-        """Names of tasks that have ended although they should not."""
-        return [name for name, task in self._tasks.items() if task.done()] if self.phase is not Phase.STOPPING else []
 
     async def run(self) -> int:
         """Returns the exit status."""
@@ -188,7 +114,7 @@ class Supervisor:
                 self._spawn()
                 return await self._watch()
         finally:
-            self.phase = Phase.STOPPING
+            self._state.phase = Phase.STOPPING
             await self._close()
 
     # ---- the tasks ---------------------------------------------------------------------------------------------------------
@@ -200,7 +126,7 @@ class Supervisor:
         runs |= {"events": parts.events.run(), "engine": self._engine(), "leadership": self._lead()}
         runs |= {name: run() for name, run in parts.background.items()}
         # Replaced whole: health looks at it from the side.
-        self._tasks = tasks | {name: asyncio.create_task(run, name=name) for name, run in runs.items()}
+        self._state.tasks = tasks | {name: asyncio.create_task(run, name=name) for name, run in runs.items()}
 
     async def _engine(self) -> None:
         await self._restore()
@@ -222,9 +148,9 @@ class Supervisor:
         anyway = asyncio.create_task(self._list_anyway(), name="list anyway")
         synced = asyncio.create_task(self._first_sync(), name="first sync")
         await parts.prepare()
-        self.phase = Phase.STANDBY
+        self._state.phase = Phase.STANDBY
         await parts.side.run(elector.acquire())
-        self.phase = Phase.CATCHING_UP
+        self._state.phase = Phase.CATCHING_UP
         log.info("the lease is held", extra={"leader": elector.identity})
         hold = asyncio.create_task(parts.side.run(self._hold()), name="hold the lease")
         start = asyncio.create_task(self._start_leading(synced), name="start leading")
@@ -235,7 +161,7 @@ class Supervisor:
                 await start
                 parts.engine.lead(lambda: elector.leadership, self._late)
                 parts.led()
-                self.phase = Phase.LEADING
+                self._state.phase = Phase.LEADING
                 log.info("leading", extra={"leader": elector.identity})
             await hold
         finally:
@@ -325,9 +251,9 @@ class Supervisor:
     async def _watch(self) -> int:
         """Wait for a reason to end, and end as it demands."""
         stop = asyncio.create_task(self._stop.wait(), name="signal")
-        done, _ = await asyncio.wait({stop, *self._tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({stop, *self._state.tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
-        ended = {name: task for name, task in self._tasks.items() if task in done}
+        ended = {name: task for name, task in self._state.tasks.items() if task in done}
         for name, task in ended.items():
             _tell_end(name, task)
         lost = any(not task.cancelled() and isinstance(task.exception(), LeaseLost) for task in ended.values())
@@ -337,11 +263,11 @@ class Supervisor:
 
     async def _wind_down(self) -> None:
         """End in order, while this replica may still write."""
-        self.phase = Phase.STOPPING
+        self._state.phase = Phase.STOPPING
         await self._parts.engine.settle(SETTLE_SECONDS)
         await self._parts.events.flush(FLUSH_SECONDS)
         # Nobody may renew what is given back, and whoever has it next waits for nothing that we have under way.
-        await _cancelled([self._tasks["leadership"]], CLOSE_SECONDS)
+        await _cancelled([self._state.tasks["leadership"]], CLOSE_SECONDS)
         self._parts.sever()
         await self._parts.side.run(self._parts.elector.release())
 
@@ -350,7 +276,7 @@ class Supervisor:
         parts = self._parts
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                await _cancelled([task for task in self._tasks.values() if task not in parts.kopf.tasks], CLOSE_SECONDS)
+                await _cancelled([task for task in self._state.tasks.values() if task not in parts.kopf.tasks], CLOSE_SECONDS)
                 await parts.kopf.stop()
                 await parts.side.run(parts.server.stop())
                 await parts.close()

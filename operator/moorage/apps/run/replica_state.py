@@ -1,0 +1,30 @@
+"""How far a replica is: the supervisor writes it, health checks read it, on the side."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+
+class Phase(enum.Enum):
+    """The steps of a replica's life."""
+
+    STARTING = "starting"
+    STANDBY = "standby"
+    CATCHING_UP = "catching up"
+    LEADING = "leading"
+    STOPPING = "stopping"
+
+
+class ReplicaState:
+    """One replica's phase, and its tasks that should run for ever. Both values are replaced whole."""
+
+    def __init__(self) -> None:
+        self.phase = Phase.STARTING
+        self.tasks: Mapping[str, asyncio.Task[Any]] = {}
+
+    def dead(self) -> list[str]:
+        """Names of tasks that have ended although they should not."""
+        return [name for name, task in self.tasks.items() if task.done()] if self.phase is not Phase.STOPPING else []
