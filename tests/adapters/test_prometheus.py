@@ -90,7 +90,7 @@ def test_a_day_in_the_life() -> None:
         (None, "scheduler_inflight_events", {"event": "NodeAdd"}),
         (6, "scheduler_cache_size", {"type": "assumed_pods"}),
         (1, "leader_election_master_status", {"name": "moorage"}),
-        (1, "moorage_loop_lag_seconds_count", {}),
+        (1, "moorage_event_loop_lag_seconds_count", {}),
         (1, "moorage_events_total", {"result": "dropped"}),
         (1, "rest_client_requests_total", {"code": "201", "method": "POST", "host": "api:6443"}),
         (1, "rest_client_request_duration_seconds_count", {"verb": "POST", "host": "api:6443"}),
@@ -135,10 +135,10 @@ def test_pulled_gauges_are_read_at_the_scrape() -> None:
     t = PrometheusTelemetry()
     ages: dict[str, float] = {"pods": 1.0}
     t.pull("moorage_watch_age_seconds", "Age.", "resource", lambda: ages)
-    t.pull("moorage_fenced_writes", "Refused.", "", lambda: {"": 7.0})
+    t.pull("moorage_fenced_writes_total", "Refused.", "", lambda: {"": 7.0})
     ages["nodes"] = 4.0
     assert value(t, "moorage_watch_age_seconds", resource="nodes") == 4
-    assert value(t, "moorage_fenced_writes") == 7
+    assert value(t, "moorage_fenced_writes_total") == 7
 
 
 def test_two_registries_do_not_meet() -> None:

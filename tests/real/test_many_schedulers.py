@@ -160,8 +160,8 @@ def test_a_look_inside(rig: ControlPlane, place: Client, operator: Operator) -> 
         return next((p for p in json.loads(operator.fetched("/debug/queue")) if p["pod"] == f"{PLACE}/inside-big" and p["why"]), None)
 
     entry = until(waiting, "the pod with its reason in the queue")
-    assert (entry["place"], entry["profile"], entry["rejectors"][-1]) == ("unschedulable", "inside", "NodeResourcesFit")
-    assert "4 Insufficient cpu" in entry["why"]
+    assert (entry["state"], entry["profile"], entry["unschedulablePlugins"][-1]) == ("unschedulable", "inside", "NodeResourcesFit")
+    assert "4 Insufficient cpu" in entry["message"]
     nodes = {item["node"]: item for item in json.loads(operator.fetched("/debug/cache"))}
     assert f"{PLACE}/inside-small" in [item["pod"] for item in nodes[where]["pods"]]
     assert nodes[where]["allocatable"]["cpu"] == "8000m"

@@ -64,7 +64,7 @@ class Stage:
     def cached(self) -> set[tuple[str, str]]:
         """The same as the operator has them."""
         items = json.loads(self.operator.fetched("/debug/cache"))
-        nodes = {(item["node"], "") for item in items if item["known"]}
+        nodes = {(item["node"], "") for item in items if item["exists"]}
         return nodes | {(item["node"], pod["pod"]) for item in items for pod in item["pods"]}
 
     def catch_up(self) -> None:

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 M = TypeVar("M", Counter, Gauge, Histogram)
@@ -50,15 +50,16 @@ class _Children(Generic[M]):
 
 
 class _Pulled(Collector):
-    """A gauge whose samples are read when they are asked for."""
+    """A gauge, or a counter when its name says so, whose samples are read when they are asked for."""
 
     def __init__(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
         self._describe = (name, text, label)
         self._read = read
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         name, text, label = self._describe
-        family = GaugeMetricFamily(name, text, labels=[label] if label else [])
+        kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+        family = kind(name, text, labels=[label] if label else [])
         for value, number in self._read().items():
             family.add_metric([value] if label else [], number)
         yield family
@@ -107,7 +108,7 @@ class PrometheusTelemetry:
         self._preemption_attempts = self._counter("scheduler_preemption_attempts_total", "Attempts to make room for a pod by preemption.")()
         self._preemption_victims = self._histogram("scheduler_preemption_victims", "Victims of a preemption.", exponential(1, 2, 7))()
         self._overtaken = self._counter(
-            "moorage_overtaken_bindings_total",
+            "moorage_stale_bindings_total",
             "Pods that were not bound as their node was changed by somebody else after it was chosen, by profile.",
             "profile",
         )
@@ -168,7 +169,7 @@ class PrometheusTelemetry:
             "resource",
         )
         self._plugin_faults = self._counter(
-            "moorage_plugin_faults_total",
+            "moorage_plugin_errors_total",
             "Failures of plugins from outside the tree, by plugin and extension point.",
             "plugin",
             "extension_point",
@@ -179,14 +180,17 @@ class PrometheusTelemetry:
             "Connections to health and metrics that were ended for their fault (plain, handshake, malformed, long, late) or as crowded.",
             "reason",
         )
-        self._lag_seconds = self._histogram("moorage_loop_lag_seconds", "How late the event loop was.", LAG_BUCKETS)()
+        self._lag_seconds = self._histogram("moorage_event_loop_lag_seconds", "How late the event loop was.", LAG_BUCKETS)()
 
     def render(self) -> bytes:
         """Everything, in Prometheus' text format."""
         return prometheus_client.generate_latest(self._registry)
 
     def pull(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
-        """A gauge that is read at each scrape: ``read`` gives label value -> number; with label "" its one key is ignored."""
+        """A gauge (a counter by the name ..._total) that is read at each scrape.
+
+        ``read`` gives label value -> number; with label "" its one key is ignored.
+        """
         self._registry.register(_Pulled(name, text, label, read))
 
     def connection_refused(self, reason: str) -> None:

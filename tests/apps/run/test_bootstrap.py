@@ -49,7 +49,7 @@ def test_building_needs_no_api_server() -> None:
     page = telemetry.render().decode()
     assert 'leader_election_master_status{name="moorage"} 0.0' in page
     assert 'moorage_watch_age_seconds{resource="pods"}' in page
-    assert "moorage_fenced_writes 0.0" in page
+    assert "moorage_fenced_writes_total 0.0" in page
 
 
 def test_a_plugin_that_lacks_its_other_half_is_a_start_error() -> None:

@@ -188,7 +188,7 @@ def test_removal_from_anywhere() -> None:
     rig.add("active")
     names = ["unschedulable", "backoff", "gated", "held", "in-flight", "active"]
     assert [entry.place.value for entry in rig.backlog.entries() if entry.place] == [
-        "unschedulable", "backoff", "gated", "held", "inFlight", "active"
+        "unschedulable", "backoff", "gated", "unserved", "inFlight", "active"
     ]  # fmt: skip
     for name in names:
         rig.backlog.remove(f"uid-{name}")

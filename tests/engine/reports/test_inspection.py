@@ -248,21 +248,21 @@ def test_nodes_and_pods_as_data() -> None:
         seen = {"pod": "default/seen", "uid": "uid-seen", "state": "observed"}
         assert nodes[0] == {
             "node": "n1",
-            "known": True,
+            "exists": True,
             "allocatable": {"cpu": "2000m", "memory": str(8 * 2**30), "pods": "110"},
             "requested": {"cpu": "1500m", "memory": str(100 * 2**20), "pods": "1"},
             "pods": [seen],
-            "nominated": [],
+            "nominatedPods": [],
         }
-        assert [(node["node"], node["known"], [pod["pod"] for pod in node["pods"]]) for node in nodes[1:]] == [
+        assert [(node["node"], node["exists"], [pod["pod"] for pod in node["pods"]]) for node in nodes[1:]] == [
             ("n9", False, ["default/lost"])
         ]
         (waiting,) = await everything(world.inspector.pods())
         assert waiting["pod"] == "default/big"
-        assert (waiting["place"], waiting["profile"], waiting["attempts"]) == ("unschedulable", "test", 1)
-        assert waiting["rejectors"] == ["NodeResourcesFit"]
-        assert waiting["why"] == "0/1 nodes are available"
-        assert waiting["since"] == "2026-01-02T03:04:05.000+00:00"
+        assert (waiting["state"], waiting["profile"], waiting["attempts"]) == ("unschedulable", "test", 1)
+        assert waiting["unschedulablePlugins"] == ["NodeResourcesFit"]
+        assert waiting["message"] == "0/1 nodes are available"
+        assert waiting["timestamp"] == "2026-01-02T03:04:05.000+00:00"
 
     asyncio.run(story())
 

@@ -310,7 +310,8 @@ def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Feed, ...], fence:
         "resource",
         lambda: {feed.resource: feed.age for feed in feeds},
     )
-    telemetry.pull("moorage_fenced_writes", "Writes that were not sent since the lease may have run out.", "", lambda: {"": fence.refused})
+    text = "Writes that were not sent since the lease may have run out."
+    telemetry.pull("moorage_fenced_writes_total", text, "", lambda: {"": fence.refused})
 
 
 async def _home(session: KubeSession, clock: Clock, namespace: str) -> None:

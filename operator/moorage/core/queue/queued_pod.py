@@ -33,7 +33,7 @@ class Place(enum.StrEnum):
     """Not to be tried until a preEnqueue plugin lets it in."""
     IN_FLIGHT = "inFlight"
     """Its attempt is running: being decided or being bound."""
-    HELD = "held"
+    HELD = "unserved"
     """Its profile is unknown, gone or suspended: it waits for that."""
 
 

@@ -81,7 +81,7 @@ EARLY = "PopFromBackoffQ"
 TIMEOUT = "UnschedulableTimeout"
 SWAP = ClusterEvent(Resource.PROFILE, Action.UPDATE).label
 PROMISE = "NominationChanged"
-GROUP = "PodGroupTurned"
+GROUP = "PodGroupReadinessChanged"
 QUEUE = "the queue"
 """Reported instead of a plugin where moving a pod failed: it is not in the backlog any more."""
 

@@ -48,6 +48,9 @@ class Difference(NamedTuple):
     theirs: str = ""
 
 
+_IN_LOG = {"message": "condition"}
+"""What a log record has a field of its own for."""
+
 KINDS = ("missed node", "redundant node", "missed pod", "redundant pod", "misplaced pod")
 """Missed: the API server alone has it; redundant: we alone have it; misplaced: on another node than we think."""
 
@@ -77,11 +80,11 @@ class Inspector:
             amounts = {} if row is None else table.amounts_on(row)
             yield {
                 "node": name,
-                "known": row is not None,
+                "exists": row is not None,
                 "allocatable": _quantities(amounts, HAS),
                 "requested": _quantities(amounts, TAKEN),
                 "pods": [_on_node(record) for record in self._cache.pods_on(name)],
-                "nominated": [_on_node(record) for record in self._cache.nominations.on(name)],
+                "nominatedPods": [_on_node(record) for record in self._cache.nominations.on(name)],
             }
 
     async def pods(self) -> AsyncGenerator[Mapping[str, Any], None]:
@@ -165,7 +168,8 @@ class Inspector:
     async def _log_each(self, message: str, items: AsyncIterator[Mapping[str, Any]], level: int = logging.INFO) -> None:
         count = 0
         async for item in items:
-            log.log(level, message, extra=dict(item))
+            fields = {_IN_LOG.get(name, name): value for name, value in item.items()}
+            log.log(level, message, extra=fields)
             count += 1
             if count % LINES == 0:
                 await self._clock.sleep(LINES_EVERY)
@@ -177,15 +181,15 @@ class Inspector:
         return {
             "pod": key(entry.pod),
             "uid": entry.uid,
-            "place": place.value,
+            "state": place.value,
             "profile": entry.scheduler_name,
             "attempts": entry.attempts,
-            "rejectors": sorted(entry.rejectors),
-            "gate": entry.waits_at,
-            "since": self._time(entry.queued_at),
-            "backoffUntil": self._time(entry.backoff_until) if place is Place.BACKOFF else "",
-            "nominatedNode": entry.pod.status.nominated_node_name,
-            "why": next((c.message for c in conditions if c.type == "PodScheduled"), ""),
+            "unschedulablePlugins": sorted(entry.rejectors),
+            "gatingPlugin": entry.waits_at,
+            "timestamp": self._time(entry.queued_at),
+            "backoffExpiration": self._time(entry.backoff_until) if place is Place.BACKOFF else "",
+            "nominatedNodeName": entry.pod.status.nominated_node_name,
+            "message": next((c.message for c in conditions if c.type == "PodScheduled"), ""),
         }
 
     def _time(self, boottime: float) -> str:
