@@ -14,9 +14,12 @@ from moorage.core.cycle.cycle import decide
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import ProfileSpec, resolve
 from moorage.core.framework.status import Code
+from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.nodes import NodeStatus
 from moorage.core.objects.pods import Pod, PodSpec
-from moorage.core.objects.storage import AnnotatedMeta, CSINode, CSINodeDriver, CSINodeSpec
+from moorage.core.objects.selector_terms import LabelSelector
+from moorage.core.objects.storage import AnnotatedMeta, CSINode, CSINodeDriver, CSINodeSpec, CSIStorageCapacity
+from moorage.core.objects.workloads import Service, ServiceSpec
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.affinity_terms import pod_terms
 from moorage.core.pods.ceilings import CEILINGS, OF_OTHERS, SMALL, TooLarge, _pod_terms, check, too_large, uncounted
@@ -95,7 +98,16 @@ def test_of_other_objects_more_is_refused() -> None:
         amounts: dict[str, str | int] = {f"example.com/r{i}": "1" for i in range(n)}
         node = msgspec.structs.replace(make_node("n"), status=NodeStatus(amounts))
         drivers = CSINode(AnnotatedMeta(name="n"), CSINodeSpec(tuple(CSINodeDriver(f"d{i}") for i in range(n))))
-        for obj, field in ((node, "status.allocatable of a Node has 1001"), (drivers, "spec.drivers of a CSINode has 1001")):
+        labels = {f"l{i}": "" for i in range(n)}
+        capacity = CSIStorageCapacity(ObjectMeta("c"), "big", node_topology=LabelSelector(labels))
+        service = Service(ObjectMeta("s"), ServiceSpec(labels))
+        cases = (
+            (node, "status.allocatable of a Node has 1001"),
+            (drivers, "spec.drivers of a CSINode has 1001"),
+            (capacity, "nodeTopology of a CSIStorageCapacity has 1001"),
+            (service, "spec.selector of a Service has 1001"),
+        )
+        for obj, field in cases:
             if refused:
                 with pytest.raises(TooLarge, match=field):
                     check(obj)

@@ -17,7 +17,8 @@ from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTerm, Volume, WeightedPodAffinityTerm
 from moorage.core.objects.selector_terms import LabelSelector, NodeSelectorTerm
-from moorage.core.objects.storage import CSINode
+from moorage.core.objects.storage import CSINode, CSIStorageCapacity
+from moorage.core.objects.workloads import Service
 
 SMALL = 900
 """Bytes of a template's key below which nothing can be above its ceiling, so that ordinary pods are not counted through."""
@@ -188,5 +189,9 @@ CEILINGS = (
 )
 OF_OTHERS: Mapping[type[Any], Ceiling] = {
     Node: Ceiling("status.allocatable of a Node", "resources", 1000, lambda node: len(node.status.allocatable or ())),
+    Service: Ceiling("spec.selector of a Service", "labels", 1000, lambda service: len(service.spec.selector or ())),
+    CSIStorageCapacity: Ceiling(
+        "nodeTopology of a CSIStorageCapacity", "labels and values", 1000, lambda capacity: _size(capacity.node_topology)
+    ),
     CSINode: Ceiling("spec.drivers of a CSINode", "drivers", 1000, lambda node: len(node.spec.drivers or ())),
 }

@@ -6,12 +6,15 @@ which ImageLocality knows that all its scores are stale.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 
 from moorage.core.objects.nodes import ContainerImage
 from moorage.core.structures.remembering import length, remembered
 
 _DOCKER, _OFFICIAL = "docker.io/", "library/"
+MAX_NAMES = 2000
+"""Names of images of a node that count; a kubelet tells of 50 images unless configured otherwise."""
 
 
 @remembered(length, most=16384)
@@ -41,7 +44,8 @@ class ImageTable:
 
     def put(self, row: int, images: tuple[ContainerImage, ...]) -> bool:
         """Write which images a row holds; whether they differ."""
-        new: dict[str, int] = {canonical(name): image.size_bytes for image in images for name in image.names or ()}
+        told = ((name, image.size_bytes) for image in images for name in image.names or ())
+        new: dict[str, int] = {canonical(name): size for name, size in itertools.islice(told, MAX_NAMES)}
         old = self._images.get(row, {})
         if old == new:
             return False
