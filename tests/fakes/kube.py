@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from moorage.core.label_selectors import compile_selector
+from kubefacts.labels import compile_selector
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod, PodCondition, PodExtendedResourceClaimStatus

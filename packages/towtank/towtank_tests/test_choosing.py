@@ -105,7 +105,7 @@ def test_what_cannot_be_read_is_refused_with_the_words_of_kube_apiserver(selecto
 def test_each_operator(selector: str, matching: list[str]) -> None:
     """On objects without the label, with a text, nothing and a number."""
     objects: dict[str, dict[str, str]] = {"none": {}, "x": {"a": "x"}, "empty": {"a": ""}, "seven": {"a": "7"}}
-    assert [name for name, labels in objects.items() if choosing.labels(selector)(labels)] == matching
+    assert [name for name, labels in objects.items() if choosing.parsed(selector).matches(labels)] == matching
 
 
 TERMS = st.tuples(
@@ -129,7 +129,7 @@ def test_a_selector_agrees_with_a_naive_evaluator(terms: list[tuple[str, str, se
         shown = f" {operator} ({f',{space}'.join(sorted(wanted))})" if several else f"{space}{operator}{space}{min(wanted)}"
         written.append(key + shown)
         expected &= (labels.get(key) in wanted) == (operator in ("in", "="))
-    assert choosing.labels(f"{space},{space}".join(written))(labels) == expected
+    assert choosing.parsed(f"{space},{space}".join(written)).matches(labels) == expected
 
 
 @given(st.text(st.sampled_from("ab!=()<>, /-.1\\\n") | st.characters(), max_size=20), st.sampled_from([PODS, CONFIG_MAPS, THINGS]))

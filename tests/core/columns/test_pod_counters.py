@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubefacts.labels import EVERYTHING, NOTHING, Selector, compile_selector
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.pod_counters import Counter, Index, Kind, Matches, Query, carried_by
-from moorage.core.label_selectors import EVERYTHING, NOTHING, Selector, compile_selector
 from moorage.core.objects.meta import ObjectMeta, PartialObject
 from moorage.core.objects.selector_terms import LabelSelector, Requirement
 from moorage.core.pods.requests import pod_requests, unreadable_requests

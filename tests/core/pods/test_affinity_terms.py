@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.core.label_selectors import EVERYTHING, NOTHING
+from kubefacts.labels import EVERYTHING, NOTHING
 from moorage.core.pods.affinity_terms import NO_TERMS, pod_terms
 from tests.core.plugins.companions import away, near, pod, prefers, term
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.label_selectors import SelectorError
+from kubefacts.labels import SelectorError
 from moorage.core.objects.nodes import Taint
 from moorage.core.objects.pods import Affinity, NodeAffinity, Toleration
 from moorage.core.objects.selector_terms import NodeSelector, PreferredSchedulingTerm

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 
+from kubefacts.labels import Selector, equality
 from moorage.core.columns.store import Objects, Store
 from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.status import SUCCESS, Code, Status
-from moorage.core.label_selectors import Selector, equality
 from moorage.core.objects.pods import Pod, PodMeta, PodSpec
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import Gate, ProfileView

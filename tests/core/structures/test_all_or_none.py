@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import moorage.core
+from kubefacts.labels import Selector, equality
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.change_log import ChangeLog, Clock
 from moorage.core.columns.domains import per_domain
@@ -26,7 +27,6 @@ from moorage.core.columns.nodes.label_columns import LabelColumn
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.pod_counters import Counter, Query
 from moorage.core.devices.ledger import DeviceLedger
-from moorage.core.label_selectors import Selector, equality
 from moorage.core.objects.meta import HasMetadata, ObjectMeta
 from moorage.core.objects.nodes import ContainerImage, Node, Taint
 from moorage.core.objects.pods import Pod

@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.label_selectors import Selector
+from kubefacts.labels import Selector
 from moorage.core.objects.meta import Labels, Namespace, PartialObject
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.affinity_terms import Term, pod_terms

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from kubefacts.labels import SelectorError
 from kubefacts.quantities import nanos
 from moorage.core.expressions import DeviceFacts, ExpressionError, quantity, semver
-from moorage.core.label_selectors import SelectorError
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.resource_claims import CounterConsumption, CounterSet, Device, DeviceAttribute, Reach, ResourceSlice
 from moorage.core.objects.selector_terms import NodeSelector

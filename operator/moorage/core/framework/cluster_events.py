@@ -10,8 +10,8 @@ import dataclasses
 import enum
 from collections.abc import Callable, Iterable
 
+from kubefacts.labels import Selector
 from moorage.core.columns.store import Objects
-from moorage.core.label_selectors import Selector
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 

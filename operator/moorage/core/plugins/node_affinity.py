@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from annotated_types import Interval
 
+from kubefacts.labels import RequirementFault, SelectorError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.nodes.row_selection import rows_matching
 from moorage.core.columns.snapshot import Snapshot
@@ -22,7 +23,6 @@ from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Codes, Prepared, Scores, default_normalize
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, failed, refused
-from moorage.core.label_selectors import Fault, SelectorError
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import NodeAffinity as Affinity
 from moorage.core.objects.pods import Pod
@@ -124,7 +124,7 @@ def _affinity_of(args: NodeAffinityArgs) -> Affinity:
     return msgspec.convert(args.added_affinity, Affinity, from_attributes=True) if args.added_affinity is not None else Affinity()
 
 
-def _faults(compile_terms: Callable[[], object]) -> tuple[Fault, ...]:
+def _faults(compile_terms: Callable[[], object]) -> tuple[RequirementFault, ...]:
     try:
         compile_terms()
     except SelectorError as error:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from moorage.core.label_selectors import Selector, SelectorError, compile_selector
+from kubefacts.labels import Selector, SelectorError, compile_selector
 from moorage.core.objects.meta import Labels
 from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
 from moorage.core.pods.ceilings import SMALL, terms_within

@@ -10,7 +10,17 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from moorage.core.label_selectors import NODE_OPERATORS, Condition, Fault, SelectorError, all_hold, at, condition, equality, faults_of
+from kubefacts.labels import (
+    NODE_OPERATORS,
+    LabelRequirementCheck,
+    RequirementFault,
+    SelectorError,
+    all_match,
+    at,
+    condition,
+    equality,
+    requirement_faults,
+)
 from moorage.core.objects.nodes import Node, Taint
 from moorage.core.objects.pods import Pod, Toleration
 from moorage.core.objects.selector_terms import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm, Requirement
@@ -50,14 +60,14 @@ NODE_NAME = "metadata.name"
 class NodeTerm:
     """A compiled term: all conditions on labels and on fields must hold."""
 
-    labels: tuple[Condition, ...]
-    fields: tuple[Condition, ...] = ()
+    labels: tuple[LabelRequirementCheck, ...]
+    fields: tuple[LabelRequirementCheck, ...] = ()
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
         """Whether a node matches; for a node without a name the fields are not looked at."""
-        if not all_hold(self.labels, labels):
+        if not all_match(self.labels, labels):
             return False
-        return not name or all(field.holds(name if field.key == NODE_NAME else "") for field in self.fields)
+        return not name or all(field.matches(name if field.key == NODE_NAME else "") for field in self.fields)
 
 
 NodeTerms = tuple[NodeTerm, ...]
@@ -131,13 +141,15 @@ def _is_empty(term: NodeSelectorTerm) -> bool:
     return not term.match_expressions and not term.match_fields
 
 
-def _compile(terms: Iterable[tuple[str, NodeSelectorTerm]]) -> tuple[list[NodeTerm], list[Fault]]:
+def _compile(terms: Iterable[tuple[str, NodeSelectorTerm]]) -> tuple[list[NodeTerm], list[RequirementFault]]:
     """The terms without faults, and the faults of the others; each term comes with its path."""
     compiled: list[NodeTerm] = []
-    faults: list[Fault] = []
+    faults: list[RequirementFault] = []
     for path, term in terms:
         labels, fields = term.match_expressions or (), term.match_fields or ()
-        found = [fault for i, one in enumerate(labels) for fault in faults_of(one, at(path, f"matchExpressions[{i}]"), NODE_OPERATORS)]
+        found = [
+            fault for i, one in enumerate(labels) for fault in requirement_faults(one, at(path, f"matchExpressions[{i}]"), NODE_OPERATORS)
+        ]
         found += [fault for i, one in enumerate(fields) for fault in _field_faults(one, at(path, f"matchFields[{i}]"))]
         if found:
             faults += found
@@ -146,8 +158,8 @@ def _compile(terms: Iterable[tuple[str, NodeSelectorTerm]]) -> tuple[list[NodeTe
     return compiled, faults
 
 
-def _field_faults(requirement: Requirement, path: str) -> Iterator[Fault]:
+def _field_faults(requirement: Requirement, path: str) -> Iterator[RequirementFault]:
     if requirement.operator not in ("In", "NotIn"):
-        yield Fault(at(path, "operator"), requirement.operator, "must be In or NotIn")
+        yield RequirementFault(at(path, "operator"), requirement.operator, "must be In or NotIn")
     elif len(requirement.values or ()) != 1:
-        yield Fault(at(path, "values"), requirement.values or (), "must have one element")
+        yield RequirementFault(at(path, "values"), requirement.values or (), "must have one element")

@@ -9,10 +9,10 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Protocol
 
+from kubefacts.labels import EVERYTHING, Selector
 from moorage.core.columns.store import Objects
 from moorage.core.framework.cluster_events import ClusterEvent, Resource, Wake
 from moorage.core.framework.status import Code, Status
-from moorage.core.label_selectors import EVERYTHING, Selector
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.signatures import waiting_key
 from moorage.core.queue.queued_pod import Entry

@@ -11,9 +11,9 @@ import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
+from kubefacts.labels import Selector
 from moorage.core.columns.pod_counters import Index, insisted
 from moorage.core.framework.cluster_events import ClusterEvent, Wake
-from moorage.core.label_selectors import Selector
 from moorage.core.objects.meta import Labels
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import Entry

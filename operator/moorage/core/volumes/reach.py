@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from moorage.core.label_selectors import Condition
+from kubefacts.labels import LabelRequirementCheck
 from moorage.core.objects.meta import Labels
 from moorage.core.objects.selector_terms import NodeSelector, NodeSelectorTerm, Requirement
 from moorage.core.objects.storage import (
@@ -67,7 +67,7 @@ def allowed_topologies(storage_class: StorageClass) -> NodeTerms | None:
     if not storage_class.allowed_topologies:
         return None
     return tuple(
-        NodeTerm(tuple(Condition(one.key, "In", frozenset(one.values or ())) for one in term.match_label_expressions))
+        NodeTerm(tuple(LabelRequirementCheck(one.key, "In", frozenset(one.values or ())) for one in term.match_label_expressions))
         for term in storage_class.allowed_topologies
         if term.match_label_expressions
     )

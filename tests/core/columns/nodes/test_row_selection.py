@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubefacts.labels import condition
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.nodes.row_selection import judge_each, rows_matching
-from moorage.core.label_selectors import condition
 from moorage.core.objects.selector_terms import Requirement
 from moorage.core.pods.node_selection import NodeTerm, NodeTerms, matches_any
 from tests.builders import make_node

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubefacts.labels import LabelRequirementCheck
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.label_selectors import Condition
 from moorage.core.plugins.volume_binding.reach_index import Shelf
 from moorage.core.pods.node_selection import NodeTerm, NodeTerms
 from tests.builders import make_node
@@ -16,12 +16,12 @@ LABELS = [{"a": "0"}, {"a": "1"}, {"a": "2", "b": "0"}, {"b": "1"}, {}]
 PLACES: list[NodeTerms | None] = [
     None,
     (),
-    (NodeTerm((Condition("a", "In", frozenset({"0"})),)),),
-    (NodeTerm((Condition("a", "In", frozenset({"0", "2"})),)),),
-    (NodeTerm((Condition("a", "In", frozenset({"nowhere"})),)),),
-    (NodeTerm((Condition("b", "In", frozenset({"1"})),)),),
-    (NodeTerm((Condition("a", "Exists"),)),),
-    (NodeTerm((Condition("a", "In", frozenset({"1"})),)), NodeTerm((Condition("b", "In", frozenset({"0"})),))),
+    (NodeTerm((LabelRequirementCheck("a", "In", frozenset({"0"})),)),),
+    (NodeTerm((LabelRequirementCheck("a", "In", frozenset({"0", "2"})),)),),
+    (NodeTerm((LabelRequirementCheck("a", "In", frozenset({"nowhere"})),)),),
+    (NodeTerm((LabelRequirementCheck("b", "In", frozenset({"1"})),)),),
+    (NodeTerm((LabelRequirementCheck("a", "Exists"),)),),
+    (NodeTerm((LabelRequirementCheck("a", "In", frozenset({"1"})),)), NodeTerm((LabelRequirementCheck("b", "In", frozenset({"0"})),))),
 ]
 steps = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.sampled_from(range(len(PLACES)))), max_size=60)
 

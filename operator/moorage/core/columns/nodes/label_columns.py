@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.label_selectors import integer
+from kubefacts.labels import integer
 from moorage.core.objects.meta import Labels
 from moorage.core.structures.growing import grown
 from moorage.core.structures.numbering import Numbering
@@ -50,7 +50,7 @@ class LabelColumn:
         self.codes[row] = self._numbering.swap(int(self.codes[row]), value)
 
     def numbers(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """By code: the value as a number, and whether it is one (``label_selectors.integer``)."""
+        """By code: the value as a number, and whether it is one (``kubefacts.labels.integer``)."""
         if self._integers is None or self._integers[0] != self.version:
             found = [integer(value or "") for value in self.values]
             numbers = np.array([number or 0 for number in found], np.int64)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from kubefacts.labels import LabelRequirementCheck
 from moorage.core.columns.nodes.label_columns import ABSENT, LabelColumn
 from moorage.core.columns.nodes.node_table import NodeTable, Rows
-from moorage.core.label_selectors import Condition
 from moorage.core.pods.node_selection import NODE_NAME, NodeTerm, NodeTerms
 
 Answers = npt.NDArray[np.int64]
@@ -48,16 +48,16 @@ def _rows_of(term: NodeTerm, nodes: NodeTable, rows: Rows) -> Answers:
     return matching
 
 
-def _label_holds(condition: Condition, nodes: NodeTable, rows: Rows) -> Answers:
+def _label_holds(condition: LabelRequirementCheck, nodes: NodeTable, rows: Rows) -> Answers:
     column = nodes.labels.column(condition.key)
     codes = column.codes[rows]
     if codes.size == 1:
         code = int(codes[0])
-        return np.array([condition.holds(None if code == ABSENT else column.values[code])], np.int64)
+        return np.array([condition.matches(None if code == ABSENT else column.values[code])], np.int64)
     return _holds_by_code(condition, column)[codes].astype(np.int64)
 
 
-def _holds_by_code(condition: Condition, column: LabelColumn) -> npt.NDArray[np.bool_]:
+def _holds_by_code(condition: LabelRequirementCheck, column: LabelColumn) -> npt.NDArray[np.bool_]:
     """By code: whether the label may have this value."""
     if condition.operator in ("Gt", "Lt"):
         numbers, readable = column.numbers()
@@ -75,10 +75,10 @@ def _holds_by_code(condition: Condition, column: LabelColumn) -> npt.NDArray[np.
     return there if condition.operator in ("Exists", "In") else ~there
 
 
-def _field_holds(condition: Condition, nodes: NodeTable, rows: Rows) -> Answers:
+def _field_holds(condition: LabelRequirementCheck, nodes: NodeTable, rows: Rows) -> Answers:
     """In or NotIn with one value; a field other than the name reads as ""."""
     if condition.key != NODE_NAME:
-        return np.full(nodes.live[rows].size, condition.holds(""), np.int64)
+        return np.full(nodes.live[rows].size, condition.matches(""), np.int64)
     (name,) = condition.values
     named = np.arange(nodes.rows)[rows] == nodes.row_of.get(name, -1)
     return np.asarray(named if condition.operator == "In" else ~named, np.int64)

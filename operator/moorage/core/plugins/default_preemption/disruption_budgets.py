@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kubefacts.labels import Selector, SelectorError, compile_selector
 from moorage.core.columns.store import Objects
-from moorage.core.label_selectors import Selector, SelectorError, compile_selector
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import PodDisruptionBudget
 

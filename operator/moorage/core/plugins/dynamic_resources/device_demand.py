@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from kubefacts.labels import SelectorError
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.kept_choices import Keeping
 from moorage.core.columns.nodes.node_table import Aspect, NodeTable, Rows
@@ -27,7 +28,6 @@ from moorage.core.devices.ledger import DeviceLedger, Devices, KeptDevices
 from moorage.core.devices.pod_claims import ClaimError, binding_failed, check_classes, claims_of
 from moorage.core.devices.pools import AllocationError
 from moorage.core.devices.uses import taken_by
-from moorage.core.label_selectors import SelectorError
 from moorage.core.objects.meta import key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod

@@ -18,6 +18,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kubefacts.durations import parse_signed, text_of
+from kubefacts.labels import SelectorError
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
@@ -31,7 +32,6 @@ from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.framework.evaluation.dry_run import beside_guests
 from moorage.core.framework.interfaces import Attempt, Codes, PostFilterResult, Prepared, Reserved, Scores, default_normalize
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, Why, failed, refused_for
-from moorage.core.label_selectors import SelectorError
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod

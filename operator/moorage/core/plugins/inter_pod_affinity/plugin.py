@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from annotated_types import Interval
 
+from kubefacts.labels import Selector
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.domains import domains, per_domain, shifted
 from moorage.core.columns.nodes.label_columns import ABSENT
@@ -27,7 +28,6 @@ from moorage.core.framework.arguments import ARGUMENTS
 from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status
-from moorage.core.label_selectors import Selector
 from moorage.core.objects.meta import Namespace
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod

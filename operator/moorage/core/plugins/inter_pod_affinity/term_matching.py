@@ -6,9 +6,9 @@ Source: kube-scheduler InterPodAffinity (v1.36), KEP-2249 (namespaceSelector).
 
 from __future__ import annotations
 
+from kubefacts.labels import NOTHING, Selector
 from moorage.core.columns.pod_counters import Query
 from moorage.core.columns.store import Objects
-from moorage.core.label_selectors import NOTHING, Selector
 from moorage.core.objects.meta import Labels, Namespace
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.affinity_terms import Term, Terms

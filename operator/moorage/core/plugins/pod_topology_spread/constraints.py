@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from kubefacts.labels import Selector, compile_selector, equality
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.domains import domains
 from moorage.core.columns.nodes.label_columns import ABSENT
@@ -20,7 +21,6 @@ from moorage.core.columns.nodes.node_table import Aspect, NodeTable, Rows
 from moorage.core.columns.nodes.row_selection import judge_each, rows_matching
 from moorage.core.columns.pod_counters import Counts, Query
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.label_selectors import Selector, compile_selector, equality
 from moorage.core.objects.meta import Labels
 from moorage.core.objects.pods import Pod, TopologySpreadConstraint
 from moorage.core.pods.node_selection import NodeTerms, required_node_terms, untolerated

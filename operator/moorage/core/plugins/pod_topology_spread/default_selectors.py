@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
+from kubefacts.labels import EVERYTHING, Selector, SelectorError, compile_selector, equality
 from moorage.core.columns.pod_counters import Index
 from moorage.core.columns.store import Objects, Store
-from moorage.core.label_selectors import EVERYTHING, Selector, SelectorError, compile_selector, equality
 from moorage.core.objects.meta import Labels, OwnerReference
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.selector_terms import LabelSelector

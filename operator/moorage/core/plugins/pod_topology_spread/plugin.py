@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Gt, Interval
 
+from kubefacts.labels import EVERYTHING, Selector, SelectorError
 from kubefacts.names import problems
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
@@ -25,7 +26,6 @@ from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
 from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
 from moorage.core.framework.interfaces import Codes, Prepared, Ranking
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, failed
-from moorage.core.label_selectors import EVERYTHING, Selector, SelectorError
 from moorage.core.objects.meta import HasMetadata, Labels
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, TopologySpreadConstraint

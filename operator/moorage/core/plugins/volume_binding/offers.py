@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kubefacts.labels import Selector, SelectorError, compile_selector
 from moorage.core.columns.change_log import Clock
 from moorage.core.columns.nodes.node_table import NodeTable, Rows
 from moorage.core.columns.store import Store
-from moorage.core.label_selectors import Selector, SelectorError, compile_selector
 from moorage.core.objects.meta import Labels, key
 from moorage.core.objects.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
 from moorage.core.plugins.volume_binding.reach_index import Item, Likes, Shelf

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from kubefacts.labels import SelectorError
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
@@ -27,7 +28,6 @@ from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
 from moorage.core.framework.evaluation.dry_run import beside_guests
 from moorage.core.framework.interfaces import Codes, Prepared, Reserved, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, failed
-from moorage.core.label_selectors import SelectorError
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import (

@@ -10,13 +10,13 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kubefacts.labels import SelectorError, compile_selector
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.change_log import Aspect
 from moorage.core.columns.kept_choices import Keeping
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status, failed, refused
-from moorage.core.label_selectors import SelectorError, compile_selector
 from moorage.core.objects.meta import Labels, key
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass

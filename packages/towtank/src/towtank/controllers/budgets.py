@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 
 from towtank.controllers.controlling import Controller, Key
 from towtank.controllers.rollouts import part
-from towtank.controllers.selecting import labels_of, matching
+from towtank.controllers.selecting import labels_of
 from towtank.controllers.world import PODS, controller_of, leaving, moment
 from towtank.model import conditions
+from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
 from towtank.model.times import after, timestamp
 from towtank.storage.store import Change
@@ -36,7 +37,7 @@ class Budgets(Controller):
         elif resource == PODS:
             if len({str(_counts(body)) for body in bodies}) > 1 or change.type != "MODIFIED":
                 for stored in self.world.verbs.store.list(BUDGETS, namespace):
-                    if any(matching(stored.body["spec"].get("selector"))(labels_of(body)) for body in bodies):
+                    if any(compiled(stored.body["spec"].get("selector")).matches(labels_of(body)) for body in bodies):
                         yield "count", *stored.key
         elif namespace and len(bodies) == 2 and _replicas(bodies[0]) != _replicas(bodies[1]):
             yield from (("count", *stored.key) for stored in self.world.verbs.store.list(BUDGETS, namespace))
@@ -46,8 +47,8 @@ class Budgets(Controller):
         budget = self.world.verbs.find(BUDGETS, *key[1:])
         if budget is None or leaving(budget):
             return
-        matches = matching(budget["spec"].get("selector"))
-        pods = [pod for pod in self.world.pods["namespace", key[1]] if matches(labels_of(pod))]
+        selector = compiled(budget["spec"].get("selector"))
+        pods = [pod for pod in self.world.pods["namespace", key[1]] if selector.matches(labels_of(pod))]
         evicted = self._evicted(budget, pods, now)
         healthy = sum(1 for pod in pods if not leaving(pod) and conditions.holds(pod, "Ready") and pod["metadata"]["name"] not in evicted)
         expected, desired = self._wanted(budget, pods)

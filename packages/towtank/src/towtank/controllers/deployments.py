@@ -12,8 +12,9 @@ from datetime import datetime
 
 from towtank.controllers import progress, rollouts
 from towtank.controllers.controlling import Controller, Key
-from towtank.controllers.selecting import claim, labels_of, matching, owner_reference, owners_name
+from towtank.controllers.selecting import claim, labels_of, owner_reference, owners_name
 from towtank.controllers.world import PODS, REPLICA_SETS, finished, leaving
+from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
 from towtank.storage.store import Change
 
@@ -61,7 +62,7 @@ class Deployments(Controller):
         deployment = self.world.verbs.find(DEPLOYMENTS, key[1], key[2])
         if deployment is None:
             return
-        claim(self.world, REPLICA_SETS, deployment, matching(deployment["spec"].get("selector")))
+        claim(self.world, REPLICA_SETS, deployment, compiled(deployment["spec"].get("selector")))
         if not leaving(deployment):
             self._step(deployment)
             deployment = self.world.verbs.find(DEPLOYMENTS, key[1], key[2]) or deployment

@@ -6,10 +6,12 @@ import collections
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
+from kubefacts.labels import NOTHING, Selector
 from towtank.controllers.controlling import Controller, Key
-from towtank.controllers.selecting import Matches, claim, labels_of, matching, owner_reference, owners_name
+from towtank.controllers.selecting import claim, labels_of, owner_reference, owners_name
 from towtank.controllers.world import PODS, REPLICA_SETS, World, active, controller_of, leaving, moment
 from towtank.model import conditions
+from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
 from towtank.model.problems import Problem
 from towtank.model.times import after, timestamp
@@ -62,7 +64,7 @@ class Replicas(Controller):
             self._ranked.pop((namespace, name), None)
             return
         if what == "claim":
-            claim(self.world, PODS, owner, self._matches(owner))
+            claim(self.world, PODS, owner, self._selector(owner))
         failure = None if leaving(owner) else self._size(owner)
         self._report(owner, failure, now)
         if failure:
@@ -72,12 +74,12 @@ class Replicas(Controller):
         """A pod is nobody's: look whether it is wanted."""
         pod = self.world.verbs.find(PODS, namespace, name)
         for stored in self.world.verbs.store.list(self._key, namespace) if pod else ():
-            if pod and self._matches(stored.body)(labels_of(pod)):
+            if pod and self._selector(stored.body).matches(labels_of(pod)):
                 self.queue.add(("claim", *stored.key))
 
-    def _matches(self, owner: Body) -> Matches:
+    def _selector(self, owner: Body) -> Selector:
         selector = owner["spec"].get("selector")
-        return matching(selector if self._key == REPLICA_SETS else {"matchLabels": selector or {}} if selector else None)
+        return compiled(selector if self._key == REPLICA_SETS else {"matchLabels": selector}, empty=NOTHING)
 
     # ---- how many ------------------------------------------------------------------------------------------------------------
 

@@ -11,10 +11,11 @@ from datetime import datetime
 
 from towtank.controllers.controlling import Controller, Key
 from towtank.controllers.deployments import template_hash
-from towtank.controllers.selecting import claim, labels_of, matching, owner_reference, owners_name
+from towtank.controllers.selecting import claim, labels_of, owner_reference, owners_name
 from towtank.controllers.volumes import CLAIMS
 from towtank.controllers.world import PODS, finished, leaving
 from towtank.model import conditions
+from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
 from towtank.storage.store import Change
 
@@ -43,7 +44,7 @@ class StatefulSets(Controller):
         owner = self.world.verbs.find(STATEFUL_SETS, *key[1:])
         if owner is None:
             return
-        claim(self.world, PODS, owner, matching(owner["spec"].get("selector")))
+        claim(self.world, PODS, owner, compiled(owner["spec"].get("selector")))
         if not leaving(owner):
             self._step(owner)
         self._report(owner)

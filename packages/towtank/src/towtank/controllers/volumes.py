@@ -10,9 +10,10 @@ from datetime import datetime
 from fractions import Fraction
 
 from towtank.controllers.controlling import Controller, Key
-from towtank.controllers.selecting import labels_of, matching
+from towtank.controllers.selecting import labels_of
 from towtank.controllers.world import NODES, World, leaving
 from towtank.model import quantities
+from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
 from towtank.model.times import timestamp
 from towtank.storage.store import Change
@@ -189,7 +190,7 @@ def _fits(volume: Body, claim: Body) -> bool:
         and offered.get("volumeMode", "Filesystem") == wanted.get("volumeMode", "Filesystem")
         and set(wanted["accessModes"]) <= set(offered["accessModes"])
         and _size(volume) >= quantities.parse(wanted["resources"]["requests"]["storage"])
-        and matching(wanted.get("selector") or {})(labels_of(volume))
+        and compiled(wanted.get("selector") or {}).matches(labels_of(volume))
     )
 
 

@@ -7,24 +7,23 @@ Label selectors know equality, sets, existence and integers (``a=b``, ``a!=b``, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container
 from typing import Any, NamedTuple, TypeAlias
 
-from towtank.model import names
+from kubefacts import labels
+from kubefacts.labels import Selector
 from towtank.model.kinds import Body, Resource
-from towtank.model.problems import Problem, bad_request, quoted
+from towtank.model.problems import bad_request, quoted
 
-Labels: TypeAlias = Mapping[str, str]
 Reader: TypeAlias = Callable[[Body], str]
-_NO_LABELS: Labels = {}
 
 
 def chooser(resource: Resource, label_selector: str, field_selector: str) -> Callable[[Body], bool] | None:
     """Whether an object is chosen, by both selectors; None where both are empty. Raises Problem 400."""
     checks: list[Callable[[Body], bool]] = []
     if label_selector.strip():
-        matches = labels(label_selector)
-        checks.append(lambda body: matches(body["metadata"].get("labels") or _NO_LABELS))
+        selector = parsed(label_selector)
+        checks.append(lambda body: selector.matches(body["metadata"].get("labels")))
     checks += [_check(resource, term) for term in fields(field_selector, _known(resource), _refusal(resource))]
     if len(checks) <= 1:
         return checks[0] if checks else None
@@ -124,135 +123,18 @@ def reader(path: str, unsaid: str = "") -> Reader:
 
 # ---- labels ----------------------------------------------------------------------------------------------------------------
 
-_TOKENS = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
-_SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">", ""})
-_END = ""
-_OPERATORS = frozenset({"in", "notin", "=", "==", "!=", ">", "<"})
+
+def parsed(text: str) -> Selector:
+    """The label selector of a query. Raises Problem 400."""
+    try:
+        return labels.parse_selector(text)
+    except labels.SelectorSyntaxError as error:
+        raise bad_request(str(error)) from error
 
 
-def labels(text: str) -> Callable[[Labels], bool]:
-    """A predicate over labels. Raises Problem 400."""
-    requirements = _Parser(text).requirements()
-    if len(requirements) == 1:
-        return requirements[0]
-    return lambda given: all(requirement(given) for requirement in requirements)
-
-
-class _Parser:
-    """Reads tokens from left to right, one ahead; every text has one end token."""
-
-    def __init__(self, text: str) -> None:
-        self._tokens: list[str] = [*_TOKENS.findall(text), _END]
-        self._at = 0
-
-    def _next(self) -> str:
-        token = self._tokens[self._at]
-        self._at = min(self._at + 1, len(self._tokens) - 1)
-        return token
-
-    @property
-    def _ahead(self) -> str:
-        return self._tokens[self._at]
-
-    def requirements(self) -> list[Callable[[Labels], bool]]:
-        found: list[Callable[[Labels], bool]] = []
-        if self._ahead == _END:
-            return found
-        expected = "!, identifier, or 'end of string'"
-        while True:
-            if self._ahead in _SYMBOLS - {"!"}:
-                raise bad_request(f"found '{self._ahead}', expected: {expected}")
-            found.append(self._requirement())
-            follows = self._next()
-            if follows == _END:
-                return found
-            if follows != ",":
-                raise bad_request(f"found '{follows}', expected: ',' or 'end of string'")
-            expected = "identifier after ','"
-
-    def _requirement(self) -> Callable[[Labels], bool]:
-        absent = self._ahead == "!"
-        if absent:
-            self._next()
-        key = self._identifier()
-        if wrong := "; ".join(names.qualified(key)):
-            raise _unparsed(f"<nil>: Invalid value: {quoted(key)}: {wrong}")
-        if absent:
-            return lambda given: key not in given
-        if self._ahead in (_END, ","):
-            return lambda given: key in given
-        operator = self._next()
-        if operator not in _OPERATORS:
-            raise _unparsed(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
-        values = self._set() if operator in ("in", "notin") else frozenset({self._value()})
-        _check_values(key, operator, sorted(values))
-        return _requirement(key, operator, values)
-
-    def _identifier(self) -> str:
-        token = self._next()
-        if token in _SYMBOLS:
-            raise _unparsed(f"found '{token}', expected: identifier")
-        return token
-
-    def _value(self) -> str:
-        return "" if self._ahead in (_END, ",") else self._identifier()
-
-    def _set(self) -> frozenset[str]:
-        """``(x, y)``; what is missing beside a comma, or between the brackets, is the empty value."""
-        opening = self._next()
-        if opening != "(":
-            raise _unparsed(f"found '{opening}' expected: '('")
-        values: set[str] = set()
-        if self._ahead in _SYMBOLS - {",", ")"}:
-            raise _unparsed(f"found '{self._ahead}', expected: ',', ')' or identifier")
-        while True:
-            if self._ahead in (",", ")"):
-                values.add("")
-            elif self._ahead in _SYMBOLS:
-                raise _unparsed(f"found '{self._ahead}', expected: ',', or identifier")
-            else:
-                values.add(self._next())
-                if self._ahead not in (",", ")"):
-                    raise _unparsed(f"found '{self._ahead}', expected: ',' or ')'")
-            if self._next() == ")":
-                return frozenset(values)
-
-
-def _requirement(key: str, operator: str, values: frozenset[str]) -> Callable[[Labels], bool]:
-    if operator in ("=", "==", "in"):
-        return lambda given: given.get(key) in values
-    if operator in ("!=", "notin"):
-        return lambda given: given.get(key) not in values
-    (limit,) = [int(value) for value in values]
-    sign = 1 if operator == ">" else -1
-
-    def beyond(given: Labels) -> bool:
-        value = given.get(key, "")
-        return _integer(value) and (int(value) - limit) * sign > 0
-
-    return beyond
-
-
-def _unparsed(why: str) -> Problem:
-    return bad_request(f"unable to parse requirement: {why}")
-
-
-# ---- what labels may be ----------------------------------------------------------------------------------------------------
-
-_MAX_INTEGER = 2**63
-
-
-def _check_values(key: str, operator: str, values: list[str]) -> None:
-    causes = []
-    if operator in ("<", ">") and not _integer(values[0]):
-        wrong = "for 'Gt', 'Lt' operators, the value must be an integer"
-        causes.append(f"values[0]: Invalid value: {quoted(values[0])}: {wrong}")
-    for index, value in enumerate(values):
-        if wrong := "; ".join(names.label_value(value)):
-            causes.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {wrong}")
-    if causes:
-        raise _unparsed(causes[0] if len(causes) == 1 else f"[{', '.join(causes)}]")
-
-
-def _integer(value: str) -> bool:
-    return re.fullmatch(r"[+-]?[0-9]{1,30}", value) is not None and -_MAX_INTEGER <= int(value) < _MAX_INTEGER
+def compiled(selector: Body | None, empty: Selector = labels.EVERYTHING) -> Selector:
+    """The label selector that an object holds. One with faults selects nothing, as for Kubernetes' controllers."""
+    try:
+        return labels.compile_selector(labels.from_body(selector), empty=empty)
+    except labels.SelectorError:
+        return labels.NOTHING

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
+from kubefacts.labels import NOTHING
 from towtank.model import choosing, names
 from towtank.model.kinds import Body, Strategy
 from towtank.model.problems import Cause
@@ -57,28 +58,13 @@ def _selector_causes(spec: Body) -> Iterator[Cause]:
     elif not any(selector.values()):
         yield Cause.invalid("spec.selector", selector, "empty selector is invalid for deployment")
     labels = at(spec, "template.metadata.labels")
-    if not selects(selector, labels or {}):
+    if not _selects(selector, labels or {}):
         yield Cause.invalid(_TEMPLATE_LABELS, labels, _MISMATCH)
 
 
-def selects(selector: Body | None, labels: Mapping[str, str]) -> bool:
+def _selects(selector: Body | None, labels: Mapping[str, str]) -> bool:
     """Whether a LabelSelector chooses these labels. One that is not there, or empty, chooses nothing here."""
-    if not selector or not any(selector.values()):
-        return False
-    pairs = selector.get("matchLabels") or {}
-    return all(labels.get(key) == value for key, value in pairs.items()) and all(
-        _expression(expression, labels) for expression in selector.get("matchExpressions") or ()
-    )
-
-
-def _expression(expression: Body, labels: Mapping[str, str]) -> bool:
-    value, values = labels.get(expression.get("key", "")), expression.get("values") or ()
-    return {
-        "In": value is not None and value in values,
-        "NotIn": value is None or value not in values,
-        "Exists": value is not None,
-        "DoesNotExist": value is None,
-    }.get(expression.get("operator", ""), False)
+    return choosing.compiled(selector, empty=NOTHING).matches(labels)
 
 
 def template_causes(spec: Body, restarts: Sequence[str] = ("Always",)) -> Iterator[Cause]:
@@ -167,7 +153,7 @@ class ReplicationControllers(ReplicaSets):
         yield from at_least_zero({"spec": spec}, "spec.replicas")
         if not spec.get("selector"):
             yield Cause.required("spec.selector")
-        elif not selects({"matchLabels": spec["selector"]}, at(spec, "template.metadata.labels") or {}):
+        elif not _selects({"matchLabels": spec["selector"]}, at(spec, "template.metadata.labels") or {}):
             yield Cause.invalid(_TEMPLATE_LABELS, at(spec, "template.metadata.labels"), _MISMATCH)
         yield from template_causes(spec)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from towtank import managed_fields
-from towtank.model import conditions, times
+from towtank.model import choosing, conditions, times
 from towtank.model.kinds import Body, Resource
 from towtank.model.problems import Problem, bad_request, too_many_requests
 from towtank.model.requests import SERVER, Target, WriteOptions
@@ -15,7 +15,6 @@ from towtank.schemas import parsing
 from towtank.storage import objects
 from towtank.storage.verbs import Verbs
 from towtank.strategies.common import at
-from towtank.strategies.workloads import selects
 from towtank.subresources.bindings import done, save, set_condition, stored_pod
 from towtank.wire.options import deleting
 
@@ -66,11 +65,7 @@ def _ask_budget(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
 
 def _budgets(budgets: Sequence[Body], pod: Body) -> list[Body]:
     labels = pod["metadata"].get("labels") or {}
-
-    def meant(selector: Body | None) -> bool:
-        return selector is not None and (not any(selector.values()) or selects(selector, labels))
-
-    return [budget for budget in budgets if meant(at(budget, "spec.selector"))]
+    return [budget for budget in budgets if choosing.compiled(at(budget, "spec.selector")).matches(labels)]
 
 
 def _needs_none(pod: Body, budget: Body) -> bool:

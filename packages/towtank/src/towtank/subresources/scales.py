@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kubefacts import labels
 from towtank.model.kinds import Body, Scale
 from towtank.model.problems import STALE, Cause, bad_request, conflict, invalid
 from towtank.model.requests import Target, WriteOptions
@@ -61,7 +62,7 @@ def _shown(target: Target, body: Body) -> Body:
         raise bad_request(f'the spec replicas field "{paths.spec_replicas}" does not exist')
     status = {"replicas": at(body, paths.status_replicas.removeprefix(".")) or 0}
     if paths.selector and (selector := at(body, paths.selector.removeprefix("."))):
-        status["selector"] = selector if isinstance(selector, str) else selector_text(selector)
+        status["selector"] = selector if isinstance(selector, str) else _selector_text(selector)
     return {
         "kind": KIND,
         "apiVersion": API_VERSION,
@@ -71,13 +72,7 @@ def _shown(target: Target, body: Body) -> Body:
     }
 
 
-def selector_text(selector: Body) -> str:
+def _selector_text(selector: Body) -> str:
     """A selector as a query has it; of a LabelSelector, or of a plain map."""
-    if not selector.keys() & {"matchLabels", "matchExpressions"}:
-        selector = {"matchLabels": selector}
-    terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
-    for expression in selector.get("matchExpressions") or ():
-        key, values = expression["key"], f"({','.join(sorted(expression.get('values') or ()))})"
-        forms = {"In": f"{key} in {values}", "NotIn": f"{key} notin {values}", "Exists": key, "DoesNotExist": f"!{key}"}
-        terms.append((key, forms.get(expression["operator"], key)))
-    return ",".join(text for _, text in sorted(terms))
+    plain = not selector.keys() & {"matchLabels", "matchExpressions"}
+    return labels.selector_text(labels.from_body({"matchLabels": selector} if plain else selector))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from kubefacts import labels
 from towtank.model.kinds import Body, Column
 from towtank.tables.ages import Age
 
@@ -75,23 +76,14 @@ def containers(pod_spec: Mapping[str, Any]) -> tuple[str, str]:
     return ",".join(each.get("name", "") for each in found), ",".join(each.get("image", "") for each in found)
 
 
-def label_text(labels: Mapping[str, str] | None) -> str:
+def label_text(given: Mapping[str, str] | None) -> str:
     """Labels, or a selector that is just labels."""
-    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
+    return ",".join(f"{key}={value}" for key, value in sorted((given or {}).items())) or NONE
 
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:
     """A metav1.LabelSelector as one would type it; "" for one that is missing or empty."""
-    given = selector or {}
-    parts = [(key, f"{key}={value}") for key, value in (given.get("matchLabels") or {}).items()]
-    parts += [(each["key"], _expression(each)) for each in given.get("matchExpressions") or ()]
-    return ",".join(text for _, text in sorted(parts, key=lambda part: part[0]))
-
-
-def _expression(each: Mapping[str, Any]) -> str:
-    key, values = str(each["key"]), ",".join(sorted(each.get("values") or ()))
-    texts: dict[str, str] = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}
-    return texts[each["operator"]]
+    return labels.selector_text(labels.from_body(selector))
 
 
 def access_modes(modes: Iterable[str] | None) -> str:

@@ -8,21 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.core.label_selectors import (
+from kubefacts.labels import (
     EVERYTHING,
     LABEL_OPERATORS,
     NODE_OPERATORS,
     NOTHING,
-    Fault,
+    LabelSelector,
+    Requirement,
+    RequirementFault,
     SelectorError,
+    SelectorSyntaxError,
     compile_selector,
     condition,
     equality,
-    faults_of,
+    from_body,
     integer,
+    parse_selector,
+    requirement_faults,
+    selector_text,
     value_problems,
 )
-from moorage.core.objects.selector_terms import LabelSelector, Requirement
 
 VALUES = [None, "", "a", "b", "5", "6", "-6", "x9", "010", "99999999999999999999"]
 """What a label may be; None is absent."""
@@ -45,7 +50,7 @@ VALUES = [None, "", "a", "b", "5", "6", "-6", "x9", "010", "99999999999999999999
 def test_operators(operator: str, values: tuple[str, ...], want: list[str | None]) -> None:
     """Absent labels satisfy the negative operators alone; Gt and Lt compare int64 numbers and refuse all else."""
     compiled = condition(Requirement("k", operator, values))
-    assert [value for value in VALUES if compiled.holds(value)] == want
+    assert [value for value in VALUES if compiled.matches(value)] == want
 
 
 @pytest.mark.parametrize(
@@ -89,7 +94,7 @@ def test_integers(text: str, want: int | None) -> None:
 )
 def test_selectors(selector: dict[str, Any] | None, labels: dict[str, str] | None, want: bool) -> None:
     """All pairs and expressions must hold; a missing selector selects nothing, an empty one everything."""
-    assert compile_selector(selector_of(selector)).matches(labels) is want
+    assert compile_selector(from_body(selector)).matches(labels) is want
 
 
 def test_ends_of_the_scale() -> None:
@@ -127,7 +132,7 @@ NO_INTEGER = "for 'Gt', 'Lt' operators, the value must be an integer"
 )
 def test_faults(requirement: Requirement, want: list[tuple[str, str]]) -> None:
     """Each fault has its path and says what is wrong; all are found."""
-    found = list(faults_of(requirement, "r", NODE_OPERATORS))
+    found = list(requirement_faults(requirement, "r", NODE_OPERATORS))
     assert [fault.path for fault in found] == [path for path, _ in want]
     assert all(fault.problem.startswith(text) for fault, (_, text) in zip(found, want, strict=True))
 
@@ -154,7 +159,7 @@ def test_label_values(value: str, good: bool) -> None:
 @given(st.lists(st.text("aZ0-_. é\n", max_size=3) | st.sampled_from(["a" * 63, "a" * 64]), min_size=1, max_size=4).map(tuple))
 def test_many_values_are_judged_as_one_by_one(values: tuple[str, ...]) -> None:
     """Sound ones are looked at all together, and yet nothing is overlooked."""
-    found = [fault.value for fault in faults_of(Requirement("key", "In", values), "", LABEL_OPERATORS)]
+    found = [fault.value for fault in requirement_faults(Requirement("key", "In", values), "", LABEL_OPERATORS)]
     assert found == [value for value in values if value_problems(value)]
 
 
@@ -162,7 +167,7 @@ def test_selector_error_has_all_faults() -> None:
     """Of pairs and expressions alike, with paths from the object on; comparisons are for node selectors."""
     selector = {"matchLabels": {"a": "b c"}, "matchExpressions": [{"key": "k", "operator": "Gt", "values": ["1"]}]}
     with pytest.raises(SelectorError) as caught:
-        compile_selector(selector_of(selector), "spec.podSelector")
+        compile_selector(from_body(selector), "spec.podSelector")
     assert [fault.path for fault in caught.value.faults] == [
         "spec.podSelector.matchLabels",
         "spec.podSelector.matchExpressions[0].operator",
@@ -172,7 +177,7 @@ def test_selector_error_has_all_faults() -> None:
 
 def test_one_fault_stands_alone() -> None:
     """The text of a single fault has no brackets."""
-    assert str(SelectorError([Fault("a", ("x", "y"), "no")])) == 'a: Invalid value: ["x","y"]: no'
+    assert str(SelectorError([RequirementFault("a", ("x", "y"), "no")])) == 'a: Invalid value: ["x","y"]: no'
 
 
 texts = st.sampled_from(["", "a", "b", "5", "-5", "x y"])
@@ -187,25 +192,57 @@ requirements = st.builds(
 @given(st.lists(requirements, max_size=3), st.dictionaries(st.sampled_from("kl"), texts))
 def test_what_compiles_has_no_faults(expressions: list[Requirement], labels: dict[str, str]) -> None:
     """A selector either compiles, and then matches just what its requirements say, or tells a fault."""
-    found = [fault for i, one in enumerate(expressions) for fault in faults_of(one, f"matchExpressions[{i}]", LABEL_OPERATORS)]
+    found = [fault for i, one in enumerate(expressions) for fault in requirement_faults(one, f"matchExpressions[{i}]", LABEL_OPERATORS)]
     selector = LabelSelector(match_expressions=tuple(expressions))
     if found:
         with pytest.raises(SelectorError) as caught:
             compile_selector(selector)
         assert list(caught.value.faults) == found
     else:
-        assert compile_selector(selector).matches(labels) is all(condition(one).holds(labels.get(one.key)) for one in expressions)
+        assert compile_selector(selector).matches(labels) is all(condition(one).matches(labels.get(one.key)) for one in expressions)
 
 
 @given(st.dictionaries(texts, texts), st.dictionaries(texts, texts))
 def test_equality_is_a_subset(wanted: dict[str, str], labels: dict[str, str]) -> None:
     """A plain map matches labels that contain it, whatever its syntax."""
-    assert all(one.holds(labels.get(one.key)) for one in equality(wanted)) is (wanted.items() <= labels.items())
+    assert all(one.matches(labels.get(one.key)) for one in equality(wanted)) is (wanted.items() <= labels.items())
 
 
-def selector_of(document: dict[str, Any] | None) -> LabelSelector | None:
-    """A selector as it stands in an object."""
-    if document is None:
-        return None
-    expressions = [Requirement(one["key"], one["operator"], tuple(one.get("values", ()))) for one in document.get("matchExpressions", ())]
-    return LabelSelector(document.get("matchLabels"), tuple(expressions))
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (None, ""),
+        ({}, ""),
+        ({"matchLabels": {"b": "2", "a": "1"}}, "a=1,b=2"),
+        ({"matchExpressions": [{"key": "b", "operator": "In", "values": ["y", "x"]}, {"key": "a", "operator": "Exists"}]}, "a,b in (x,y)"),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["x"]}, {"key": "a", "operator": "DoesNotExist"}]},
+            "a notin (x),!a",
+        ),
+    ],
+)
+def test_text_of_a_selector(body: dict[str, Any] | None, text: str) -> None:
+    """Ordered by keys; read back, it selects the same."""
+    assert selector_text(from_body(body)) == text
+    if body is not None:
+        written, read = compile_selector(from_body(body)), parse_selector(text)
+        labelled: list[dict[str, str]] = [{}, {"a": "1"}, {"a": "x"}, {"a": "1", "b": "2"}, {"a": "", "b": "y"}]
+        assert [written.matches(labels) for labels in labelled] == [read.matches(labels) for labels in labelled]
+
+
+def test_texts_of_a_query() -> None:
+    """They know integers too, and refuse what they cannot read in the API server's words."""
+    assert [parse_selector("a > 1, a<4").matches({"a": value}) for value in ("1", "2", "4", "x")] == [False, True, False, False]
+    assert parse_selector(" ") == EVERYTHING
+    with pytest.raises(SelectorSyntaxError, match=r"^found '', expected: identifier after ','$"):
+        parse_selector("a,")
+    with pytest.raises(
+        SelectorSyntaxError, match=r'^unable to parse requirement: values\[0\]\[a\]: Invalid value: "-x": a valid label must'
+    ):
+        parse_selector("a=-x")
+
+
+def test_what_an_empty_selector_selects_is_an_argument() -> None:
+    """For workloads it is nothing; a missing one is nothing everywhere."""
+    assert compile_selector(from_body({"matchLabels": {}}), empty=NOTHING) == NOTHING
+    assert compile_selector(None, empty=EVERYTHING) == NOTHING

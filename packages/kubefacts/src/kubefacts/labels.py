@@ -1,0 +1,360 @@
+"""Label selectors: requirements on labels, checked and compiled once, then asked often.
+
+A selector is given as an object holds it (``SelectorLike``: any struct with these attributes; ``from_body`` makes one of plain JSON), or
+as a text of a query (``a in (x,y),!b``). A compiled requirement is a ``LabelRequirementCheck`` on the value of one label; it serves label
+selectors and node selectors alike (those also know Gt and Lt). Source: Kubernetes apimachinery ``labels`` (v1.36), whose messages
+administrators and tools know.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from kubefacts.names import problems
+
+LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+NODE_OPERATORS = (*LABEL_OPERATORS, "Gt", "Lt")
+"""What a node selector may use."""
+
+_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_STRANGE = re.compile(r"[^-A-Za-z0-9_.\n]")
+_BAD_ENDS = tuple(end for sign in "-_." for end in (f"\n{sign}", f"{sign}\n"))
+"""What lines that are values have not."""
+_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    f"alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_VALUE.pattern}')"
+)
+_MAX_VALUE_BYTES = 63
+_INTEGER = re.compile(r"[+-]?0*[0-9]{1,19}")
+
+
+class RequirementLike(Protocol):
+    """``key operator values``, of a label selector or of a node selector."""
+
+    @property
+    def key(self) -> str:
+        """The label's name."""
+
+    @property
+    def operator(self) -> str:
+        """One of LABEL_OPERATORS or NODE_OPERATORS, where nothing is wrong."""
+
+    @property
+    def values(self) -> Sequence[str] | None:
+        """What the operator compares with."""
+
+
+class SelectorLike(Protocol):
+    """metav1.LabelSelector: all of matchLabels and matchExpressions."""
+
+    @property
+    def match_labels(self) -> Mapping[str, str] | None:
+        """Labels that have just these values."""
+
+    @property
+    def match_expressions(self) -> Sequence[RequirementLike] | None:
+        """Requirements with operators."""
+
+
+class Requirement(NamedTuple):
+    """The plain RequirementLike."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] | None = None
+
+
+class LabelSelector(NamedTuple):
+    """The plain SelectorLike."""
+
+    match_labels: Mapping[str, str] | None = None
+    match_expressions: tuple[Requirement, ...] | None = None
+
+
+def from_body(body: Mapping[str, Any] | None) -> LabelSelector | None:
+    """The selector that stands in an object's JSON; what is missing there is missing here."""
+    if body is None:
+        return None
+    listed = body.get("matchExpressions") or ()
+    requirements = tuple(Requirement(one.get("key", ""), one.get("operator", ""), tuple(one.get("values") or ())) for one in listed)
+    return LabelSelector(body.get("matchLabels"), requirements)
+
+
+class RequirementFault(NamedTuple):
+    """What is wrong with a selector: where (``matchExpressions[0].key``, relative to the selector), with what value, and why."""
+
+    path: str
+    value: object
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: Invalid value: {_json(self.value)}: {self.problem}"
+
+
+class SelectorError(ValueError):
+    """All faults of a selector."""
+
+    def __init__(self, faults: Iterable[RequirementFault]) -> None:
+        self.faults = tuple(faults)
+        texts = ", ".join(map(str, self.faults))
+        super().__init__(texts if len(self.faults) == 1 else f"[{texts}]")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LabelRequirementCheck:
+    """A compiled requirement. ``bound`` is the operand of Gt and Lt."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+    bound: int = 0
+
+    def matches(self, value: str | None) -> bool:
+        """Whether the label may have this value, None for absent."""
+        match self.operator:
+            case "In":
+                return value in self.values
+            case "NotIn":
+                return value not in self.values
+            case "Exists":
+                return value is not None
+            case "DoesNotExist":
+                return value is None
+        number = integer(value or "")
+        return number is not None and (number > self.bound if self.operator == "Gt" else number < self.bound)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Selector:
+    """A compiled label selector: all conditions must hold. None for ``conditions``: it selects nothing."""
+
+    conditions: tuple[LabelRequirementCheck, ...] | None
+
+    def matches(self, labels: Mapping[str, str] | None) -> bool:
+        """Whether an object with these labels is selected."""
+        if self.conditions is None:
+            return False
+        return all_match(self.conditions, labels or {})
+
+    @property
+    def words(self) -> int:
+        """How many keys and values it names: what it costs to keep it."""
+        return sum(1 + len(condition.values) for condition in self.conditions or ())
+
+
+NOTHING = Selector(None)
+EVERYTHING = Selector(())
+
+
+def compile_selector(selector: SelectorLike | None, path: str = "", *, empty: Selector = EVERYTHING) -> Selector:
+    """A missing selector selects nothing, an empty one what ``empty`` says. Raises SelectorError with all faults."""
+    if selector is None:
+        return NOTHING
+    pairs = sorted((selector.match_labels or {}).items())
+    if not pairs and not selector.match_expressions:
+        return empty
+    equalities = [Requirement(key, "In", (value,)) for key, value in pairs]
+    faults = [fault._replace(path=at(path, "matchLabels")) for one in equalities for fault in requirement_faults(one, "", LABEL_OPERATORS)]
+    expressions = selector.match_expressions or ()
+    for i, expression in enumerate(expressions):
+        faults += requirement_faults(expression, at(path, f"matchExpressions[{i}]"), LABEL_OPERATORS)
+    if faults:
+        raise SelectorError(faults)
+    return Selector(tuple(condition(one) for one in (*equalities, *expressions)))
+
+
+def equality(labels: Mapping[str, str]) -> tuple[LabelRequirementCheck, ...]:
+    """The conditions of a plain map (nodeSelector, a Service's selector): each label with just this value, whatever its syntax."""
+    return tuple(LabelRequirementCheck(key, "In", frozenset((value,))) for key, value in labels.items())
+
+
+def all_match(conditions: Iterable[LabelRequirementCheck], labels: Mapping[str, str]) -> bool:
+    """Whether these labels meet every condition."""
+    return all(condition.matches(labels.get(condition.key)) for condition in conditions)
+
+
+# ---- one requirement -----------------------------------------------------------------------------------------------------
+
+
+def condition(requirement: RequirementLike) -> LabelRequirementCheck:
+    """A requirement without faults, compiled."""
+    values = requirement.values or ()
+    bound = integer(values[0]) if requirement.operator in ("Gt", "Lt") else None
+    return LabelRequirementCheck(requirement.key, requirement.operator, frozenset(values), bound or 0)
+
+
+def requirement_faults(requirement: RequirementLike, path: str, operators: tuple[str, ...]) -> Iterator[RequirementFault]:
+    """What is wrong with a requirement that may use these operators."""
+    if wrong := problems(requirement.key):
+        yield RequirementFault(at(path, "key"), requirement.key, "; ".join(wrong))
+    if requirement.operator not in operators:
+        yield RequirementFault(at(path, "operator"), requirement.operator, f"must be one of {', '.join(operators)}")
+        return
+    values, values_path = requirement.values or (), at(path, "values")
+    if problem := _wrong_count(requirement.operator, len(values)):
+        yield RequirementFault(values_path, values, problem)
+    for i, value in enumerate(values):
+        if requirement.operator in ("Gt", "Lt") and integer(value) is None:
+            yield RequirementFault(f"{values_path}[{i}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
+    for i, value in enumerate(values if not _all_sound(values) else ()):
+        if wrong := value_problems(value):
+            yield RequirementFault(f"{values_path}[{i}][{requirement.key}]", value, "; ".join(wrong))
+
+
+def value_problems(value: str) -> list[str]:
+    """What is wrong with a label's value; empty when nothing is."""
+    too_long = [f"must be no more than {_MAX_VALUE_BYTES} bytes"] if len(value.encode()) > _MAX_VALUE_BYTES else []
+    return too_long + ([] if _VALUE.fullmatch(value) else [_VALUE_RULE])
+
+
+def _all_sound(values: Sequence[str]) -> bool:
+    """Whether no value has a problem, for many at once."""
+    lines = "\n".join(("", *values, ""))
+    if lines.count("\n") != len(values) + 1 or _STRANGE.search(lines) or any(end in lines for end in _BAD_ENDS):
+        return False
+    return max(map(len, values), default=0) <= _MAX_VALUE_BYTES
+
+
+def integer(text: str) -> int | None:
+    """A decimal int64, None for any other text."""
+    if _INTEGER.fullmatch(text) is None:
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def at(path: str, field: str) -> str:
+    """The path of a field under ``path``."""
+    return f"{path}.{field}" if path else field
+
+
+def _wrong_count(operator: str, count: int) -> str:
+    """Why an operator can't have so many values, or nothing."""
+    if operator in ("In", "NotIn"):
+        return "" if count else "for 'in', 'notin' operators, values set can't be empty"
+    if operator in ("Exists", "DoesNotExist"):
+        return "values set must be empty for exists and does not exist" if count else ""
+    return "" if count == 1 else "for 'Gt', 'Lt' operators, exactly one value is required"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+# ---- as text -------------------------------------------------------------------------------------------------------------
+
+_TOKENS = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
+_SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">", ""})
+_END = ""
+_OPERATORS = {"in": "In", "notin": "NotIn", "=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt"}
+
+
+class SelectorSyntaxError(ValueError):
+    """A text that is no selector, in the API server's words."""
+
+
+def parse_selector(text: str) -> Selector:
+    """``a=b``, ``a!=b``, ``a in (x, y)``, ``a``, ``!a``, ``a > 1``, with commas between. Raises SelectorSyntaxError."""
+    return Selector(tuple(_Parser(text).requirements()))
+
+
+def selector_text(selector: SelectorLike | None) -> str:
+    """A selector as one would type it, ordered by keys; "" for one that is missing or empty."""
+    if selector is None:
+        return ""
+    parts = [(key, f"{key}={value}") for key, value in (selector.match_labels or {}).items()]
+    parts += [(one.key, _requirement_text(one)) for one in selector.match_expressions or ()]
+    return ",".join(text for _, text in sorted(parts, key=lambda part: part[0]))
+
+
+def _requirement_text(requirement: RequirementLike) -> str:
+    key, values = requirement.key, ",".join(sorted(requirement.values or ()))
+    texts = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "DoesNotExist": f"!{key}"}
+    return texts.get(requirement.operator, key)
+
+
+class _Parser:
+    """Reads tokens from left to right, one ahead; every text has one end token."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = [*_TOKENS.findall(text), _END]
+        self._at = 0
+
+    def _next(self) -> str:
+        token = self._tokens[self._at]
+        self._at = min(self._at + 1, len(self._tokens) - 1)
+        return token
+
+    @property
+    def _ahead(self) -> str:
+        return self._tokens[self._at]
+
+    def requirements(self) -> Iterator[LabelRequirementCheck]:
+        if self._ahead == _END:
+            return
+        expected = "!, identifier, or 'end of string'"
+        while True:
+            if self._ahead in _SYMBOLS - {"!"}:
+                raise SelectorSyntaxError(f"found '{self._ahead}', expected: {expected}")
+            yield self._requirement()
+            follows = self._next()
+            if follows == _END:
+                return
+            if follows != ",":
+                raise SelectorSyntaxError(f"found '{follows}', expected: ',' or 'end of string'")
+            expected = "identifier after ','"
+
+    def _requirement(self) -> LabelRequirementCheck:
+        absent = self._ahead == "!"
+        if absent:
+            self._next()
+        key = self._identifier()
+        if wrong := problems(key):
+            raise _unparsed(RequirementFault("<nil>", key, "; ".join(wrong)))
+        if absent or self._ahead in (_END, ","):
+            return LabelRequirementCheck(key, "DoesNotExist" if absent else "Exists")
+        operator = self._next()
+        if operator not in _OPERATORS:
+            raise _unparsed(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
+        values = self._set() if operator in ("in", "notin") else {self._value()}
+        requirement = Requirement(key, _OPERATORS[operator], tuple(sorted(values)))
+        if faults := tuple(requirement_faults(requirement, "", NODE_OPERATORS)):
+            raise _unparsed(SelectorError(faults))
+        return condition(requirement)
+
+    def _identifier(self) -> str:
+        token = self._next()
+        if token in _SYMBOLS:
+            raise _unparsed(f"found '{token}', expected: identifier")
+        return token
+
+    def _value(self) -> str:
+        return "" if self._ahead in (_END, ",") else self._identifier()
+
+    def _set(self) -> set[str]:
+        """``(x, y)``; what is missing beside a comma, or between the brackets, is the empty value."""
+        opening = self._next()
+        if opening != "(":
+            raise _unparsed(f"found '{opening}' expected: '('")
+        values: set[str] = set()
+        if self._ahead in _SYMBOLS - {",", ")"}:
+            raise _unparsed(f"found '{self._ahead}', expected: ',', ')' or identifier")
+        while True:
+            if self._ahead in (",", ")"):
+                values.add("")
+            elif self._ahead in _SYMBOLS:
+                raise _unparsed(f"found '{self._ahead}', expected: ',', or identifier")
+            else:
+                values.add(self._next())
+                if self._ahead not in (",", ")"):
+                    raise _unparsed(f"found '{self._ahead}', expected: ',' or ')'")
+            if self._next() == ")":
+                return values
+
+
+def _unparsed(why: object) -> SelectorSyntaxError:
+    return SelectorSyntaxError(f"unable to parse requirement: {why}")
