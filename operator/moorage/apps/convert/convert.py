@@ -11,20 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from moorage.api import bodies, yaml_documents
-from moorage.api.decoding import DecodeError
 from moorage.api.resolution import Resolver
 from moorage.api.yaml_documents import DocumentError
 from moorage.apps.convert.kube_configuration import API_GROUP, API_VERSION, KIND
-from moorage.apps.convert.legacy import policy, v1alpha1, v1beta
-from moorage.apps.convert.legacy.policy_tables import PROVIDERS
+from moorage.apps.convert.legacy.reader import PROVIDERS, VERSIONS, LegacyReader, is_policy, provider_configuration
 from moorage.apps.convert.loading import Refused, read
 from moorage.apps.convert.remarks import Remark
+from moorage.apps.convert.removed_plugins import without_removed
 from moorage.apps.convert.translation import translate
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.registry import build_registry
 from moorage.core.plugins.intree import INTREE, PRESETS
 
-_VERSIONS = (API_VERSION, *v1beta.OLDER)
+_VERSIONS = (API_VERSION, *VERSIONS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def convert(sources: Sequence[tuple[str, str]], *, key: str | None = None, provi
     if provider is not None:
         if provider not in PROVIDERS:
             return Report("", (f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}",), 2)
-        converting.translate(f"--algorithm-provider {provider}", *policy.provider(provider))
+        converting.translate(f"--algorithm-provider {provider}", *provider_configuration(provider))
     converting.end()
     if converting.errors:
         return Report("", (*converting.warnings, *converting.errors), 1)
@@ -81,54 +80,28 @@ class _Converting:
         self.warnings: list[str] = []
         self.errors: list[str] = []
         self._share_all = share_all
-        self._policies = 0
-        self._pointing: list[str] = []
+        self._legacy = LegacyReader()
         self._resolver = Resolver(build_registry(INTREE), PRESETS)
 
     def take(self, found: Found) -> None:
         """Convert a document, whatever it is."""
         version = str(found.body.get("apiVersion", ""))
-        if policy.is_policy(found.body):
-            self._take_policy(found)
+        if (old := self._legacy.read(found.source, found.body, found.repeated)) is not None:
+            self.warnings += [f"{found.source}: warning: {warning}" for warning in old.warnings]
+            self._refuse(found.source, old.violations)
+            if old.body is not None:
+                self.translate(found.source, old.body, old.remarks)
         elif found.repeated:
             self.errors.append(f"{found.source}: error: not readable as YAML: {found.repeated[0]}")
-        elif v1alpha1.only_points(found.body):
-            self._take_alpha(found)
-        elif version in v1beta.OLDER:
-            self.translate(found.source, *v1beta.as_v1(found.body))
         elif version.startswith(f"{API_GROUP}/") and version != API_VERSION:
             text = f"only these versions can be converted: {', '.join(_VERSIONS)}"
             self._refuse(found.source, [Violation("apiVersion", found.body["apiVersion"], text)])
         else:
-            self.translate(found.source, *v1beta.without_the_past(found.body))
-
-    def _take_policy(self, found: Found) -> None:
-        """kube-scheduler let a key come twice in it."""
-        self._policies += 1
-        self.warnings += [f"{found.source}: warning: {one}: the last one counts" for one in found.repeated]
-        try:
-            self.translate(found.source, *policy.as_v1(found.body))
-        except DecodeError as error:
-            self._refuse(found.source, error.violations)
-
-    def _take_alpha(self, found: Found) -> None:
-        """A configuration that says little more than which Policy or provider there is."""
-        name = v1alpha1.provider_of(found.body)
-        remarks = v1alpha1.remarks(found.body)
-        if name is None:
-            self._pointing.append(found.source)
-            self.warnings += [f"{found.source}: warning: {remark}" for remark in remarks]
-        elif name in PROVIDERS:
-            body, more = policy.provider(name)
-            self.translate(found.source, body, [*more, *remarks])
-        else:
-            self._refuse(found.source, [Violation("algorithmSource.provider", name, f"there were {' and '.join(PROVIDERS)}")])
+            self.translate(found.source, *without_removed(found.body, {}))
 
     def end(self) -> None:
         """After the last document."""
-        if not self._policies:
-            text = "error: algorithmSource.policy: the Policy that it points to is not among the files: name it too"
-            self.errors += [f"{source}: {text}" for source in self._pointing]
+        self.errors += [f"{source}: error: {text}" for source, text in self._legacy.missing()]
 
     def translate(self, source: str, body: Mapping[str, Any], remarks: Iterable[Remark]) -> None:
         """Convert a KubeSchedulerConfiguration v1; ``remarks`` were made on the way to it."""
@@ -195,7 +168,7 @@ def _config_maps(place: str, document: Any) -> Iterator[tuple[str, dict[str, Any
 
 
 def _is_ours(document: Mapping[str, Any]) -> bool:
-    return document.get("kind") == KIND or str(document.get("apiVersion", "")).startswith(f"{API_GROUP}/") or policy.is_policy(document)
+    return document.get("kind") == KIND or str(document.get("apiVersion", "")).startswith(f"{API_GROUP}/") or is_policy(document)
 
 
 def _equal_names(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
