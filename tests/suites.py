@@ -76,7 +76,7 @@ SUITES: Final = (
 
 # What `make test-all` runs too.
 LONGER: Final = (
-    Suite("memory", 240, tests=("tests/load/test_memory.py",)),
+    Suite("memory", 360, tests=("tests/load/test_memory.py",)),
     Suite("faults", 2400, tests=("tests/faults",)),
     Suite("mutants", 1200, commands=(("python", "-m", "tests.mutants"),)),
     Suite("fuzz-long", 900, tests=FUZZ, options=("--hypothesis-profile=thorough",)),

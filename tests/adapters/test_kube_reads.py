@@ -90,17 +90,17 @@ def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:
 
     def stored(name: str, profile: str, number: int) -> dict[str, Any]:
         metadata = {"name": name, "labels": {"moorage.dev/profile": "cut"}, "annotations": {"moorage.dev/profile": profile}}
-        return {"metadata": metadata, "revision": number, "data": {"n": number}}
+        return {"metadata": metadata, "revision": number, "data": {"uid": f"u{number}", "profile": {}}}
 
     http, _, kube = reads()
     items = [stored("b-2", "b", 2), stored("a-9", "a", 9), stored("b-1", "b", 1)]
     http.answers.append(json.dumps({"items": items}).encode())
     assert asyncio.run(kube.revisions()) == [
-        StoredRevision("a-9", "a", 9, {"n": 9}),
-        StoredRevision("b-1", "b", 1, {"n": 1}),
-        StoredRevision("b-2", "b", 2, {"n": 2}),
+        StoredRevision("a-9", "a", 9, {"uid": "u9"}),
+        StoredRevision("b-1", "b", 1, {"uid": "u1"}),
+        StoredRevision("b-2", "b", 2, {"uid": "u2"}),
     ]
-    assert http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions?labelSelector=moorage.dev%2Fprofile"
+    assert http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions?labelSelector=moorage.dev%2Fprofile&limit=10&continue="
 
 
 @pytest.mark.parametrize("data", [[1], "x", None], ids=["list", "text", "nothing"])

@@ -77,7 +77,8 @@ def test_owed_is_what_a_list_has_and_nobody_delivered() -> None:
     }
     listing = Listing(10, objects)
     assert sorted(deliveries.owed(listing)) == ["missing", "older", "vanished"]
-    deliveries.make_up(listing)
+    for name in deliveries.owed(listing):
+        deliveries.make_up(name, listing)
     assert deliveries.owed(listing) == []
     assert told.state == {"same": 3, "older": 5, "newer": 99, "missing": 7, "made after": 98}
 
@@ -101,7 +102,9 @@ def test_any_order_and_any_loss_ends_in_the_lists_state(history: list[tuple[str,
     delivered = random.choices(events, k=keep) if events else []
     for seen, deleted in delivered:
         deliveries.take(seen, deleted)
-    deliveries.make_up(Listing(len(events), final))
+    listing = Listing(len(events), final)
+    for name in deliveries.owed(listing):
+        deliveries.make_up(name, listing)
     assert told.state == {name: int(seen["metadata"]["resourceVersion"]) for name, seen in final.items()}
 
 

@@ -1,11 +1,13 @@
-"""What 5,000 nodes and 10,000 assigned pods take."""
+"""What 5,000 nodes and 10,000 assigned pods take, and profiles and PluginConfigs as large as they may be."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from moorage.api.size_limits import MOST_BYTES
 from tests.load.traffic import PODS, pod
 from tests.rig import Rig
 from tests.rig.clients import Client, many
@@ -13,6 +15,8 @@ from tests.rig.operators import Operator, until
 
 NODES, ASSIGNED = 5_000, 10_000
 LIMIT = 400 * 2**20
+PAIRS, EDITS = 200, 6
+API = "/apis/moorage.dev/v1alpha1"
 
 
 def make_node(i: int, client: Client) -> None:
@@ -39,3 +43,47 @@ def test_memory_of_a_large_cluster(installation: tuple[Rig, Path], figures: Call
         rss = until(operator.rss, "memory")
     figures(nodes=NODES, assigned_pods=ASSIGNED, rss_mib=round(rss / 2**20))
     assert rss < LIMIT
+
+
+def write_pair(i: int, version: int, client: Client) -> None:
+    """A profile with a PluginConfig as long as it may be, made or changed."""
+    ignored = [f"x.io/r{i}-{k:04}".ljust(68, "x") for k in range(MOST_BYTES // 72)]
+    args = {"ignoredResources": ignored, "ignoredResourceGroups": [f"v{version}.io"]}
+    config = {"plugin": "NodeResourcesFit", "args": args}
+    profile = {"pluginConfig": [{"name": "NodeResourcesFit", "configRef": {"name": f"o{i}"}}]}
+    for kind, plural, spec in (("PluginConfig", "pluginconfigs", config), ("SchedulerProfile", "schedulerprofiles", profile)):
+        body = {"apiVersion": "moorage.dev/v1alpha1", "kind": kind, "metadata": {"name": f"o{i}"}, "spec": spec}
+        if version:
+            client.merge(f"{API}/{plural}/o{i}", {"spec": spec})
+        else:
+            client.post(f"{API}/{plural}", body)
+
+
+def delete_pair(i: int, client: Client) -> None:
+    """Both are gone."""
+    client.delete(f"{API}/schedulerprofiles/o{i}")
+    client.delete(f"{API}/pluginconfigs/o{i}")
+
+
+def test_memory_of_large_profiles(installation: tuple[Rig, Path], figures: Callable[..., None]) -> None:
+    """Edited over and over, each pair takes 400 KiB at most; what remains of them all once they are gone is below 100 MiB."""
+    rig, kubeconfig = installation
+    with Operator(rig, kubeconfig, "moorage-0") as operator:
+        operator.wait_logged("leading", 60)
+        before = operator.rss()
+        for version in range(EDITS):
+            many(rig, (partial(write_pair, i, version) for i in range(PAIRS)))
+            time.sleep(5)  # so that each version is swapped in
+        until(lambda: swapped(operator) >= PAIRS * EDITS, "swaps", 60)
+        there = operator.rss()
+        many(rig, (partial(delete_pair, i) for i in range(PAIRS)))
+        time.sleep(10)
+        gone = operator.rss()
+    figures(pairs=PAIRS, used_mib=round((there - before) / 2**20), remains_mib=round((gone - before) / 2**20))
+    assert there - before < PAIRS * 400 * 2**10
+    assert gone - before < 100 * 2**20
+
+
+def swapped(operator: Operator) -> int:
+    """How often a revision began to decide."""
+    return sum(line["msg"] == "swapped" for line in operator.log())

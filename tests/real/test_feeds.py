@@ -21,6 +21,7 @@ from moorage.adapters.replica_leases import ReplicaLeases
 from moorage.adapters.system_clock import SystemClock
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
+from moorage.engine.profiles.stored_revisions import named
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.event_recorder import Event, ObjectRef
 from moorage.ports.fencing import Fence
@@ -272,7 +273,8 @@ def test_revisions_and_replicas(rig: ControlPlane, run: Run) -> None:
             await writes.create_revision(revision)
         with pytest.raises(Conflict):
             await writes.create_revision(revisions[0])
-        assert [found for found in await reads.revisions() if found.profile == profile] == revisions
+        assert [found for found in await reads.revisions() if found.profile == profile] == list(map(named, revisions))
+        assert [await reads.revision(revision.name) for revision in revisions] == revisions
         for revision in revisions:
             await writes.delete_revision(revision.name)
             await writes.delete_revision(revision.name)

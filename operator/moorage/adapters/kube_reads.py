@@ -33,6 +33,8 @@ LIVE_SECONDS = 3 * REPLICA_PERIOD
 """A replica counts as live for so long after its Lease last changed."""
 PAGE = 500
 """Objects a page: a few milliseconds to read."""
+REVISIONS_PAGE = 10
+"""The same of stored revisions, each of which may have a megabyte."""
 NOT_FOUND = "NotFound"
 """The reason in the API server's own 404."""
 DEAD_SECONDS = 600.0
@@ -98,6 +100,7 @@ class _ControllerRevision(Struct, frozen=True):
 
 
 class _RevisionList(Struct, frozen=True):
+    metadata: _ListMeta = _ListMeta()
     items: tuple[_ControllerRevision, ...] | None = None
 
 
@@ -189,9 +192,9 @@ class KubeReads:
 
     async def revisions(self) -> Sequence[StoredRevision]:
         """All stored revisions, the oldest first."""
-        query = urllib.parse.urlencode({"labelSelector": PROFILE_LABEL})
-        stored = await self._get(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions?{query}", _RevisionList)
-        found = [_stored(item) for item in stored.items or () if isinstance(item.data, dict)]
+        path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions"
+        pages = self._pages(path, {"labelSelector": PROFILE_LABEL}, _RevisionList, REVISIONS_PAGE)
+        found = [_named(item) async for item in pages if isinstance(item.data, dict)]
         return sorted(found, key=lambda revision: (revision.profile, revision.number, revision.name))
 
     async def revision(self, name: str) -> StoredRevision | None:
@@ -273,14 +276,16 @@ class KubeReads:
         found = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases?{query}", _LeaseList)
         return {item.spec.holder_identity: item for item in found.items or () if item.spec.holder_identity}
 
-    async def _pages(self, path: str, query: Mapping[str, str], kind: type[_Places | _Whole]) -> AsyncIterator[Any]:
+    async def _pages(
+        self, path: str, query: Mapping[str, str], kind: type[_Places | _Whole | _RevisionList], limit: int = PAGE
+    ) -> AsyncIterator[Any]:
         """All objects of a list, by pages of this kind.
 
         A list that takes so long that the API server forgets where it was is an error (Expired).
         """
         token = ""
         while True:
-            page = await self._get(f"{path}?{urllib.parse.urlencode({**query, 'limit': PAGE, 'continue': token})}", kind)
+            page = await self._get(f"{path}?{urllib.parse.urlencode({**query, 'limit': limit, 'continue': token})}", kind)
             for item in page.items or ():
                 yield item
             before, token = token, page.metadata.continue_ or ""
@@ -308,6 +313,12 @@ class KubeReads:
 
     async def _get(self, path: str, kind: type[T]) -> T:
         return decoded(path, await self._session.call(Call("GET", path)), kind)
+
+
+def _named(item: _ControllerRevision) -> StoredRevision:
+    """No more of it than what it is called: together they may have gigabytes."""
+    stored = _stored(item)
+    return dataclasses.replace(stored, data={key: stored.data[key] for key in ("revision", "uid") if key in stored.data})
 
 
 def _stored(item: _ControllerRevision) -> StoredRevision:

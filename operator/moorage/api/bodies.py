@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from moorage.api.conditions import Reason
 from moorage.api.decoding import DecodeError, decoder
-from moorage.api.size_limits import excess
+from moorage.api.size_limits import MOST_BYTES, excess
 from moorage.api.v1alpha1.common import API_VERSION, VERSION
 from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile, SchedulerProfileSpec
@@ -26,6 +26,56 @@ Body: TypeAlias = Mapping[str, Any]
 _STEP = re.compile(r"\[([^]]*)\]|([^.\[\]]+)")
 """Of a field's path."""
 _Kind = TypeVar("_Kind", SchedulerProfile, PluginConfig)
+_METADATA = ("name", "uid", "generation", "creationTimestamp", "resourceVersion")
+MOST_STATUS = 256 * 1024
+"""Bytes of a status's JSON; ours is smaller, so one that is larger is somebody else's and is written anew."""
+
+
+class Facts(NamedTuple):
+    """What is asked of a body again and again."""
+
+    scheduler_name: str
+    """The name that pods use for a profile."""
+    controller_name: str
+    """The installation that a profile is for."""
+    suspended: bool
+    """Whether a profile's pods are to stay queued."""
+    references: tuple[str, ...]
+    """Names of the PluginConfigs that a profile references, sorted."""
+    excess: tuple[FieldError, ...]
+    """Where its spec is deeper or larger than may be."""
+
+
+class Kept(Mapping[str, Any]):
+    """A body as it is kept: each field as JSON, read when it is asked for, since a tree of Python's objects takes ten times the memory.
+
+    Of metadata it has what we read; it has no spec where that is too large, and no status where that can't be ours.
+    """
+
+    __slots__ = ("_fields", "args", "facts")
+
+    def __init__(self, body: Body) -> None:
+        self.facts = facts(body)
+        self.args: dict[tuple[str, str], Any] = {}
+        """A PluginConfig's arguments by preset and plugin, once somebody has read them: all profiles that refer to it share them."""
+        whole = {
+            "apiVersion": body.get("apiVersion", API_VERSION),
+            "kind": body.get("kind", ""),
+            "metadata": _some(_metadata(body), _METADATA),
+            "spec": {} if self.facts.excess else body.get("spec", {}),
+        }
+        self._fields = {name: _json(value) for name, value in whole.items()}
+        known = _json({name: value for name, value in status(body).items() if name != "profiles"})  # long, and compared by nobody
+        self._fields["status"] = known if len(known) <= MOST_STATUS else b"{}"
+
+    def __getitem__(self, name: str) -> Any:
+        return json.loads(self._fields[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
 
 
 def decode_profile(body: Body) -> SchedulerProfile:
@@ -39,8 +89,7 @@ def decode_plugin_config(body: Body) -> PluginConfig:
 
 
 def _decode(kind: type[_Kind], body: Body) -> _Kind:
-    spec = _mapping(body.get("spec"))
-    if too_much := [FieldError(name, "{…}", text, Reason.INVALID_SPEC) for name, value in spec.items() if (text := excess(value))]:
+    if too_much := facts(body).excess:
         raise ProfileErrors(too_much)
     try:
         return decoder(kind).decode({"metadata": body.get("metadata", {}), "spec": body.get("spec", {})})
@@ -79,9 +128,14 @@ def revision_hash(profile: Body, configs: Iterable[Body]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
+def kept(body: Body) -> Kept:
+    """The body as it is kept."""
+    return body if isinstance(body, Kept) else Kept(body)
+
+
 def config_hash(body: Body) -> str:
     """8 hex digits that stand for what a PluginConfig says; "" for one that says too much."""
-    if excess(body.get("spec")):
+    if facts(body).excess:
         return ""
     text = json.dumps(body.get("spec"), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -89,7 +143,7 @@ def config_hash(body: Body) -> str:
 
 def essence(body: Body) -> dict[str, Any]:
     """What a revision is made of: identity and spec, without what others write into objects."""
-    kept = {name: _metadata(body)[name] for name in ("name", "uid", "generation", "creationTimestamp") if name in _metadata(body)}
+    kept = _some(_metadata(body), ("name", "uid", "generation", "creationTimestamp"))
     return {"apiVersion": body.get("apiVersion", API_VERSION), "kind": body.get("kind", ""), "metadata": kept, "spec": body.get("spec", {})}
 
 
@@ -101,19 +155,17 @@ def generation(body: Body) -> int:
 
 def scheduler_name(body: Body) -> str:
     """The name that pods use for a profile."""
-    name = _mapping(body.get("spec")).get("schedulerName")
-    return name if isinstance(name, str) and name else str(_metadata(body).get("name", ""))
+    return facts(body).scheduler_name
 
 
 def controller_name(body: Body) -> str:
     """The installation that a profile is for."""
-    name = _mapping(body.get("spec")).get("controllerName")
-    return name if isinstance(name, str) else str(SchedulerProfileSpec.model_fields["controller_name"].default)
+    return facts(body).controller_name
 
 
 def suspended(body: Body) -> bool:
     """Whether a profile's pods are to stay queued."""
-    return _mapping(body.get("spec")).get("suspend") is True
+    return facts(body).suspended
 
 
 def status(body: Body) -> Mapping[str, Any]:
@@ -121,11 +173,47 @@ def status(body: Body) -> Mapping[str, Any]:
     return _mapping(body.get("status"))
 
 
-def references(body: Body) -> list[str]:
+def references(body: Body) -> tuple[str, ...]:
     """Names of the PluginConfigs that a profile references, sorted."""
-    entries = _mapping(body.get("spec")).get("pluginConfig")
+    return facts(body).references
+
+
+def facts(body: Body) -> Facts:
+    """What is asked of a body again and again."""
+    if isinstance(body, Kept):
+        return body.facts
+    spec = _mapping(body.get("spec"))
+    name, controller = spec.get("schedulerName"), spec.get("controllerName")
+    too_much = tuple(_excess(spec))
+    return Facts(
+        name if isinstance(name, str) and name else str(_metadata(body).get("name", "")),
+        controller if isinstance(controller, str) else str(SchedulerProfileSpec.model_fields["controller_name"].default),
+        spec.get("suspend") is True,
+        () if too_much else _references(spec),
+        too_much,
+    )
+
+
+def _references(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    entries = spec.get("pluginConfig")
     names = [_mapping(_mapping(entry).get("configRef")).get("name") for entry in (entries if isinstance(entries, list) else [])]
-    return sorted({name for name in names if isinstance(name, str)})
+    return tuple(sorted({name for name in names if isinstance(name, str)}))
+
+
+def _excess(spec: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Fields that are too deep or have too many values; where there are none, a spec that is too long all the same."""
+    if found := [FieldError(name, "{…}", text, Reason.INVALID_SPEC) for name, value in spec.items() if (text := excess(value))]:
+        yield from found
+    elif (size := len(_json(spec))) > MOST_BYTES:
+        yield FieldError("", "{…}", f"has {size} bytes of JSON, more than {MOST_BYTES}", Reason.INVALID_SPEC)
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _some(metadata: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: metadata[name] for name in names if name in metadata}
 
 
 def _metadata(body: Body) -> Mapping[str, Any]:

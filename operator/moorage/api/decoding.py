@@ -93,14 +93,15 @@ class Decoder(Generic[T]):
         node: Mapping[str, Any] = self.schema
         for step in location:
             parent = node
+            named = shown(step)
             if isinstance(step, int):
                 path += f"[{step}]"
                 node = parent.get("items", {})
             elif "properties" in parent:
-                path += f".{step}"
+                path += f".{named}"
                 node = parent["properties"].get(step, {})
             elif step != "[key]":
-                path += f"[{step}]"
+                path += f"[{named}]"
                 node = parent.get("additionalProperties", {})
         return path.removeprefix("."), parent, node
 
@@ -155,12 +156,12 @@ def _message(fault: Mapping[str, Any], parent: Mapping[str, Any], node: Mapping[
     if kind == "missing":
         return "Required value"
     if kind in _UNKNOWN_FIELD:
-        return f"unknown field{suggest(str(fault['loc'][-1]), parent.get('properties', ()))}"
+        return f"unknown field{suggest(str(shown(fault['loc'][-1])), parent.get('properties', ()))}"
     if kind in _MUST_BE:
         return f"must be {_MUST_BE[kind]}"
     if kind == "literal_error":
         values = [str(value) for value in node.get("enum", ())]
-        return f"supported values: {', '.join(map(_quoted, values))}{suggest(str(fault['input']), values)}"
+        return f"supported values: {', '.join(map(_quoted, values))}{suggest(str(shown(fault['input'])), values)}"
     if kind in _OUT_OF_RANGE and (interval := _interval(node)):
         return f"not in valid range {interval}"
     if kind == "string_pattern_mismatch":

@@ -36,18 +36,27 @@ PLUGINS_TO_COME = frozenset({"GangScheduling"})
 class Resolution:
     """What became of a profile: a revision, or errors.
 
-    ``id`` is the desired revision's; ``document`` holds the objects that it is made of, enough to resolve it again; ``configs`` are
-    the generations of the PluginConfigs that it references, as far as they exist.
+    ``id`` is the desired revision's; ``profile`` and ``used`` are the objects that it is made of; ``configs`` are the generations of
+    the PluginConfigs that it references, as far as they exist.
     """
 
     scheduler_name: str
     id: str
-    document: Mapping[str, Any]
+    profile: Body
+    used: Mapping[str, Body]
     configs: Mapping[str, int]
     errors: tuple[FieldError, ...] = ()
     queue_view: ProfileView = dataclasses.field(default_factory=ProfileView)
     """What the profile means to the queue."""
     made: Revision | None = None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The objects that it is made of, enough to resolve it again."""
+        return {
+            "profile": bodies.essence(self.profile),
+            "pluginConfigs": {name: bodies.essence(body) for name, body in self.used.items()},
+        }
 
     @property
     def revision(self) -> Revision:
@@ -65,7 +74,7 @@ class Resolution:
 def unresolved(profile: Body, bug: BaseException) -> Resolution:
     """What becomes of a profile that resolving failed on."""
     fault = FieldError("spec", "{…}", f"cannot be looked into: {bug!r}; please report this", Reason.INVALID_SPEC)
-    return Resolution(bodies.scheduler_name(profile), "", {}, {}, (fault,))
+    return Resolution(bodies.scheduler_name(profile), "", profile, {}, {}, (fault,))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,7 +93,8 @@ class Resolver:
         blank = Resolution(
             scheduler_name=bodies.scheduler_name(profile),
             id=bodies.revision_hash(profile, used.values()),
-            document={"profile": bodies.essence(profile), "pluginConfigs": {name: bodies.essence(body) for name, body in used.items()}},
+            profile=profile,
+            used=used,
             configs={name: bodies.generation(body) for name, body in used.items()},
         )
         try:
@@ -218,15 +228,23 @@ class _Resolving:
     def _args_of(self, entry: ProfilePluginConfig, path: str) -> Any:
         if (entry.args is None) == (entry.config_ref is None):
             raise ProfileErrors([FieldError(path, entry.name, "exactly one of args and configRef has to be set")])
-        document = entry.args if entry.args is not None else self._referenced(entry, f"{path}.configRef.name")
+        if entry.args is not None:
+            return self._decoded(entry.name, entry.args, path)
+        body = self._referenced(entry, f"{path}.configRef.name")
+        shared = body.args if isinstance(body, bodies.Kept) else {}
+        key = (self._spec.preset, entry.name)
+        if key not in shared:
+            shared[key] = self._decoded(entry.name, bodies.decode_plugin_config(body).spec.args, path)
+        return shared[key]
+
+    def _decoded(self, plugin: str, document: Mapping[str, Any], path: str) -> Any:
         try:
-            base = self._preset_args.get(entry.name)
-            return plugin_args.decode(self._registry[entry.name], document, base, trusted=self._trusted)
+            return plugin_args.decode(self._registry[plugin], document, self._preset_args.get(plugin), trusted=self._trusted)
         except DecodeError as error:
             raise ProfileErrors(_below(f"{path}.args", error, Reason.INVALID_PLUGIN_ARGS)) from error
 
-    def _referenced(self, entry: ProfilePluginConfig, path: str) -> Mapping[str, Any]:
-        """The arguments in the PluginConfig that an entry refers to."""
+    def _referenced(self, entry: ProfilePluginConfig, path: str) -> Body:
+        """The PluginConfig that an entry refers to."""
         name = entry.config_ref.name if entry.config_ref is not None else ""
         body = self._configs.get(name)
         if body is None:
@@ -234,11 +252,11 @@ class _Resolving:
         if faults := self._resolver.config_errors(body, trusted=self._trusted):
             text = f"this PluginConfig is not valid: {'; '.join(map(str, faults))}"
             raise ProfileErrors([FieldError(path, name, text, Reason.PLUGIN_CONFIG_INVALID)])
-        spec = bodies.decode_plugin_config(body).spec
-        if spec.plugin != entry.name:
-            text = f"this PluginConfig is for {spec.plugin}, not for {entry.name}"
+        plugin = bodies.decode_plugin_config(body).spec.plugin
+        if plugin != entry.name:
+            text = f"this PluginConfig is for {plugin}, not for {entry.name}"
             raise ProfileErrors([FieldError(path, name, text, Reason.PLUGIN_MISMATCH)])
-        return spec.args
+        return body
 
     def _backoffs(self) -> tuple[float, float]:
         """Initial and maximum, in seconds."""

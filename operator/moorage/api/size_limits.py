@@ -11,8 +11,10 @@ from collections.abc import Mapping
 
 DEEPEST = 64
 """Levels of a spec."""
-MOST_VALUES = 10_000
-"""Values of a spec, at all levels together."""
+MOST_VALUES = 1_000
+"""Values of a field of a spec, at all levels together: the arguments of a plugin have a few hundred at most."""
+MOST_BYTES = 32 * 1024
+"""Of a whole spec's JSON: thousands of objects must find room in memory, with what is made of them."""
 PARSED = 256
 """Levels that are read of any object; what is deeper is left out."""
 _MARGIN = 100

@@ -37,7 +37,7 @@ from moorage.engine.profiles.profile_status import Reconciler
 from moorage.engine.profiles.quarantine import Quarantine
 from moorage.engine.profiles.replica_monitor import Surveyor
 from moorage.engine.profiles.resolving import Resolver
-from moorage.engine.profiles.swap import Swapper, by_profile, profile_object
+from moorage.engine.profiles.swap import Swapper, profile_object
 from moorage.engine.profiles.unmatched_pods import Strangers, Unserved
 from moorage.engine.reports.inspection import Inspector
 from moorage.engine.reports.kubelet_rejections import Rejections
@@ -151,7 +151,7 @@ class Engine:
         Where they cannot be read, what is known stays.
         """
         await self.quarantine.look()
-        self.swapper.stored = by_profile(await self._around.reads.revisions())
+        await self.swapper.stored.restore()
 
     def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str] = ()) -> None:
         """Start deciding and writing: the lease is held and the feeds have caught up, less the late ones: whoever reads these waits."""

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol, cast
 
-from moorage.api.bodies import Body
+import kopf
+
+from moorage.api.bodies import Body, kept
 from moorage.ports.guards import guard
+
+LARGE = ("spec", "status", "annotations", "labels", "managedFields")
+"""Parts of an object, and of its metadata, that Kopf does not look at."""
 
 
 class Receiver(Protocol):
@@ -30,7 +35,7 @@ class Receiver(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Listing:
-    """All objects of one kind at one moment, and that moment's resource version."""
+    """Objects of one kind at one moment, perhaps no more of them than metadata, and that moment's resource version."""
 
     version: int
     objects: Mapping[str, Body]
@@ -50,6 +55,17 @@ class Deliveries:
         self._tell = tell
         self._delivered: dict[str, _Delivered] = {}
 
+    def heard(self, event: kopf.RawEvent) -> None:
+        """Kopf tells of an event.
+
+        Its views of a body are cycles, which the collector frees late: so what is large is taken out of it.
+        """
+        body: dict[str, Any] = {**event["object"]}
+        self.take(body, deleted=event["type"] == "DELETED")
+        for part in (event["object"], event["object"]["metadata"]):
+            for name in LARGE:
+                cast(dict[str, Any], part).pop(name, None)
+
     def take(self, body: Body, deleted: bool) -> None:
         """An object is in this state, or was until it was deleted."""
         self._hand_over(body["metadata"]["name"], version_of(body), None if deleted else body)
@@ -64,18 +80,17 @@ class Deliveries:
         ]
         return changed + vanished
 
-    def make_up(self, listing: Listing) -> None:
-        """Deliver what is owed."""
-        for name in self.owed(listing):
-            body = listing.objects.get(name)
-            self._hand_over(name, listing.version if body is None else version_of(body), body)
+    def make_up(self, name: str, listing: Listing) -> None:
+        """Deliver the object as a list of it alone has it."""
+        body = listing.objects.get(name)
+        self._hand_over(name, listing.version if body is None else version_of(body), body)
 
     def _hand_over(self, name: str, version: int, body: Body | None) -> None:
         if version <= self._version(name):
             return
         self._delivered[name] = _Delivered(version, body is not None)
         with guard("taking in an object", resource=self.plural, object=name):
-            self._tell(name, body)
+            self._tell(name, None if body is None else kept(body))
 
     def _version(self, name: str) -> int:
         last = self._delivered.get(name)

@@ -1,5 +1,7 @@
 """Comparing: does Kopf deliver what the API server has?
 
+Lists are of metadata, by small pages, as an object may have a megabyte and a half; what is owed is read by its name.
+
 At the start both kinds are listed once; when Kopf has delivered all that these lists hold, the engine is told that everything is
 listed. From then on both kinds are listed every minute. What Kopf still owes of such a list after a grace period is handed over by
 ourselves, so a lost change is at most about a minute late. When that happens three times in a row to a kind, Kopf's watcher of it is
@@ -12,8 +14,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from moorage.api.bodies import Kept
 from moorage.api.size_limits import parseable
 from moorage.handlers.deliveries import Deliveries, Listing, version_of
 from moorage.ports.clock import Clock
@@ -33,6 +38,9 @@ LOOK = 0.1
 """Seconds between two looks during a grace period."""
 STRIKES = 3
 """Comparisons in a row, each with something owed, after which a watcher counts as dead."""
+PAGE = 50
+"""Objects a page: annotations, and who manages which field, may fill a megabyte of each."""
+METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 RETRY = (0.5, 5.0)
 """Seconds until a first list that failed is tried again, doubled up to the second one."""
 
@@ -57,7 +65,7 @@ class Comparing:
     async def run(self) -> None:
         """See to the first lists, then compare every minute until cancelled. Raises WatcherDied."""
         for kind in self._kinds:
-            await self._settle(kind, await self._first_listing(kind), FIRST_GRACE)
+            await self._settle(kind, await self._patiently(kind, {"limit": str(PAGE)}, METADATA), FIRST_GRACE)
         self.problem = None
         self._listed()
         while True:
@@ -67,7 +75,7 @@ class Comparing:
 
     async def _compare(self, kind: Deliveries) -> None:
         try:
-            listing = await self._list(kind)
+            listing = await self._list(kind, {"limit": str(PAGE)}, METADATA)
         except EdgeError as error:
             log.warning("%s could not be listed for comparison with what Kopf has delivered: %s", kind.plural, error, extra=failed(error))
             return
@@ -79,33 +87,43 @@ class Comparing:
     async def _settle(self, kind: Deliveries, listing: Listing, seconds: float) -> bool:
         """Wait until all of the listing has been delivered; False when we had to do it ourselves in the end."""
         until = self._clock.boottime() + seconds
-        while kind.owed(listing):
+        while owed := kind.owed(listing):
             if self._clock.boottime() >= until:
-                log.error("Kopf has not delivered what the API server has of %s, it is done now: %s", kind.plural, kind.owed(listing))
-                kind.make_up(listing)
+                log.error("Kopf has not delivered what the API server has of %s, it is done now: %s", kind.plural, owed)
+                for name in owed:
+                    kind.make_up(name, await self._patiently(kind, {"fieldSelector": f"metadata.name={name}"}))
                 return False
             await self._clock.sleep(LOOK)
         return True
 
-    async def _first_listing(self, kind: Deliveries) -> Listing:
-        """The first list of a kind, however long that takes."""
+    async def _patiently(self, kind: Deliveries, query: Mapping[str, str], accept: str = "") -> Listing:
+        """A list, however long that takes."""
         delay, longest = RETRY
         while True:
             try:
-                return await self._list(kind)
+                return await self._list(kind, query, accept)
             except EdgeError as error:
                 hint = "; are the CRDs installed (moorage crds | kubectl apply -f -)?" if isinstance(error, NotFound) else ""
-                self.problem = f"{kind.plural} cannot be listed: {error}{hint}"
-                log.warning("%s, next attempt in %.1f s", self.problem, delay, extra=failed(error))
+                problem = f"{kind.plural} cannot be listed: {error}{hint}"
+                self.problem = self.problem and problem  # it is none of readiness once the first lists are in
+                log.warning("%s, next attempt in %.1f s", problem, delay, extra=failed(error))
             await self._clock.sleep(delay)
             delay = min(2 * delay, longest)
 
-    async def _list(self, kind: Deliveries) -> Listing:
-        path = f"{self._base}/{kind.plural}"
-        body = await self._session.call(Call("GET", path))
-        try:
-            found = json.loads(parseable(body))
-            objects = {item["metadata"]["name"]: item for item in found["items"] or () if version_of(item)}
-            return Listing(int(found["metadata"]["resourceVersion"]), objects)
-        except (ValueError, TypeError, KeyError) as error:
-            raise Retryable(f"GET {path}: not a list: {error!r}: {body[:200]!r}") from error
+    async def _list(self, kind: Deliveries, query: Mapping[str, str], accept: str = "") -> Listing:
+        """All pages, which show one moment."""
+        objects: dict[str, Any] = {}
+        token = ""
+        while True:
+            path = f"{self._base}/{kind.plural}?{urllib.parse.urlencode({**query, **({'continue': token} if token else {})})}"
+            body = await self._session.call(Call("GET", path, accept=accept))
+            try:
+                found = json.loads(parseable(body))
+                objects |= {item["metadata"]["name"]: Kept(item) for item in found["items"] or () if version_of(item)}
+                version, before, token = int(found["metadata"]["resourceVersion"]), token, found["metadata"].get("continue") or ""
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise Retryable(f"GET {path}: not a list: {error!r}: {body[:200]!r}") from error
+            if not token:
+                return Listing(version, objects)
+            if token == before:
+                raise Retryable(f"GET {path}: the list goes round: a page names itself as the next one")

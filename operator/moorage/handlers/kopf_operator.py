@@ -32,6 +32,8 @@ LOGIN_APART = 5.0
 """Seconds between two logins. Kopf logs in again after each 401, at once and for ever, so a token that stays bad would be a busy loop."""
 TALKATIVE = ("kopf._core.reactor.observation", "kopf._cogs.clients.watching")
 """Loggers by which Kopf tells of requests that it tries again."""
+CHUNK = 10
+"""Objects of a list that are in memory at a time: each may have a megabyte and a half, and many times that once it is parsed."""
 STOP_SECONDS = 5.0
 """How long Kopf's tasks may take to end: its watchers give their workers two seconds."""
 
@@ -77,6 +79,8 @@ def settings() -> kopf.OperatorSettings:
     made.posting.enabled = False  # events are ours to post, with our names and limits
     made.process.ultimate_exiting_timeout = None  # else it sends SIGKILL to the process
     made.persistence.diffbase_storage = NoDifferences()
+    made.watching.chunk_size = CHUNK
+    made.queueing.idle_timeout = 0.1  # so long the last state of each object is kept by who handled it
     made.networking.error_backoffs = Backoffs()
     made.networking.request_timeout = 60.0  # Kopf's 300 s would hide a connection that is dead for that long
     made.networking.connect_timeout = 5.0

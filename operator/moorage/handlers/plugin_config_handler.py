@@ -17,6 +17,6 @@ def register(registry: kopf.OperatorRegistry, group: str, version: str, receiver
 
     @kopf.on.event(group, version, PLURAL, registry=registry)
     async def plugin_config(event: kopf.RawEvent, **_: Any) -> None:
-        configs.take(event["object"], deleted=event["type"] == "DELETED")
+        configs.heard(event)
 
     return configs

@@ -17,6 +17,6 @@ def register(registry: kopf.OperatorRegistry, group: str, version: str, receiver
 
     @kopf.on.event(group, version, PLURAL, registry=registry)
     async def scheduler_profile(event: kopf.RawEvent, **_: Any) -> None:
-        profiles.take(event["object"], deleted=event["type"] == "DELETED")
+        profiles.heard(event)
 
     return profiles

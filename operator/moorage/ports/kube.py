@@ -271,7 +271,7 @@ class Reads(Protocol):
         """The claim as it is now; None when it is gone."""
 
     async def revisions(self) -> Sequence[StoredRevision]:
-        """All stored revisions of our namespace."""
+        """All stored revisions of our namespace; of their data no more than ``revision`` and ``uid``."""
 
     async def revision(self, name: str) -> StoredRevision | None:
         """The stored revision of this name, whatever it holds; None when there is none."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.engine.profiles.profile_status import APART, RETRY_APART, ROUND
-from moorage.ports.errors import Forbidden, Invalid
+from moorage.ports.errors import Forbidden, Invalid, Retryable
 from moorage.ports.kube import StoredRevision
 from moorage.ports.made_names import NAME_LIMIT
 from tests.builders import make_pod
@@ -168,13 +168,43 @@ REFERRING = a_body("p", pluginConfig=[{"name": "NodeResourcesFit", "configRef": 
 )
 def test_a_stored_revision_that_somebody_spoilt_is_passed_over(data: dict[str, Any]) -> None:
     """The next older one that can be read is taken up."""
-    engine = make_engine(InMemoryKube(), RecordingEvents())
+    engine = make_engine(kube := InMemoryKube(), RecordingEvents())
     good = RESOLVER(a_body("p"), {})
     stored = [StoredRevision("p-1", "p", 1, {**good.document, "uid": "uid-p"}), StoredRevision("p-2", "p", 2, {**data, "uid": "uid-p"})]
-    engine.swapper.stored = {"uid-p": stored}
+    kube.stored = {revision.name: revision for revision in stored}
+    asyncio.run(engine.restore())
     engine.profile_seen("p", a_body("p", generation=2, preset="Best"))
     asyncio.run(engine.swapper.settle())
     assert engine.loop.live["p"].id == good.id
+
+
+def test_a_stored_revision_that_cannot_be_read_now_is_read_again() -> None:
+    """The profile says so meanwhile; the next settling takes it up."""
+    engine = make_engine(kube := InMemoryKube(), RecordingEvents())
+    good = RESOLVER(a_body("p"), {})
+    kube.stored["p-1"] = StoredRevision("p-1", "p", 1, {**good.document, "uid": "uid-p"})
+    asyncio.run(engine.restore())
+    kube.fail("revision", Retryable("503"))
+    engine.profile_seen("p", a_body("p", generation=2, preset="Best"))
+    assert not asyncio.run(engine.swapper.settle())
+    assert "503" in engine.swapper.records["p"].lost
+    assert not engine.loop.live
+    assert asyncio.run(engine.swapper.settle())
+    assert engine.loop.live["p"].id == good.id
+    assert not engine.swapper.records["p"].lost
+
+
+def test_stored_revisions_of_no_use_are_read_once_for_each_generation() -> None:
+    """Many profiles that settle again and again must not ask the API server each time."""
+    engine = make_engine(kube := InMemoryKube(), RecordingEvents())
+    good = RESOLVER(a_body("p"), {})
+    kube.stored["p-1"] = StoredRevision("p-1", "p", 1, {"uid": "uid-p"})
+    asyncio.run(engine.restore())
+    for generation, data, taken in ((2, {"profile": 1}, False), (2, good.document, False), (3, good.document, True)):
+        kube.stored["p-1"] = StoredRevision("p-1", "p", 1, {**data, "uid": "uid-p"})
+        engine.profile_seen("p", a_body("p", generation=generation, preset="Best"))
+        assert asyncio.run(engine.swapper.settle())
+        assert ("p" in engine.loop.live) is taken
 
 
 def test_nothing_is_kept_of_a_profile_that_is_gone() -> None:
@@ -182,12 +212,12 @@ def test_nothing_is_kept_of_a_profile_that_is_gone() -> None:
     engine = make_engine(InMemoryKube(), RecordingEvents())
     engine.profile_seen("p", a_body("p"))
     asyncio.run(engine.swapper.settle())
-    assert list(engine.swapper.stored) == ["uid-p"]
+    assert list(engine.swapper.stored.known) == ["uid-p"]
     for body in (a_body("p", uid="another"), None):
         engine.profile_seen("p", body)
         asyncio.run(engine.swapper.settle())
-        assert "uid-p" not in engine.swapper.stored
-    assert not engine.swapper.stored
+        assert "uid-p" not in engine.swapper.stored.known
+    assert not engine.swapper.stored.known
 
 
 def test_a_standby_forgets_superseded_revisions() -> None:

@@ -14,7 +14,8 @@ from moorage.core.objects.meta import Namespace, ObjectMeta
 from moorage.core.objects.pods import SchedulingGate
 from moorage.engine.profiles.ownership import Claims
 from moorage.engine.profiles.profile_status import APART, Reconciler
-from moorage.engine.profiles.swap import Swapper, by_profile
+from moorage.engine.profiles.stored_revisions import by_profile
+from moorage.engine.profiles.swap import Swapper
 from moorage.ports.kube import HOME_LABEL, StoredRevision
 from moorage.ports.leadership import Leadership
 from moorage.ports.stored_kinds import NAMESPACES
@@ -155,7 +156,7 @@ def test_any_history_of_profiles_leaves_each_name_to_one(steps: list[tuple[str, 
             there[name] = claimed(there[name], THEIRS if flag else OURS)
         elif step == "restart":
             world = World(kube=world.kube)
-            world.swapper.stored = by_profile(list(world.kube.stored.values()))
+            world.swapper.stored.known = by_profile(list(world.kube.stored.values()))
         world.kube.renewed = {THEIRS}
         for gone in set(world.swapper.records) - set(there):
             world.swapper.profile_seen(gone, None)
@@ -184,7 +185,8 @@ def test_what_somebody_else_serves_is_left_alone(name: str, lease: str, reason: 
     if stored:
         resolution = RESOLVER(body, {})
         data = {**resolution.document, "revision": resolution.id, "uid": "uid-mine"}
-        world.swapper.stored["uid-mine"] = [StoredRevision("mine-1", "mine", 1, data)]
+        world.kube.stored["mine-1"] = StoredRevision("mine-1", "mine", 1, data)
+        world.swapper.stored.known = by_profile(list(world.kube.stored.values()))
     else:
         world.see(body)
         assert world.placed(name)

@@ -50,6 +50,8 @@ class ProfileRecord:
     """The refusal that was last told in an event."""
     lost: str = ""
     """Why a revision that decided before cannot decide now; "" where there is none."""
+    useless: tuple[str, ...] = ()
+    """Stored revisions that were all found to be of no use, since it was last settled."""
     held_up: str = ""
     """Why a good revision is not swapped in yet."""
     lacks: tuple[str, ...] = ()

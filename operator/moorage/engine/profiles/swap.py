@@ -10,9 +10,8 @@ installation, kube-scheduler) stands back.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
@@ -22,19 +21,17 @@ from moorage.core.queue.scheduling_queue import Backlog
 from moorage.engine.profiles.ownership import Claims
 from moorage.engine.profiles.records import Active, ProfileRecord, name_conflicts
 from moorage.engine.profiles.resolving import ConfigFacts, Resolver, resolved
+from moorage.engine.profiles.stored_revisions import StoredRevisions
 from moorage.engine.scheduling.loop import Loop
 from moorage.ports.bundle import Surroundings
-from moorage.ports.errors import Conflict, EdgeError
+from moorage.ports.errors import EdgeError
 from moorage.ports.event_recorder import Event, ObjectRef
 from moorage.ports.guards import guard
-from moorage.ports.kube import StoredRevision
-from moorage.ports.made_names import NAME_LIMIT, shortened
+from moorage.ports.repeated_logs import failed
 
 log = logging.getLogger(__name__)
 swaps = logging.getLogger("moorage.swaps")
 
-KEPT = 5
-"""Stored revisions per profile."""
 RETRY = 1.0
 """Seconds until a revision that could not be stored is tried again."""
 CLAIMS_EVERY = 10.0
@@ -48,8 +45,7 @@ class Swapper:
     def __init__(self, loop: Loop, resolver: Resolver, around: Surroundings, claims: Claims) -> None:
         self.records: dict[str, ProfileRecord] = {}
         self.configs: dict[str, Body] = {}
-        self.stored: dict[str, list[StoredRevision]] = {}
-        """By profile UID, oldest first."""
+        self.stored = StoredRevisions(around.reads, around.writes, resolver)
         self.leading = False
         self.changed: Callable[[], None] = lambda: None
         """Called when a record changed, so that status follows."""
@@ -60,8 +56,6 @@ class Swapper:
         self._loop = loop
         self._resolver = resolver
         self.config_facts = ConfigFacts(resolver)
-        self._reads = around.reads
-        self._writes = around.writes
         self._clock = around.clock
         self._events = around.events
         self._telemetry = around.telemetry
@@ -79,7 +73,7 @@ class Swapper:
         if record is not None and (body is None or _identity(record.body) != _identity(body)):
             self._drop(record)
             if body is None or record.uid != body["metadata"].get("uid"):
-                self.stored.pop(record.uid, None)
+                self.stored.forget(record.uid)
             record = None
         if record is None and body is not None:
             self.records[name] = ProfileRecord(name, body)
@@ -158,7 +152,7 @@ class Swapper:
         """Resolve, store, swap; False when something could not be stored and is to be tried again."""
         for record in list(self.records.values()):
             if record.stale:
-                record.stale, record.settled = False, record.body
+                record.stale, record.settled, record.useless = False, record.body, ()
                 record.resolution = resolved(record, self._resolver, self.configs)
                 await asyncio.sleep(0)  # many profiles at once must not hold up the loop
         settled = [record for record in self.records.values() if record.resolution is not None]
@@ -192,8 +186,7 @@ class Swapper:
         """One profile; False when its revision could not be stored for now."""
         resolution, active = record.resolution, record.active
         if resolution is None or record.errors:
-            self._refuse(record)
-            return True
+            return await self._refuse(record)
         record.said = ""
         if self._lacks(record, resolution):
             self._apply_suspension(record)
@@ -216,45 +209,14 @@ class Swapper:
 
     async def _store(self, record: ProfileRecord, resolution: Resolution) -> bool:
         """Keep the revision for restarts; False when that failed for now."""
-        kept = self.stored.setdefault(record.uid, [])
-        if any(stored.data.get("revision") == resolution.id for stored in kept):
-            return True
-        number = max((stored.number for stored in kept), default=0) + 1
-        name = f"{shortened(record.name, NAME_LIMIT - len(resolution.id) - 1)}-{resolution.id}"
-        stored = StoredRevision(name, record.name, number, {**resolution.document, "revision": resolution.id, "uid": record.uid})
         try:
-            await self._create(stored)
+            await self.stored.store(record, resolution)
         except EdgeError as error:
-            log.warning("revision %s was not stored, so it is not swapped in yet: %s", name, error, extra={"profile": record.name})
+            log.warning("revision %s was not stored, so it is not swapped in yet: %s", resolution.id, error, extra={"profile": record.name})
             record.held_up = f"it could not be stored: {error}"
             return False
         record.held_up = ""
-        kept.append(stored)
-        await self._prune(kept)
         return True
-
-    async def _create(self, stored: StoredRevision) -> None:
-        """Store it, unless it is there as it is to be, as when an answer was lost; another one of that name makes room first."""
-        try:
-            await self._writes.create_revision(stored)
-        except Conflict:
-            found = await self._reads.revision(stored.name)
-            if found is not None and found.data == json.loads(json.dumps(stored.data)):
-                return
-            if found is None:
-                raise  # it has gone meanwhile: later
-            # Of a profile of this name and spec that was deleted, say: it would go with that.
-            await self._writes.delete_revision(stored.name)
-            await self._writes.create_revision(stored)
-
-    async def _prune(self, kept: list[StoredRevision]) -> None:
-        """Keep the newest few; what cannot be deleted now is tried again with the next one."""
-        try:
-            while len(kept) > KEPT:
-                await self._writes.delete_revision(kept[0].name)
-                kept.pop(0)
-        except EdgeError as error:
-            log.warning("stored revision %s was not deleted: %s", kept[0].name, error)
 
     # ---- the swap ----------------------------------------------------------------------------------------------------------
 
@@ -313,13 +275,14 @@ class Swapper:
 
     # ---- refusals ----------------------------------------------------------------------------------------------------------
 
-    def _refuse(self, record: ProfileRecord) -> None:
-        """The spec is bad: the last good revision goes on, or the newest stored one is taken up again.
+    async def _refuse(self, record: ProfileRecord) -> bool:
+        """The spec is bad: the last good revision goes on, or the newest stored one is taken up; False when that is to be tried again.
 
         Where somebody else serves the pods, nothing of it goes on.
         """
-        if record.active is None and not record.conflicts:
-            self._take_up_stored(record)
+        known = record.active is not None or bool(record.conflicts) or await self._take_up_stored(record)
+        if self.records.get(record.name) is not record:  # it went while it was looked for
+            return True
         self._apply_suspension(record)
         text = "; ".join(map(str, record.errors))
         if self.leading and record.said != f"{record.generation} {text}":
@@ -327,23 +290,19 @@ class Swapper:
             self._telemetry.swap(record.name, "refused", 0.0)
             good = f"; revision {record.active.revision.id} goes on deciding" if record.active is not None else ""
             self._tell(record, "Rejected", text + good, warning=True)
+        return known
 
-    def _take_up_stored(self, record: ProfileRecord) -> None:
-        record.lost = ""
-        for stored in reversed(self.stored.get(record.uid, [])):
-            profile, configs = stored.data.get("profile"), stored.data.get("pluginConfigs")
-            if isinstance(profile, Mapping) and isinstance(configs, Mapping) and all(isinstance(c, Mapping) for c in configs.values()):
-                resolution = self._resolver(profile, dict(configs), trusted=True)
-                if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
-                    record.lost = ""
-                    if not self._lacks(record, resolution):
-                        self.swap(record, resolution, last_good=True)
-                    return
-                faults = "; ".join(map(str, resolution.errors))
-                record.lost = record.lost or f"revision {stored.data.get('revision')} decided before and cannot be used now: {faults}"
-                log.error("stored revision %s cannot be used: %s", stored.name, faults, extra={"profile": record.name})
-            else:
-                log.error("stored revision %s is not as it was written, so it cannot be used", stored.name, extra={"profile": record.name})
+    async def _take_up_stored(self, record: ProfileRecord) -> bool:
+        """Let the last good revision decide, if there is one; False when it could not be read for now."""
+        try:
+            resolution = await self.stored.last_good(record)
+        except EdgeError as error:
+            record.lost = f"the revision that decided before could not be read: {error}"
+            log.warning("profile %s: %s", record.name, record.lost, extra={"profile": record.name, **failed(error)})
+            return False
+        if resolution is not None and self.records.get(record.name) is record and not self._lacks(record, resolution):
+            self.swap(record, resolution, last_good=True)
+        return True
 
     def _apply_suspension(self, record: ProfileRecord) -> None:
         """Let the backlog know what the profile's queue looks like now."""
@@ -400,11 +359,3 @@ def _identity(body: Body) -> tuple[object, str]:
 def _version(body: Body) -> tuple[object, object]:
     """What changes when the object's spec does, or when it is another object of that name."""
     return body["metadata"].get("uid"), body["metadata"].get("generation")
-
-
-def by_profile(revisions: Sequence[StoredRevision]) -> dict[str, list[StoredRevision]]:
-    """Stored revisions by their profile's UID, oldest first."""
-    found: dict[str, list[StoredRevision]] = {}
-    for revision in sorted(revisions, key=lambda revision: revision.number):
-        found.setdefault(str(revision.data.get("uid", "")), []).append(revision)
-    return found

@@ -1,0 +1,116 @@
+"""Stored revisions: of each profile the newest few, kept by the API server, so that a bad spec finds its last good one after a restart.
+
+In memory is no more of them than what they are called: what they are made of is read when it is asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Mapping, Sequence
+
+from moorage.api import bodies
+from moorage.api.resolution import Resolution
+from moorage.engine.profiles.records import ProfileRecord
+from moorage.engine.profiles.resolving import Resolver
+from moorage.ports.errors import Conflict, EdgeError
+from moorage.ports.kube import Reads, StoredRevision, Writes
+from moorage.ports.made_names import NAME_LIMIT, shortened
+
+log = logging.getLogger(__name__)
+
+KEPT = 5
+"""Stored revisions per profile."""
+NAMED_BY = ("revision", "uid")
+"""What is known of a stored revision's data."""
+
+
+class StoredRevisions:
+    """Those of all profiles."""
+
+    def __init__(self, reads: Reads, writes: Writes, resolver: Resolver) -> None:
+        self.known: dict[str, list[StoredRevision]] = {}
+        """By profile UID, oldest first."""
+        self._reads = reads
+        self._writes = writes
+        self._resolver = resolver
+
+    async def restore(self) -> None:
+        """Read which there are; where that fails, what is known stays."""
+        self.known = by_profile(await self._reads.revisions())
+
+    def forget(self, uid: str) -> None:
+        """The profile is gone: its stored revisions go with it."""
+        self.known.pop(uid, None)
+
+    async def store(self, record: ProfileRecord, resolution: Resolution) -> None:
+        """Keep the revision for restarts. Raises EdgeError when that failed for now."""
+        kept = self.known.setdefault(record.uid, [])
+        if any(stored.data.get("revision") == resolution.id for stored in kept):
+            return
+        number = max((stored.number for stored in kept), default=0) + 1
+        name = f"{shortened(record.name, NAME_LIMIT - len(resolution.id) - 1)}-{resolution.id}"
+        stored = StoredRevision(name, record.name, number, {**resolution.document, "revision": resolution.id, "uid": record.uid})
+        await self._create(stored)
+        kept.append(named(stored))
+        await self._prune(kept)
+
+    async def last_good(self, record: ProfileRecord) -> Resolution | None:
+        """The newest one that can be used, None where there is none; ``record.lost`` says why. Raises EdgeError when it is not known."""
+        known = list(reversed(self.known.get(record.uid, [])))
+        names = tuple(stored.name for stored in known)
+        if names == record.useless:
+            return None
+        record.lost = ""
+        for each in known:
+            stored = await self._reads.revision(each.name)
+            profile, configs = (None, None) if stored is None else (stored.data.get("profile"), stored.data.get("pluginConfigs"))
+            if isinstance(profile, Mapping) and isinstance(configs, Mapping) and all(isinstance(c, Mapping) for c in configs.values()):
+                resolution = self._resolver(bodies.kept(profile), {name: bodies.kept(c) for name, c in configs.items()}, trusted=True)
+                if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
+                    record.lost = ""
+                    return resolution
+                faults = "; ".join(map(str, resolution.errors))
+                record.lost = record.lost or f"revision {each.data.get('revision')} decided before and cannot be used now: {faults}"
+                log.error("stored revision %s cannot be used: %s", each.name, faults, extra={"profile": record.name})
+            else:
+                log.error("stored revision %s is not as it was written, so it cannot be used", each.name, extra={"profile": record.name})
+        record.useless = names
+        return None
+
+    async def _create(self, stored: StoredRevision) -> None:
+        """Store it, unless it is there as it is to be, as when an answer was lost; another one of that name makes room first."""
+        try:
+            await self._writes.create_revision(stored)
+        except Conflict:
+            found = await self._reads.revision(stored.name)
+            if found is not None and found.data == json.loads(json.dumps(stored.data)):
+                return
+            if found is None:
+                raise  # it has gone meanwhile: later
+            # Of a profile of this name and spec that was deleted, say: it would go with that.
+            await self._writes.delete_revision(stored.name)
+            await self._writes.create_revision(stored)
+
+    async def _prune(self, kept: list[StoredRevision]) -> None:
+        """Keep the newest few; what cannot be deleted now is tried again with the next one."""
+        try:
+            while len(kept) > KEPT:
+                await self._writes.delete_revision(kept[0].name)
+                kept.pop(0)
+        except EdgeError as error:
+            log.warning("stored revision %s was not deleted: %s", kept[0].name, error)
+
+
+def named(stored: StoredRevision) -> StoredRevision:
+    """The same less what it is made of."""
+    return dataclasses.replace(stored, data={key: stored.data[key] for key in NAMED_BY if key in stored.data})
+
+
+def by_profile(revisions: Sequence[StoredRevision]) -> dict[str, list[StoredRevision]]:
+    """What is kept in memory of stored revisions, by their profile's UID, oldest first."""
+    found: dict[str, list[StoredRevision]] = {}
+    for revision in sorted(revisions, key=lambda revision: revision.number):
+        found.setdefault(str(revision.data.get("uid", "")), []).append(named(revision))
+    return found
