@@ -303,16 +303,6 @@ def test_a_list_that_breaks_off_begins_again() -> None:
     run(scenario)
 
 
-def test_backoff_grows_to_its_bound() -> None:
-    """Waits double from 0.1 s and stay between half of and 10 s, with jitter."""
-    from moorage.ports.errors import Retryable
-
-    waits = [reflector._delay(n, Retryable("x")) for n in range(1, 40)]
-    for n, wait in enumerate(waits):
-        assert min(10.0, 0.1 * 2**n) / 2 <= wait <= min(10.0, 0.1 * 2**n)
-    assert len(set(waits)) > 30
-
-
 BROKEN = pod("bad", 9, spec={"nodeName": "n1", "containers": [{"name": "c", "resources": {"requests": {"cpu": [1]}}}]})
 HOPELESS = {"metadata": {"name": ["?"]}}
 

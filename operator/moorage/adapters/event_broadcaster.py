@@ -26,6 +26,7 @@ from moorage.ports.http_calls import MERGE_PATCH, Call, Session
 from moorage.ports.made_names import NAME_LIMIT
 from moorage.ports.printable import printable
 from moorage.ports.repeated_logs import failed, told_once
+from moorage.ports.retrying import Backoff
 from moorage.ports.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
@@ -42,8 +43,8 @@ NOTE_LIMIT = 1024
 INSTANCE_LIMIT = 128
 GIVE_UP_SECONDS = 600.0
 """How long an event is tried again. Its name stays the same, so one that was made by a request without an answer is not made twice."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
-"""Seconds after a request that broke, doubled up to the second one."""
+BACKOFF = Backoff(0.2, 5.0)
+"""After a request that broke."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -194,7 +195,7 @@ class EventSender:
                 self._queue.task_done()
             if again is not None:
                 failures += 1
-                await self._clock.sleep(max(again.after, min(FIRST_PAUSE * 2.0 ** min(failures - 1, 10), LONGEST_PAUSE)))
+                await self._clock.sleep(BACKOFF.seconds(failures, again))
                 continue
             failures = 0
             series.busy, series.since = False, None

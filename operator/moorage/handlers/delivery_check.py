@@ -25,6 +25,7 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound, Retryable
 from moorage.ports.http_calls import Call, Session
 from moorage.ports.repeated_logs import failed
+from moorage.ports.retrying import Backoff, retrying
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +42,8 @@ STRIKES = 3
 PAGE = 50
 """Objects a page: annotations, and who manages which field, may fill a megabyte of each."""
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-RETRY = (0.5, 5.0)
-"""Seconds until a first list that failed is tried again, doubled up to the second one."""
+RETRY = Backoff(0.5, 5.0)
+"""Until a list that failed is tried again."""
 
 
 class WatcherDied(Exception):
@@ -98,17 +99,14 @@ class Comparing:
 
     async def _patiently(self, kind: Deliveries, query: Mapping[str, str], accept: str = "") -> Listing:
         """A list, however long that takes."""
-        delay, longest = RETRY
-        while True:
-            try:
-                return await self._list(kind, query, accept)
-            except EdgeError as error:
-                hint = "; are the CRDs installed (moorage crds | kubectl apply -f -)?" if isinstance(error, NotFound) else ""
-                problem = f"{kind.plural} cannot be listed: {error}{hint}"
-                self.problem = self.problem and problem  # it is none of readiness once the first lists are in
-                log.warning("%s, next attempt in %.1f s", problem, delay, extra=failed(error))
-            await self._clock.sleep(delay)
-            delay = min(2 * delay, longest)
+
+        def failing(error: EdgeError, delay: float) -> None:
+            hint = "; are the CRDs installed (moorage crds | kubectl apply -f -)?" if isinstance(error, NotFound) else ""
+            problem = f"{kind.plural} cannot be listed: {error}{hint}"
+            self.problem = self.problem and problem  # it is none of readiness once the first lists are in
+            log.warning("%s, next attempt in %.1f s", problem, delay, extra=failed(error))
+
+        return await retrying(lambda: self._list(kind, query, accept), RETRY, self._clock, failing)
 
     async def _list(self, kind: Deliveries, query: Mapping[str, str], accept: str = "") -> Listing:
         """All pages, which show one moment."""

@@ -22,7 +22,7 @@ from moorage.core.objects.resource_claims import (
     ResourceClaimStatus,
     ResourceSlice,
 )
-from moorage.engine.binding.actors.device_binder import AGAIN, REFUSED_FOR
+from moorage.engine.binding.actors.device_binder import AFTER_FAILURE, REFUSED_FOR
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
@@ -300,7 +300,7 @@ def test_a_device_stays_taken_while_the_watch_lags() -> None:
             world.kube.fail("deallocate_claim", Forbidden("PATCH", 403, "Forbidden", "no"), times=50)
             gate = world.kube.hold("pod_condition")
             world.kube.put(a_user("p", "c"))
-            await world.clock.advance(REFUSED_FOR + AGAIN[-1])
+            await world.clock.advance(REFUSED_FOR + AFTER_FAILURE.longest)
             assert (device(world), world.assumed) == ("n1", 0)
             world.kube.put(a_user("q", "d"))
             await settle()

@@ -36,6 +36,7 @@ from moorage.ports.guards import FAULTS, tell
 from moorage.ports.http_calls import Call, Session, refusal
 from moorage.ports.kube import FeedSink
 from moorage.ports.repeated_logs import failed
+from moorage.ports.retrying import Backoff, retrying
 
 __all__ = ["KubeFeed", "KubeLook", "Watched"]
 
@@ -52,7 +53,7 @@ CATCH_UP_SECONDS = 3
 """How long a watch is opened for that has to reach a version: the API server sends a bookmark two seconds before its end."""
 CATCH_UP_STREAMS = 3
 """After so many such watches in vain the resource is listed anew."""
-BACKOFF = (0.1, 10.0)
+BACKOFF = Backoff(0.1, 10.0, jitter=0.5)
 UNKNOWN_SECONDS = 60.0
 """After so long a resource that the API server did not know is asked for again."""
 SHORT = 1.0
@@ -174,7 +175,7 @@ class KubeFeed(Generic[T]):
     async def _failed(self, error: EdgeError) -> None:
         """Wait a while."""
         self._failures += 1
-        delay = _delay(self._failures, error)
+        delay = BACKOFF.seconds(self._failures, error)
         log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error, extra=failed(error))
         await self._clock.sleep(delay)
 
@@ -225,20 +226,20 @@ class KubeFeed(Generic[T]):
 
     async def _current_version(self) -> str | None:
         """The resource's version now, by a consistent read, however long that takes; None where the API server does not have it."""
-        failures = 0
-        while True:
+
+        async def read() -> str | None:
             try:
                 body = await self._session.call(Call("GET", self._watched.url(limit=1)))
                 return self._page(body).metadata.resource_version
             except EdgeError as error:
                 if await self._absent(error):
                     return None
-                failures += 1
-                delay = _delay(failures, error)
-                log.warning(
-                    "the version of %s could not be read, next attempt in %.1f s: %s", self.resource, delay, error, extra=failed(error)
-                )
-                await self._clock.sleep(delay)
+                raise
+
+        def failing(error: EdgeError, delay: float) -> None:
+            log.warning("the version of %s could not be read, next attempt in %.1f s: %s", self.resource, delay, error, extra=failed(error))
+
+        return await retrying(read, BACKOFF, self._clock, on_failure=failing)
 
     # ---- listing -----------------------------------------------------------------------------------------------------
 
@@ -429,10 +430,3 @@ def _reached(version: str, target: str) -> bool:
     except ValueError:
         log.warning("resource versions %r and %r cannot be compared, only equal ones count as reached", version, target)
         return version == target
-
-
-def _delay(failures: int, error: EdgeError) -> float:
-    """Seconds to wait after so many failures in a row: doubled each time, jittered, not below what the API server asked for."""
-    low, high = BACKOFF
-    wished = error.after if isinstance(error, Retryable) else 0.0
-    return max(wished, min(high, low * 2.0 ** min(failures - 1, 20)) * random.uniform(0.5, 1.0))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
-from collections.abc import Awaitable, Callable
 
 import moorage
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
@@ -18,12 +18,13 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.ports import quarantine_record
 from moorage.ports.errors import Conflict, EdgeError, NotFound
 from moorage.ports.http_calls import MERGE_PATCH, Call, Session
+from moorage.ports.retrying import Backoff, retrying
 
 log = logging.getLogger(__name__)
 
 WRITING = 20.0
 """Seconds for it; where it fails, the same plugin will hang again, and then it is written."""
-RETRY = 0.5
+RETRY = Backoff(0.5, 0.5)
 
 
 def record(config: OperatorConfiguration, plugin: str, version: str) -> None:
@@ -36,9 +37,11 @@ async def _record(config: OperatorConfiguration, plugin: str, version: str) -> N
     try:
         async with asyncio.timeout(WRITING):
             source = KubeSource(connection.kubeconfig, connection.master)
-            session = await KubeSession.open(source, f"moorage/{moorage.__version__} watchdog", SystemClock())
+            clock = SystemClock()
+            session = await KubeSession.open(source, f"moorage/{moorage.__version__} watchdog", clock)
             try:
-                await _retried(lambda: add(session, lease.resource_namespace, lease.resource_name, {plugin: version}))
+                write = functools.partial(add, session, lease.resource_namespace, lease.resource_name, {plugin: version})
+                await retrying(write, RETRY, clock, on_failure=_not_written)
             finally:
                 await session.close()
     except (KubeconfigError, OSError, TimeoutError) as error:
@@ -47,13 +50,8 @@ async def _record(config: OperatorConfiguration, plugin: str, version: str) -> N
         log.error("plugin %s %s is quarantined", plugin, version, extra={"lease": f"{lease.resource_namespace}/{lease.resource_name}"})
 
 
-async def _retried(write: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        try:
-            return await write()
-        except EdgeError as error:
-            log.warning("the record was not written, next attempt in %.1f s: %s", RETRY, error)
-        await asyncio.sleep(RETRY)
+def _not_written(error: EdgeError, delay: float) -> None:
+    log.warning("the record was not written, next attempt in %.1f s: %s", delay, error)
 
 
 async def add(session: Session, namespace: str, lease: str, plugins: dict[str, str]) -> None:

@@ -21,11 +21,14 @@ from moorage.ports.bundle import Surroundings
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.guards import FAULTS
 from moorage.ports.repeated_logs import bug
+from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
 
-ASK_AGAIN = (0.2, 3.0)
-"""Seconds until a read that failed is tried again, doubled up to the second one."""
+ASK_AGAIN = Backoff(0.2, 3.0)
+"""Until a read that failed is tried again, or one that found the pod unbound."""
+ASKED = 4
+"""How often a pod is looked at that an extender says it has bound, after the first time."""
 REFUSED_FOR = 30.0
 """Seconds of refused reads until that is believed: an API server that has just started refuses what it allows a moment later."""
 RETRIES = 5
@@ -84,7 +87,7 @@ class Sender:
         unknown = isinstance(error, Conflict | NotFound) or (isinstance(error, Retryable) and error.outcome_unknown)
         if isinstance(error, EdgeError) and not unknown:
             return failure
-        (delay, longest), began = ASK_AGAIN, self._clock.boottime()
+        failures, began = 0, self._clock.boottime()
         while True:
             try:
                 node = await self._around.reads.pod_node(pod_ref(placement.pod))
@@ -92,8 +95,8 @@ class Sender:
                 if isinstance(unread, Refused) and self._clock.boottime() - began >= REFUSED_FOR:
                     log.error("the outcome of a binding cannot be read: %s", unread, extra={"pod": key(placement.pod)})
                     return failure
-                await self._clock.sleep(delay)
-                delay = min(2 * delay, longest)
+                failures += 1
+                await self._clock.sleep(ASK_AGAIN.seconds(failures))
                 continue
             if node == "":
                 return failure
@@ -122,10 +125,12 @@ class Sender:
     async def _confirmed(self, placement: Placement, extender: Extender) -> Outcome:
         """Whether an extender that says so has bound the pod; one that answers first and binds then has a few seconds."""
         said = Retryable(f"extender {extender.url} said that it has bound the pod, and it has not", outcome_unknown=True)
-        delay, longest = ASK_AGAIN
-        while (outcome := await self.settle(placement, "", said)).status is not None and delay <= longest:
-            await self._clock.sleep(delay)
-            delay *= 2
+        outcome = await self.settle(placement, "", said)
+        for look in range(1, ASKED + 1):
+            if outcome.status is None:
+                break
+            await self._clock.sleep(ASK_AGAIN.seconds(look))
+            outcome = await self.settle(placement, "", said)
         return outcome
 
     async def _ask(self, bind: BindActor, placement: Placement, reserved: Any) -> Status:

@@ -29,6 +29,7 @@ from moorage.ports.event_recorder import Event, EventSink, ObjectRef
 from moorage.ports.guards import guard
 from moorage.ports.kube import Writes
 from moorage.ports.repeated_logs import bug
+from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ SCHEDULER_ERROR = "SchedulerError"
 GATED = "SchedulingGated"
 """Not to be tried yet, so nothing that an autoscaler could add would help: those act on Unschedulable alone."""
 _ATTEMPTS = 4
+_AGAIN = Backoff(0.1)
 LONGEST = 4096
 """Characters of a message: what pods ask for decides how long texts become, and they are kept until they are written."""
 
@@ -160,7 +162,7 @@ class Failures:
 
     async def _write(self, verdict: Verdict) -> None:
         uid = verdict.pod.metadata.uid
-        for attempt in range(_ATTEMPTS):
+        for failures in range(1, _ATTEMPTS + 1):
             pod = self._current(uid)
             if pod is None or uid in self._pending:
                 return
@@ -173,7 +175,7 @@ class Failures:
                 elif node is not None:
                     await self._writes.pod_nomination(pod_ref(pod), node)
             except (Conflict, NotFound, Retryable) as error:  # that it is gone the watch will tell
-                await self._clock.sleep(max(error.after if isinstance(error, Retryable) else 0.0, 0.1 * 2**attempt))
+                await self._clock.sleep(_AGAIN.seconds(failures, error))
                 continue
             except (Fenced, Refused) as error:
                 log.info("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})

@@ -36,15 +36,15 @@ from moorage.engine.reports.pod_conditions import Failures, pod_condition, pod_o
 from moorage.ports.bundle import Surroundings
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Protected, Retryable
 from moorage.ports.event_recorder import Event
+from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
 
 _AT_ONCE = 8
 """Pods that have their victims told at a time: who was decided first has its room first."""
-_ATTEMPTS = 4
-_LOOKS = 6
-_FIRST_LOOK = 0.02
-"""Seconds after which we look what became of the victims; doubled each time, so about a second in all."""
+_ATTEMPTS, _BACKOFF = 4, Backoff(0.1)
+_LOOKS, _BETWEEN_LOOKS = 6, Backoff(0.02)
+"""How often we look what became of the victims: for about a second in all."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,11 +100,11 @@ class Preemptor:
 
     async def _see_off(self, victims: Sequence[Pod]) -> None:
         """Wait a moment until each is seen to be gone, or going with a grace."""
-        for look in range(_LOOKS):
+        for look in range(1, _LOOKS + 1):
             left = [record.pod.metadata for victim in victims if (record := self._cache.record(victim.metadata.uid)) is not None]
             if all(metadata.deletion_timestamp is not None and metadata.deletion_grace_period_seconds != 0 for metadata in left):
                 return
-            await self._clock.sleep(_FIRST_LOOK * 2**look)
+            await self._clock.sleep(_BETWEEN_LOOKS.seconds(look))
 
     async def _evict(self, victim: Pod, eviction: Eviction) -> None:
         """Have a victim go, unless it goes anyway or nobody needs its room any more."""
@@ -144,16 +144,16 @@ class Preemptor:
     async def _insist(self, write: Callable[[], Awaitable[None]], pod: Pod) -> bool:
         """Write it, again if need be: True when it is done, False when the pod was gone. Raises what cannot be helped."""
         perhaps = False
-        for attempt in range(_ATTEMPTS):
+        for failures in range(1, _ATTEMPTS + 1):
             try:
                 await write()
             except (NotFound, Conflict, Retryable) as error:
                 if not isinstance(error, Retryable) and await self._reads.pod_node(pod_ref(pod)) is None:
                     return perhaps  # gone by what was sent before, or by itself
                 perhaps |= isinstance(error, Retryable) and error.outcome_unknown
-                if attempt == _ATTEMPTS - 1:
+                if failures == _ATTEMPTS:
                     raise
-                await self._clock.sleep(max(error.after if isinstance(error, Retryable) else 0.0, 0.1 * 2**attempt))
+                await self._clock.sleep(_BACKOFF.seconds(failures, error))
             except Protected:
                 raise
             except EdgeError as error:

@@ -28,14 +28,15 @@ from moorage.core.plugins.dynamic_resources.plugin import GiveUp, Reservation
 from moorage.engine.background_tasks import uninterrupted
 from moorage.engine.binding.actors.contract import TakeBack, Tools, pod_ref
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Refused, Retryable
+from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ATTEMPTS = 5
 """How often a write is tried that others, or a busy API server, got in the way of."""
-AGAIN = (0.01, 0.2, 3.0)
-"""Seconds until it is tried again after a conflict, or after no answer: doubled, up to the last one."""
+AFTER_CONFLICT, AFTER_FAILURE = Backoff(0.01, 3.0), Backoff(0.2, 3.0)
+"""Until it is tried again after a conflict, or after no answer."""
 REFUSED_FOR = 30.0
 """Seconds of refusals until what was written is left as it is."""
 
@@ -116,7 +117,7 @@ class DeviceBinder:
             except (Conflict, Retryable) as error:
                 if attempt == ATTEMPTS - 1:
                     raise
-                await self._pause(attempt, error)
+                await self._pause(attempt + 1, error)
             else:
                 break
         if allocation is not None:
@@ -129,11 +130,9 @@ class DeviceBinder:
             raise EdgeError(f"get updated claim {key(claim)} after conflict: not found")
         return found
 
-    async def _pause(self, attempt: int, error: EdgeError) -> None:
-        soon, later, longest = AGAIN
-        after = error.after if isinstance(error, Retryable) else 0.0
-        first = soon if isinstance(error, Conflict) else later
-        await self._clock.sleep(max(after, min(first * 2 ** min(attempt, 10), longest)))
+    async def _pause(self, failures: int, error: EdgeError) -> None:
+        backoff = AFTER_CONFLICT if isinstance(error, Conflict) else AFTER_FAILURE
+        await self._clock.sleep(backoff.seconds(failures, error))
 
     # ---- waiting -----------------------------------------------------------------------------------------------------------
 
@@ -208,7 +207,7 @@ class DeviceBinder:
         That a write finds nothing is no answer (a proxy may say so): the deed reads again what is there. A refusal is believed when it
         has lasted for a while: an API server that has just started refuses what it allows a moment later.
         """
-        attempt, began = 0, self._clock.boottime()
+        failures, began = 0, self._clock.boottime()
         while True:
             try:
                 return await deed()
@@ -216,8 +215,8 @@ class DeviceBinder:
                 final = not isinstance(error, Conflict | NotFound | Retryable)
                 if final and self._clock.boottime() - began >= REFUSED_FOR:
                     raise
-                await self._pause(attempt, error)
-                attempt += 1
+                failures += 1
+                await self._pause(failures, error)
 
 
 def _check(claim: ResourceClaim, allocation: Allocation | None) -> None:
