@@ -138,7 +138,7 @@ def test_a_taken_port_is_an_error() -> None:
     """The caller is told; stopping what never started is fine."""
 
     async def scenario(served: Serving) -> None:
-        other = HttpsServer(answering.Endpoints({}, {}, {}, bytes), ("127.0.0.1", served.port), _trust(served), SystemClock(), print)
+        other = HttpsServer(answering.Endpoints({}, {}, {}, bytes, dict), ("127.0.0.1", served.port), _trust(served), SystemClock(), print)
         with pytest.raises(OSError, match="in use"):
             await other.start()
         await other.stop()
@@ -151,7 +151,7 @@ def test_all_addresses_of_a_name() -> None:
 
     async def scenario(served: Serving) -> None:
         for address in ("localhost", "::", "0.0.0.0"):
-            server = HttpsServer(answering.Endpoints({}, {}, {}, bytes), (address, 0), _trust(served), SystemClock(), print)
+            server = HttpsServer(answering.Endpoints({}, {}, {}, bytes, dict), (address, 0), _trust(served), SystemClock(), print)
             served.port = await server.start()
             assert (await served.ask("/livez"))[0] == 200, address
             await server.stop()

@@ -44,7 +44,7 @@ class Endpoints:
     livez: Mapping[str, Check]
     readyz: Mapping[str, Check]
     metrics: Callable[[], bytes]
-    configz: Callable[[], Mapping[str, object]] = dict
+    configz: Callable[[], Mapping[str, object]]
     debug: Mapping[str, Items] = dataclasses.field(default_factory=dict)
 
 
