@@ -123,3 +123,55 @@ def test_extremes_cost_nothing(text: str, want: int) -> None:
 def test_numbers_are_units(number: int) -> None:
     """A bare number in JSON is an amount in units."""
     assert quantities.value(number) == number
+
+
+STORED = {
+    "1000m": "1",
+    "0.5": "500m",
+    "1500Mi": "1500Mi",
+    "100k": "100k",
+    "0.1Gi": "107374182400m",
+    "1024": "1024",
+    "12e5": "1200e3",
+    "1e-3": "1e-3",
+    "0.0001": "1m",
+    "-0": "0",
+    "512Ki": "512Ki",
+    "1e19": "10e18",
+    "1e999": "1e999",
+    "1e-400": "1e-3",
+    "1e01": "10",
+    2: "2",
+    0.5: "500m",
+}
+
+
+@pytest.mark.parametrize("text", STORED)
+def test_resources_are_stored_in_thousandths(text: str | float) -> None:
+    """Asked of a kube-apiserver."""
+    assert quantities.canonical(text, finest=-3) == STORED[text]
+
+
+@given(st.decimals(0, 10**6, places=7), SUFFIXES)
+def test_what_is_stored_is_a_little_more_or_the_same(number: object, suffix: str) -> None:
+    """Nothing gets lost, and what is stored stays as it is."""
+    text = f"{number:f}{suffix}"
+    stored = quantities.canonical(text, finest=-3)
+    assert 0 <= quantities.exact(stored) - quantities.exact(text) < Fraction(1, 1000)
+    assert quantities.canonical(stored, finest=-3) == stored
+
+
+@pytest.mark.parametrize("text", ["1e9999999999", "1e-9999999999", "1e99999999", "1e", "1e+", "1ki", "1mm", "--1"])
+def test_an_unknown_suffix_is_told_as_such(text: str) -> None:
+    """Exponents over which a kube-apiserver hangs are among them, where nothing bounds the amount."""
+    with pytest.raises(quantities.QuantityError) as caught:
+        quantities.exact(text)
+    assert caught.value.problem == "unable to parse quantity's suffix"
+
+
+@pytest.mark.parametrize("text", ["", "x", "1 ", "1KB", "1.2.3"])
+def test_another_text_is_told_with_the_form(text: str) -> None:
+    """With the words that administrators look for."""
+    with pytest.raises(quantities.QuantityError) as caught:
+        quantities.exact(text)
+    assert caught.value.problem.startswith("quantities must match the regular expression")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import decimal
 import re
+from fractions import Fraction
 
 NANO = 10**9
 """Nano-units in a unit."""
@@ -30,6 +31,16 @@ _PLAIN = {
     **{f"{suffix}i": NANO * 1024 ** (i + 1) for i, suffix in enumerate(_BINARY)},
 }
 """Nano-units that a suffix stands for, as an API server writes nearly all quantities: digits and one of these."""
+_SCANNED = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?[eEinumkKMGTP]*[+-]?[0-9]*")
+"""What an API server reads before it looks at the suffix."""
+_UNREADABLE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_UNKNOWN_SUFFIX = "unable to parse quantity's suffix"
+_DIGITS = 50
+"""Of LIMIT."""
+_MOST_DIGITS = 1100
+"""Of an amount in nano-units that is written back, or calculated with as a fraction."""
+_LARGEST_EXPONENT = 999
+"""Of these."""
 _FAR = 10**8
 """A decimal exponent that no number of digits in an API object can make up for; larger ones count as this."""
 _EXACT = decimal.Context(prec=100, rounding=decimal.ROUND_UP, Emin=-10 * _FAR, Emax=10 * _FAR, traps=[])
@@ -45,6 +56,11 @@ class QuantityError(ValueError):
         where = f"{path}: " if path else ""
         super().__init__(f"{where}{text!r} is not a quantity; write a number such as 2, 0.5, 250m, 1.5Gi or 2e3")
 
+    @property
+    def problem(self) -> str:
+        """What the API server says of it."""
+        return _UNKNOWN_SUFFIX if self.text and _SCANNED.fullmatch(self.text) else _UNREADABLE
+
 
 def nanos(quantity: str | int) -> int:
     """The exact amount in nano-units. Raises QuantityError."""
@@ -58,17 +74,30 @@ def nanos(quantity: str | int) -> int:
     return amount if amount < _BINARY_LIMIT or not suffix.endswith("i") else _BINARY_LIMIT
 
 
-def _any(text: str) -> int:
-    """Any quantity, also one with a sign or a fraction, or of more digits than are calculated with."""
+def exact(quantity: str | float) -> Fraction:
+    """The amount in units, whatever its size. Raises QuantityError, also for exponents over which an API server hangs."""
+    text = str(quantity)
+    exponent = _form(text)[4]
+    if exponent and abs(int(exponent)) > _LARGEST_EXPONENT:
+        raise QuantityError(text)
+    return Fraction(_any(text, _MOST_DIGITS), NANO)
+
+
+def _form(text: str) -> re.Match[str]:
     form = _FORM.fullmatch(text)
     if form is None or not text:
         raise QuantityError(text)
-    sign, whole, fraction, exponent, suffix, binary = form.groups()
+    return form
+
+
+def _any(text: str, digits: int = _DIGITS) -> int:
+    """Any quantity, also one with a sign or a fraction, or of more digits than are calculated with."""
+    sign, whole, fraction, exponent, suffix, binary = _form(text).groups()
     power = max(-_FAR, min(int(exponent), _FAR)) if exponent else _DECIMAL[suffix or ""]
     number = _EXACT.create_decimal(f"{whole or 0}.{fraction or 0}").scaleb(9 + power, _EXACT)
     if binary:
         number = _EXACT.multiply(number, decimal.Decimal(1024 ** (_BINARY.index(binary) + 1)))
-    amount = LIMIT if number and number.adjusted() >= 50 else int(number.to_integral_value(context=_EXACT))
+    amount = 10**digits if number and number.adjusted() >= digits else int(number.to_integral_value(context=_EXACT))
     if binary:
         amount = min(amount, _BINARY_LIMIT)
     return -amount if sign == "-" else amount
@@ -94,21 +123,31 @@ def milli_value(quantity: str | int) -> int:
     return to_milli(nanos(quantity))
 
 
-def canonical(quantity: str | int) -> str:
-    """The quantity as Kubernetes writes it back: an integer with the largest suffix, in the style that it came in."""
-    amount = nanos(quantity)
+def canonical(quantity: str | float, finest: int = -9) -> str:
+    """The quantity as Kubernetes writes it back: an integer with the largest suffix, in the style that it came in.
+
+    What is finer than 10^``finest`` is rounded away from zero: resources are stored in thousandths (-3). Raises QuantityError.
+    """
     text = str(quantity)
-    if text.endswith("i") and abs(amount) >= 1024 * NANO and amount % NANO == 0:
-        return _with_suffix(amount // NANO, 1024, ["", *(f"{letter}i" for letter in _BINARY)])
-    if text[-1:].isdigit() and "e" in text.lower():
-        return _with_suffix(amount, 1000, [f"e{power}" if power else "" for power in range(-9, 120, 3)])
-    return _with_suffix(amount, 1000, [_SUFFIX_OF[power] for power in range(-9, 19, 3)])
+    form, amount = _form(text), _any(text, _MOST_DIGITS)
+    if form[6] and abs(amount) >= 1024 * NANO and amount % NANO == 0:
+        number, place = _shortened(amount // NANO, 1024, len(_BINARY))
+        return f"{number}{_BINARY[place - 1]}i" if place else str(number)
+    step = 10 ** (9 + finest)
+    with_exponent = form[4] is not None
+    number, place = _shortened(
+        -(-amount // step) if amount > 0 else amount // step, 1000, _MOST_DIGITS if with_exponent else (18 - finest) // 3
+    )
+    power = finest + 3 * place if number else 0
+    if with_exponent:
+        return f"{number}e{power}" if power else str(number)
+    return f"{number}{_SUFFIX_OF[power]}"
 
 
-def _with_suffix(amount: int, step: int, suffixes: list[str]) -> str:
-    """Divide by ``step`` as long as that is exact and there is a suffix for it."""
+def _shortened(number: int, step: int, most: int) -> tuple[int, int]:
+    """The number divided by ``step`` as often as that is exact, at most so many times; and how often that was."""
     place = 0
-    while amount % step == 0 and amount and place + 1 < len(suffixes):
-        amount //= step
+    while number and number % step == 0 and place < most:
+        number //= step
         place += 1
-    return f"{amount}{suffixes[place]}" if amount else "0"
+    return number, place

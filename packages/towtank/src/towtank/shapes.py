@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 import yaml
 
-from towtank.model import names, quantities
+from kubefacts import quantities
+from towtank.model import names
 from towtank.model.kinds import Body
 from towtank.wire import yamls
 
@@ -121,12 +122,12 @@ class _Place:
 
     def _quantity(self, field: str, value: object) -> str:
         try:
-            amount = quantities.parse(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1
-        except ValueError:
+            amount = quantities.exact(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1
+        except quantities.QuantityError:
             amount = -1
         if amount < 0:
             self.refuse(field, value, _QUANTITY)
-        return quantities.canonical(str(value))
+        return quantities.canonical(str(value), finest=-3)
 
     def _list(self, field: str, value: object) -> list[Any]:
         if not isinstance(value, list | None):

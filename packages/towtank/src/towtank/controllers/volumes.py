@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from fractions import Fraction
 
+from kubefacts import quantities
 from towtank.controllers.controlling import Controller, Key
 from towtank.controllers.selecting import labels_of
 from towtank.controllers.world import NODES, World, leaving
-from towtank.model import quantities
 from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
 from towtank.model.times import timestamp
@@ -189,10 +189,10 @@ def _fits(volume: Body, claim: Body) -> bool:
         offered.get("storageClassName", "") == wanted.get("storageClassName", "")
         and offered.get("volumeMode", "Filesystem") == wanted.get("volumeMode", "Filesystem")
         and set(wanted["accessModes"]) <= set(offered["accessModes"])
-        and _size(volume) >= quantities.parse(wanted["resources"]["requests"]["storage"])
+        and _size(volume) >= quantities.exact(wanted["resources"]["requests"]["storage"])
         and compiled(wanted.get("selector") or {}).matches(labels_of(volume))
     )
 
 
 def _size(volume: Body) -> Fraction:
-    return quantities.parse(volume["spec"]["capacity"]["storage"])
+    return quantities.exact(volume["spec"]["capacity"]["storage"])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from towtank.model import quantities
+from kubefacts import quantities
 from towtank.model.nodes import Node
 
 _INLINED: Final[Mapping[str, tuple[str, str]]] = {
@@ -141,9 +141,9 @@ def _go_type(node: Node) -> str:
 def _no_quantity(value: Any, _: Node) -> str | None:
     text = value if isinstance(value, str) else f"{value}" if isinstance(value, int | float) else ""
     try:
-        quantities.parse("" if isinstance(value, bool) else text)
-    except ValueError as fault:
-        return str(fault)
+        quantities.exact("" if isinstance(value, bool) else text)
+    except quantities.QuantityError as error:
+        return error.problem
     return None
 
 

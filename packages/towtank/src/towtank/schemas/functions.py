@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from cel_expr_python import cel
 
-from towtank.model import quantities
+from kubefacts import quantities
 from towtank.schemas import patterns, searching
 
 _Value: TypeAlias = Any
@@ -101,7 +101,10 @@ def _is(read: Callable[[str], object]) -> Callable[[str], bool]:
 
 
 def _quantity(text: str) -> _Marked:
-    return {"quantity": str(quantities.parse(text))}
+    try:
+        return {"quantity": str(quantities.exact(text))}
+    except quantities.QuantityError as error:
+        raise ValueError(error.problem) from error
 
 
 def _amount(value: _Marked) -> Fraction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from towtank.model import quantities
+from kubefacts import quantities
 from towtank.model.kinds import Body
 from towtank.model.problems import Cause, bad_request
 
@@ -35,9 +35,9 @@ def read_quantities(kind: str, *lists: Body | None) -> None:
     for resources in lists:
         for name, text in (resources or {}).items():
             try:
-                resources[name] = quantities.canonical(text)  # type: ignore[index]  # it has items
-            except ValueError as error:
-                raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: {error}') from error
+                resources[name] = quantities.canonical(text, finest=-3)  # type: ignore[index]  # it has items
+            except quantities.QuantityError as error:
+                raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: {error.problem}') from error
 
 
 def invalid(field: str, value: object, texts: Sequence[str]) -> Iterator[Cause]:

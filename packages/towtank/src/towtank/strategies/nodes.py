@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from towtank.model import choosing, names, quantities
+from kubefacts import quantities
+from towtank.model import choosing, names
 from towtank.model.kinds import Body, Strategy
 from towtank.model.problems import Cause
 from towtank.strategies.common import AT_LEAST_ZERO, at, invalid, one_of, read_quantities
@@ -86,7 +87,7 @@ def _taint_causes(taints: Sequence[Body]) -> Iterator[Cause]:
 def _amount_causes(status: Body) -> Iterator[Cause]:
     for part in _AMOUNTS:
         for name, amount in (status.get(part) or {}).items():
-            value = quantities.parse(amount)
+            value = quantities.exact(amount)
             if value < 0:
                 yield Cause.invalid(f"status.{part}.{name}", amount, AT_LEAST_ZERO)
             elif value.denominator != 1 and "/" in name:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from towtank.model import names, quantities
+from kubefacts import quantities
+from towtank.model import names
 from towtank.model.kinds import Body
 from towtank.model.problems import Cause
 from towtank.strategies import placement
@@ -131,7 +132,7 @@ def _amount_causes(name: str, amount: str, field: str) -> Iterator[Cause]:
     if "/" not in name and not _standard(name):
         yield Cause.invalid(field, name, "must be a standard resource type or fully qualified")
         yield Cause.invalid(field, name, "must be a standard resource for containers")
-    value = quantities.parse(amount)
+    value = quantities.exact(amount)
     if value < 0:
         yield Cause.invalid(field, amount, AT_LEAST_ZERO)
     if not _standard(name) and "/" in name and value.denominator != 1:
@@ -147,7 +148,7 @@ def _against_limit(name: str, amount: str, limit: str | None, path: str) -> Iter
     if limit is None:
         if whole:
             yield Cause.required(f"{path}.limits", _OVERCOMMIT)
-    elif whole and quantities.parse(amount) != quantities.parse(limit):
+    elif whole and quantities.exact(amount) != quantities.exact(limit):
         yield Cause.invalid(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}")
-    elif quantities.parse(amount) > quantities.parse(limit):
+    elif quantities.exact(amount) > quantities.exact(limit):
         yield Cause.invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limit}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from towtank.model import choosing, names, quantities
+from kubefacts import quantities
+from towtank.model import choosing, names
 from towtank.model.kinds import Body, Reads, Strategy
 from towtank.model.problems import Cause
 from towtank.strategies import priorities, runtimes
@@ -159,7 +160,7 @@ _COUNTED: Final = ("cpu", "memory")
 
 
 def _counted(amounts: Body | None) -> dict[str, Any]:
-    read = {name: quantities.parse(amount) for name, amount in (amounts or {}).items() if name in _COUNTED}
+    read = {name: quantities.exact(amount) for name, amount in (amounts or {}).items() if name in _COUNTED}
     return {name: amount for name, amount in read.items() if amount}
 
 

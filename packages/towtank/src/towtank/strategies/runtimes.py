@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from towtank.model import names, quantities
+from kubefacts import quantities
+from towtank.model import names
 from towtank.model.kinds import Body, Reads, Strategy
 from towtank.model.problems import Cause, forbidden
 from towtank.strategies.common import AT_LEAST_ZERO, at, invalid, read_quantities, unchanged
@@ -37,7 +38,7 @@ def _causes(body: Body) -> Iterator[Cause]:
     else:
         yield Cause.required("handler")
     for name, amount in (at(body, "overhead.podFixed") or {}).items():
-        if quantities.parse(amount) < 0:
+        if quantities.exact(amount) < 0:
             yield Cause.invalid(f"overhead.limits[{name}]", amount, AT_LEAST_ZERO)
 
 
