@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
 
-from kubefacts.names import problems
+from kubefacts.names import qualified_name
 from moorage.api.v1alpha1 import scheduler_profile as model
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.extenders import DEFAULT_TIMEOUT, Extender
@@ -69,7 +69,7 @@ def violations(extenders: Sequence[Described]) -> Iterator[Violation]:
 
 
 def _of_resource_name(path: str, name: str) -> Iterator[Violation]:
-    if found := problems(name):
+    if found := qualified_name(name):
         yield from (Violation(path, name, problem) for problem in found)
     elif not is_extended(name):
         yield Violation(path, name, "is an invalid extended resource name")

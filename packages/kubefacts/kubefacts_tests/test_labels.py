@@ -26,8 +26,8 @@ from kubefacts.labels import (
     parse_selector,
     requirement_faults,
     selector_text,
-    value_problems,
 )
+from kubefacts.names import label_value
 
 VALUES = [None, "", "a", "b", "5", "6", "-6", "x9", "010", "99999999999999999999"]
 """What a label may be; None is absent."""
@@ -153,14 +153,14 @@ def test_faults(requirement: Requirement, want: list[tuple[str, str]]) -> None:
 )
 def test_label_values(value: str, good: bool) -> None:
     """Empty, or up to 63 letters, digits, -, _ and . between letters or digits."""
-    assert (not value_problems(value)) is good
+    assert (not label_value(value)) is good
 
 
 @given(st.lists(st.text("aZ0-_. é\n", max_size=3) | st.sampled_from(["a" * 63, "a" * 64]), min_size=1, max_size=4).map(tuple))
 def test_many_values_are_judged_as_one_by_one(values: tuple[str, ...]) -> None:
     """Sound ones are looked at all together, and yet nothing is overlooked."""
     found = [fault.value for fault in requirement_faults(Requirement("key", "In", values), "", LABEL_OPERATORS)]
-    assert found == [value for value in values if value_problems(value)]
+    assert found == [value for value in values if label_value(value)]
 
 
 def test_selector_error_has_all_faults() -> None:

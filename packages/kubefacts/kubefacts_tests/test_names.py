@@ -1,10 +1,13 @@
-"""Qualified names are judged, and faulted, as Kubernetes does."""
+"""Names are judged, and faulted, as Kubernetes does."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from kubefacts.names import is_qualified, problems
+from kubefacts import names
+from kubefacts.names import is_qualified, qualified_name
 
 GOOD = ["cpu", "a", "A.b_c-9", "example.com/gpu", "a/b", "x" * 63, "a" * 253 + "/b"]
 BAD = {
@@ -29,7 +32,7 @@ def test_good(name: str) -> None:
 @pytest.mark.parametrize("name", BAD)
 def test_bad(name: str) -> None:
     """Each has one problem."""
-    (problem,) = problems(name)
+    (problem,) = qualified_name(name)
     assert problem.startswith(BAD[name])
     assert not is_qualified(name)
 
@@ -47,6 +50,32 @@ TWICE_BAD = {
 @pytest.mark.parametrize("name", TWICE_BAD)
 def test_bad_in_several_ways(name: str) -> None:
     """Length and form are faults of their own."""
-    found = problems(name)
+    found = qualified_name(name)
     assert len(found) == len(TWICE_BAD[name])
     assert all(problem.startswith(start) for problem, start in zip(found, TWICE_BAD[name], strict=True))
+
+
+SUBDOMAIN, LABEL = "a lowercase RFC 1123 subdomain must", "a lowercase RFC 1123 label must"
+
+
+@pytest.mark.parametrize(
+    ("judge", "name", "starts"),
+    [
+        (names.dns_subdomain, "a.b-c", []),
+        (names.dns_subdomain, "a" * 254, ["must be no more than 253 characters"]),
+        (names.dns_subdomain, "A" * 254, ["must be no more than 253 characters", SUBDOMAIN]),
+        (names.dns_subdomain, "", [SUBDOMAIN]),
+        (names.dns_label, "a-b", []),
+        (names.dns_label, "a.b", ["must not contain dots"]),
+        (names.dns_label, "a" * 64, ["must be no more than 63 characters"]),
+        (names.dns_label, "a\n", [LABEL]),
+        (names.path_segment, "a:b", []),
+        (names.path_segment, "..", ["may not be '..'"]),
+        (names.path_segment, "a/b%", ["may not contain '/'", "may not contain '%'"]),
+    ],
+)
+def test_names_of_objects(judge: Callable[[str], list[str]], name: str, starts: list[str]) -> None:
+    """What is wrong with them, in the API server's words."""
+    found = judge(name)
+    assert len(found) == len(starts)
+    assert all(problem.startswith(start) for problem, start in zip(found, starts, strict=True))

@@ -14,20 +14,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from kubefacts.names import problems
+from kubefacts.names import label_value, qualified_name
 
 LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 NODE_OPERATORS = (*LABEL_OPERATORS, "Gt", "Lt")
 """What a node selector may use."""
 
-_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _STRANGE = re.compile(r"[^-A-Za-z0-9_.\n]")
 _BAD_ENDS = tuple(end for sign in "-_." for end in (f"\n{sign}", f"{sign}\n"))
 """What lines that are values have not."""
-_VALUE_RULE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    f"alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_VALUE.pattern}')"
-)
 _MAX_VALUE_BYTES = 63
 _INTEGER = re.compile(r"[+-]?0*[0-9]{1,19}")
 
@@ -189,7 +184,7 @@ def condition(requirement: RequirementLike) -> LabelRequirementCheck:
 
 def requirement_faults(requirement: RequirementLike, path: str, operators: tuple[str, ...]) -> Iterator[RequirementFault]:
     """What is wrong with a requirement that may use these operators."""
-    if wrong := problems(requirement.key):
+    if wrong := qualified_name(requirement.key):
         yield RequirementFault(at(path, "key"), requirement.key, "; ".join(wrong))
     if requirement.operator not in operators:
         yield RequirementFault(at(path, "operator"), requirement.operator, f"must be one of {', '.join(operators)}")
@@ -201,14 +196,8 @@ def requirement_faults(requirement: RequirementLike, path: str, operators: tuple
         if requirement.operator in ("Gt", "Lt") and integer(value) is None:
             yield RequirementFault(f"{values_path}[{i}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
     for i, value in enumerate(values if not _all_sound(values) else ()):
-        if wrong := value_problems(value):
+        if wrong := label_value(value):
             yield RequirementFault(f"{values_path}[{i}][{requirement.key}]", value, "; ".join(wrong))
-
-
-def value_problems(value: str) -> list[str]:
-    """What is wrong with a label's value; empty when nothing is."""
-    too_long = [f"must be no more than {_MAX_VALUE_BYTES} bytes"] if len(value.encode()) > _MAX_VALUE_BYTES else []
-    return too_long + ([] if _VALUE.fullmatch(value) else [_VALUE_RULE])
 
 
 def _all_sound(values: Sequence[str]) -> bool:
@@ -313,7 +302,7 @@ class _Parser:
         if absent:
             self._next()
         key = self._identifier()
-        if wrong := problems(key):
+        if wrong := qualified_name(key):
             raise _unparsed(RequirementFault("<nil>", key, "; ".join(wrong)))
         if absent or self._ahead in (_END, ","):
             return LabelRequirementCheck(key, "DoesNotExist" if absent else "Exists")

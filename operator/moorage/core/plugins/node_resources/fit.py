@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Interval
 
-from kubefacts.names import problems
+from kubefacts.names import qualified_name
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
@@ -126,10 +126,10 @@ class NodeResourcesFitArgs:
         """Names must be able to be resource names, groups what is before their slash."""
         found: list[Violation] = []
         for i, name in enumerate(self.ignored_resources or ()):
-            found += [Violation(f"ignoredResources[{i}]", name, problem) for problem in problems(name)]
+            found += [Violation(f"ignoredResources[{i}]", name, problem) for problem in qualified_name(name)]
         for i, group in enumerate(self.ignored_resource_groups or ()):
             texts = ["resource group name can't contain '/'"] if "/" in group else []
-            found += [Violation(f"ignoredResourceGroups[{i}]", group, text) for text in texts + problems(group)]
+            found += [Violation(f"ignoredResourceGroups[{i}]", group, text) for text in texts + qualified_name(group)]
         if self.scoring_strategy is not None:
             found += [violation.under("scoringStrategy") for violation in self.scoring_strategy.validate()]
         return found

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from annotated_types import Gt, Interval
 
 from kubefacts.labels import EVERYTHING, Selector, SelectorError
-from kubefacts.names import problems
+from kubefacts.names import qualified_name
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Objects
@@ -70,7 +70,7 @@ class DefaultConstraint:
         """The key must be one that a label can have, the action one that there is."""
         found: list[Violation] = []
         if self.topology_key:
-            found += [Violation("topologyKey", self.topology_key, text) for text in problems(self.topology_key)]
+            found += [Violation("topologyKey", self.topology_key, text) for text in qualified_name(self.topology_key)]
         else:
             found.append(Violation("topologyKey", "", "can not be empty", Problem.REQUIRED))
         if not self.when_unsatisfiable:
