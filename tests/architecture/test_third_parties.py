@@ -22,7 +22,10 @@ LAYERS: Final[dict[str, frozenset[str]]] = {
 }
 
 # One door for a library that the rest of its layer does not see.
-DOORS: Final[dict[str, frozenset[str]]] = {"core.expressions": frozenset({"cel_expr_python"})}
+DOORS: Final[dict[str, frozenset[str]]] = {
+    "core.expressions": frozenset({"cel_expr_python"}),
+    "kubefacts.patterns": frozenset({"re2"}),
+}
 
 # An adapter stands for one library. Those that need two, and why.
 ADAPTER_LIBRARIES: Final = frozenset({"aiohttp", "cryptography", "kubernetes", "prometheus_client"})

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from towtank.model.problems import Problem
-from towtank.schemas import parsing, patterns, rules, searching, structural, values
+from towtank.schemas import parsing, rules, structural, values
 
 EVIL: Final = "^(a+)+$"
 LETTERS: Final = "a" * 40 + "!"
@@ -62,50 +59,6 @@ def test_what_is_no_pattern_is_refused_in_the_api_servers_words(pattern: str, wh
     text = f"must be a valid regular expression, but isn't: error parsing regexp: {why}"
     schema = {"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}}
     assert [cause.text.endswith(text) for cause in structural.causes(schema, "schema")] == [True]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text", "parts"),
-    [
-        ("a*", "xaab", ["", "aa", ""]),
-        ("a*?", "aa", ["", "", ""]),
-        ("^c", "ab\ncd", []),
-        ("(?m)^c", "ab\ncd", ["c"]),
-        ("a|ab", "ab", ["a"]),
-        ("(?i)a(?-i)b", "AbAB", ["Ab"]),
-        (r"\Qa.b\E+", "a.bb", ["a.bb"]),
-        (r"[[:alpha:]]+|\pN", "ab1", ["ab", "1"]),
-        (r"v?\d+(?:\.\d+){2}", "v1.2.3 4.5.6", ["v1.2.3", "4.5.6"]),
-        ("x{2,3}?", "xxxxx", ["xx", "xx"]),
-        ("", "", [""]),
-    ],
-)
-def test_parts_are_found_as_go_finds_them(pattern: str, text: str, parts: list[str]) -> None:
-    """One after another, and of those that begin at one place the preferred."""
-    assert [text[start:end] for start, end in searching.spans(pattern, text)] == parts
-
-
-_SIMPLE: Final = st.sampled_from(["a", "b", "[ab]", ".", "^", r"\b", "a?", "b+", "a*?", "[^a]{1,2}"])
-_PATTERNS: Final = st.recursive(
-    _SIMPLE, lambda inner: st.tuples(inner, inner).map("".join) | st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})")
-)
-
-
-@given(_PATTERNS, st.text("abc", max_size=8))
-def test_parts_are_those_that_python_finds(pattern: str, text: str) -> None:
-    """Where the two read a pattern alike."""
-    found = re.search(pattern, text)
-    assert next(searching.spans(pattern, text), None) == (found.span() if found else None)
-
-
-@given(st.text("ab(|)*+?[]{1,}^$\\.Q", max_size=8), st.text("ab", max_size=6))
-def test_a_part_is_found_where_one_matches(pattern: str, text: str) -> None:
-    """Whatever the pattern looks like."""
-    try:
-        matches = patterns.matches(pattern, text)
-    except patterns.Malformed:
-        assume(False)
-    assert (next(searching.spans(pattern, text), None) is not None) == matches
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sized
 from typing import Any, Final
 
+from kubefacts import patterns
 from towtank.model.nodes import Merge, Node
 from towtank.model.problems import Cause, quoted
-from towtank.schemas import formats, patterns
+from towtank.schemas import formats
 
 
 def validate(value: Any, node: Node, path: str) -> list[Cause]:

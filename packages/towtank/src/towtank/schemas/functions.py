@@ -21,8 +21,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from cel_expr_python import cel
 
-from kubefacts import quantities
-from towtank.schemas import patterns, searching
+from kubefacts import patterns, quantities
 
 _Value: TypeAlias = Any
 """What the library takes and gives: None, bool, int, float, str, list, dict."""
@@ -304,8 +303,8 @@ def _squared(lengths: Iterable[int]) -> int:
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     try:
-        return [text[start:end] for start, end in itertools.islice(searching.spans(pattern, text), limit if limit >= 0 else None)]
-    except patterns.Malformed as error:
+        return [text[start:end] for start, end in itertools.islice(patterns.spans(pattern, text), limit if limit >= 0 else None)]
+    except patterns.PatternError as error:
         raise ValueError(f"Illegal regex: {error}") from error
 
 

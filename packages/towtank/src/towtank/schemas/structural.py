@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from kubefacts import patterns
 from towtank.model.problems import Cause
-from towtank.schemas import patterns
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -141,7 +141,7 @@ def _keywords(schema: Schema, path: str) -> Iterator[Cause]:
     if pattern := schema.get("pattern"):
         try:
             patterns.matches(pattern, "")
-        except patterns.Malformed as error:
+        except patterns.PatternError as error:
             yield Cause.invalid(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
 
 
