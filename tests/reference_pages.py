@@ -19,11 +19,11 @@ from moorage.api import conditions
 from moorage.api.decoding import decoder
 from moorage.apps.run import bootstrap
 from moorage.core.cycle import cycle, extender_cycle
-from moorage.core.framework.cluster_events import Action, Wake
+from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint
 from moorage.core.framework.extenders import EXTENDER
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.core.framework.revisions import ProfileSpec, Revision, resolve
+from moorage.core.framework.revisions import RequestedProfile, Revision, resolve
 from moorage.core.framework.status import Code, Reason
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.binding.actors.intree import ACTORS
@@ -44,16 +44,16 @@ def pages() -> Mapping[str, str]:
 
 def conditions_page() -> str:
     """What status says of profiles and PluginConfigs, and why pods wait."""
-    hopeful = {Code.UNSCHEDULABLE: "yes", Code.UNRESOLVABLE: "no", Code.ERROR: "no"}
+    hopeful = {Code.UNSCHEDULABLE: "yes", Code.UNSCHEDULABLE_AND_UNRESOLVABLE: "no", Code.ERROR: "no"}
     waits = [(plugin, code(reason.id), code(reason.text), hopeful[reason.code]) for plugin, reason in reasons()]
     return page(
         "Conditions",
         "What the status of a SchedulerProfile or PluginConfig says, and why a pod waits.",
         "## Condition types",
         "A PluginConfig has Accepted only.",
-        table(("type", "what True means"), ((code(kind), kind.meaning) for kind in conditions.Type)),
+        table(("type", "what True means"), ((code(kind), kind.meaning) for kind in conditions.ConditionType)),
         "## Reasons",
-        table(("reason", "meaning"), ((code(reason), reason.meaning) for reason in conditions.Reason)),
+        table(("reason", "meaning"), ((code(reason), reason.meaning) for reason in conditions.ConditionReason)),
         "## Why a pod waits",
         f"A pod that cannot be placed has the condition `PodScheduled=False` and a `FailedScheduling` event with the same message. The\n"
         f"condition's reason is `{pod_conditions.UNSCHEDULABLE}` when nothing is wrong but no node will do, "
@@ -98,7 +98,7 @@ def plugins_page() -> str:
 def presets_table() -> str:
     """Plugins down, presets across; the last row has the arguments that differ from the plugins' own defaults."""
     registry = build_registry(INTREE)
-    revisions = {name: resolve(ProfileSpec("any", name, {}), registry, PRESETS) for name in PRESETS}
+    revisions = {name: resolve(RequestedProfile("any", name, {}), registry, PRESETS) for name in PRESETS}
     rows = [[link(spec.name), *(_part_in(revision, spec.name) for revision in revisions.values())] for spec in INTREE]
     arguments = ["arguments", *("<br>".join(_preset_arguments(name)) or _NOTHING for name in PRESETS)]
     return table(("plugin", *revisions), [*rows, arguments])
@@ -121,8 +121,8 @@ def plugin_section(spec: PluginSpec) -> Iterator[str]:
     """What one plugin is for, where it takes part, what it costs, what it can be told and what wakes its pods."""
     yield f"## {spec.name}"
     yield purpose(spec)
-    facts = [f"Extension points: {', '.join(code(point) for point in Point if point in spec.points)}."]
-    if Point.SCORE in spec.points:
+    facts = [f"Extension points: {', '.join(code(point) for point in ExtensionPoint if point in spec.points)}."]
+    if ExtensionPoint.SCORE in spec.points:
         facts.append(f"Weight unless set: {spec.weight}.")
     if spec.args is None:
         facts.append("Takes no arguments.")
@@ -149,17 +149,17 @@ def costs(spec: PluginSpec) -> str:
     return " ".join(after.partition("\nSource:")[0].split())
 
 
-def event(wake: Wake) -> str:
+def event(wake: ClusterEventWithHint) -> str:
     """``Node: add, update (taint)``; ``update`` alone is any."""
     resource = wake.resource if isinstance(wake.resource, str) else wake.resource.value
-    anything = Action.UPDATE in wake.actions
-    actions = wake.actions & ~Action.UPDATE if anything else wake.actions
+    anything = ActionType.UPDATE in wake.actions
+    actions = wake.actions & ~ActionType.UPDATE if anything else wake.actions
     names = (str(action.name).removeprefix(f"UPDATE_{resource.upper()}_").lower().replace("_", " ") for action in actions)
     parts = [name if name in ("add", "delete") else f"update ({name})" for name in names]
     return f"{resource}: " + ", ".join([*parts, "update"] if anything else parts)
 
 
-def condition(wake: Wake) -> str:
+def condition(wake: ClusterEventWithHint) -> str:
     """The hint's docstring without its "Whether"."""
     if wake.hint is None:
         return "always"

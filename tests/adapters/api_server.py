@@ -14,7 +14,7 @@ from aiohttp import web
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class ApiServer:
+class StubApiServer:
     """Answers each request with the next answer scripted for its method and path (without the query); remembers requests."""
 
     def __init__(self) -> None:
@@ -46,9 +46,9 @@ class ApiServer:
 
 
 @contextlib.asynccontextmanager
-async def api_server() -> AsyncIterator[ApiServer]:
+async def api_server() -> AsyncIterator[StubApiServer]:
     """A running server."""
-    server = ApiServer()
+    server = StubApiServer()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.handle)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)

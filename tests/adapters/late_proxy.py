@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from moorage.adapters.kube_session.connections import ConnectionFailed, Connections, Options
+from moorage.adapters.kube_session.connections import ConnectionFailed, ConnectionPool, RequestOptions
 
 BINDING = b"x" * 300
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -42,10 +42,10 @@ async def delivered_late(late: float, heeds_resets: bool) -> bool:
                 await end.wait_closed()
 
     front = await asyncio.start_server(proxy, "127.0.0.1", 0)
-    pool = Connections(f"http://127.0.0.1:{front.sockets[0].getsockname()[1]}", None, None)
-    await pool.request("GET", "/", None, "", Options(5))
+    pool = ConnectionPool(f"http://127.0.0.1:{front.sockets[0].getsockname()[1]}", None, None)
+    await pool.request("GET", "/", None, "", RequestOptions(5))
     held = late
-    write = asyncio.create_task(pool.request("POST", "/binding", BINDING, "", Options(late + 5)))
+    write = asyncio.create_task(pool.request("POST", "/binding", BINDING, "", RequestOptions(late + 5)))
     await asyncio.sleep(0.1)
     pool.sever()
     with contextlib.suppress(ConnectionFailed):

@@ -12,8 +12,8 @@ from typing import cast
 
 import uvloop
 
-from moorage.adapters.https_server import Endpoints, HttpsServer, Trust
-from moorage.adapters.serving_certificates import OwnCertificate, ServingCertificates
+from moorage.adapters.https_server import HttpEndpoints, HttpsServer, ServerTrust
+from moorage.adapters.serving_certificates import SelfSignedCertificate, ServingCertificates
 from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.requesters import Caller, Denied
@@ -62,9 +62,9 @@ class Serving:
         checks = {name: (lambda name=name: self.wrong.get(name)) for name in ("loop", "feeds")}
         debug = {"none": lambda: self.items(0), "some": lambda: self.items(3), "endless": lambda: self.items(10**9)}
         debug |= {"down": down, "breaks": breaks}
-        endpoints = Endpoints(checks, {}, checks, lambda: self.metrics, lambda: {"kind": "OperatorConfiguration"}, debug)
-        self.certificates = ServingCertificates(OwnCertificate(("localhost", "127.0.0.1"), clock), clock)
-        trust = Trust(self.certificates, self.gate)
+        endpoints = HttpEndpoints(checks, {}, checks, lambda: self.metrics, lambda: {"kind": "OperatorConfiguration"}, debug)
+        self.certificates = ServingCertificates(SelfSignedCertificate(("localhost", "127.0.0.1"), clock), clock)
+        trust = ServerTrust(self.certificates, self.gate)
         self.server = HttpsServer(endpoints, ("127.0.0.1", 0), trust, clock, lambda reason: self.refused.update([reason]))
         self.port = 0
 

@@ -12,7 +12,7 @@ import pytest
 from moorage.adapters import authorization
 from moorage.adapters.authorization import ApiReviews
 from moorage.ports.errors import EdgeError, Forbidden, NotFound, Retryable
-from moorage.ports.http_calls import Call
+from moorage.ports.http_calls import HttpCall
 from moorage.ports.requesters import Caller, Denied
 from tests.fakes.clocks import ManualClock, settle
 
@@ -34,7 +34,7 @@ class Server:
         self.held.set()
         self.reviews = ApiReviews(self.call, self.clock)
 
-    async def call(self, call: Call) -> bytes:
+    async def call(self, call: HttpCall) -> bytes:
         """``ports.http_calls.Session.call``."""
         spec = json.loads(call.body or b"{}").get("spec", {})
         self.asked.append((call.path, spec))
@@ -201,12 +201,12 @@ def test_a_flood_of_tokens_is_none_at_the_api_server() -> None:
 
     async def scenario(server: Server) -> None:
         server.held.clear()
-        waiting = [asyncio.create_task(server.verdict(f"wrong {i}")) for i in range(3 * authorization.MOST_KEPT)]
+        waiting = [asyncio.create_task(server.verdict(f"wrong {i}")) for i in range(3 * authorization.MAX_CACHED_REVIEWS)]
         await settle()
-        assert len(server.asked) == authorization.AT_ONCE
+        assert len(server.asked) == authorization.MAX_CONCURRENT_REVIEWS
         server.held.set()
         assert set(await asyncio.gather(*waiting)) == {401}
-        assert len(server.reviews._tokens._known) <= authorization.MOST_KEPT
+        assert len(server.reviews._tokens._known) <= authorization.MAX_CACHED_REVIEWS
         assert await server.verdict() == 200
 
     run(scenario)

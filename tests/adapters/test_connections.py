@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from moorage.adapters.kube_session import connections as module
-from moorage.adapters.kube_session.connections import Answer, ConnectionFailed, Connections, Options
+from moorage.adapters.kube_session.connections import ConnectionFailed, ConnectionPool, HttpResponse, RequestOptions
 from moorage.ports.errors import Fenced
 
-PLAIN = Options(timeout=5.0)
+PLAIN = RequestOptions(timeout=5.0)
 HEAD = b"HTTP/1.1 201 Created\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
@@ -49,11 +49,11 @@ class Server:
 
 
 @contextlib.asynccontextmanager
-async def connections(server: Server) -> AsyncIterator[Connections]:
+async def connections(server: Server) -> AsyncIterator[ConnectionPool]:
     """Connections to it."""
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    pool = Connections(f"http://127.0.0.1:{port}/prefix", None, None)
+    pool = ConnectionPool(f"http://127.0.0.1:{port}/prefix", None, None)
     pool.headers["User-Agent"] = "test"
     try:
         yield pool
@@ -63,10 +63,10 @@ async def connections(server: Server) -> AsyncIterator[Connections]:
         await asyncio.gather(*(task for task in server.tasks if task is not None))
 
 
-def ask(server: Server, times: int = 1, options: Options = PLAIN) -> list[Answer]:
+def ask(server: Server, times: int = 1, options: RequestOptions = PLAIN) -> list[HttpResponse]:
     """The answers to so many requests, one after another."""
 
-    async def scenario() -> list[Answer]:
+    async def scenario() -> list[HttpResponse]:
         async with connections(server) as pool:
             return [await pool.request("POST", "/x?y=1", b"{}", "Content-Type: a/b\r\n", options) for _ in range(times)]
 
@@ -151,7 +151,7 @@ def test_what_nobody_asked_for_is_no_answer() -> None:
 def test_silence_ends_in_time() -> None:
     """No answer within the time-out: the connection is given up, and the request may have been carried out."""
     with pytest.raises(ConnectionFailed, match="no answer within") as caught:
-        ask(Server(b""), options=Options(timeout=0.05))
+        ask(Server(b""), options=RequestOptions(timeout=0.05))
     assert caught.value.sent
 
 
@@ -165,7 +165,7 @@ def test_a_guard_that_says_no_leaves_the_connection_as_it_was() -> None:
     async def scenario() -> None:
         async with connections(server) as pool:
             with pytest.raises(Fenced):
-                await pool.request("POST", "/x", b"{}", "", Options(5.0, closed))
+                await pool.request("POST", "/x", b"{}", "", RequestOptions(5.0, closed))
             assert server.requests == []
             await pool.request("POST", "/x", b"{}", "", PLAIN)
             assert (server.connections, len(server.requests)) == (1, 1)
@@ -174,7 +174,7 @@ def test_a_guard_that_says_no_leaves_the_connection_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("cancel", [lambda task: task.cancel()], ids=["cancelled"])
-def test_a_cancelled_request_gives_its_connection_up(cancel: Callable[[asyncio.Task[Answer]], object]) -> None:
+def test_a_cancelled_request_gives_its_connection_up(cancel: Callable[[asyncio.Task[HttpResponse]], object]) -> None:
     """Its answer, if it still comes, must not be taken for the next one's."""
     server = Server(b"")
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.adapters import event_broadcaster
-from moorage.adapters.event_broadcaster import EventSender, shortened_note
+from moorage.adapters.event_broadcaster import EventBroadcaster, shortened_note
 from moorage.ports.errors import Conflict, Forbidden, NotFound, Retryable
 from moorage.ports.event_recorder import Event, ObjectRef
 from tests.fakes.clocks import EPOCH, EagerClock, settle
@@ -31,7 +31,7 @@ COLLECTION = "/apis/events.k8s.io/v1/namespaces/ns/events"
 class Bench:
     """A sender that runs, and what it was given to run with."""
 
-    sender: EventSender
+    sender: EventBroadcaster
     http: ScriptedHttp
     clock: EagerClock
     telemetry: CountingTelemetry
@@ -46,7 +46,7 @@ async def sending(workers: int = 2, host: str = "host") -> AsyncIterator[Bench]:
     """A running sender whose API server says yes to everything unless scripted."""
     http, clock, telemetry = ScriptedHttp(), EagerClock(), CountingTelemetry()
     http.default = b"{}"
-    sender = EventSender(http, clock, telemetry, host, workers)
+    sender = EventBroadcaster(http, clock, telemetry, host, workers)
     task = asyncio.create_task(sender.run())
     try:
         yield Bench(sender, http, clock, telemetry)
@@ -61,7 +61,7 @@ def test_an_event_as_the_api_server_wants_it() -> None:
 
     async def scenario() -> None:
         async with sending() as bench:
-            bench.sender.emit(dataclasses.replace(EVENT, related=ObjectRef("Node", "n1", "")))
+            bench.sender.record(dataclasses.replace(EVENT, related=ObjectRef("Node", "n1", "")))
             await bench.sender.flush(1)
             stamp = int(EPOCH.timestamp()) * 10**9
             assert bench.sent() == [
@@ -95,7 +95,7 @@ def test_limits_of_length() -> None:
     async def scenario() -> None:
         async with sending(host="h" * 200) as bench:
             profile = ObjectRef("SchedulerProfile", "p" * 253, "uid-p", api_version="moorage.dev/v1alpha1")
-            bench.sender.emit(Event(profile, "Activated", "x" * 5000, "Activate", controller="moorage"))
+            bench.sender.record(Event(profile, "Activated", "x" * 5000, "Activate", controller="moorage"))
             await bench.sender.flush(1)
             body = bench.sent()[0][2]
             assert bench.http.calls[0].path == "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -113,7 +113,7 @@ def test_notes_are_one_printable_line() -> None:
     async def scenario() -> None:
         async with sending() as bench:
             profile = ObjectRef("SchedulerProfile", "p", "uid-p", api_version="moorage.dev/v1alpha1")
-            bench.sender.emit(Event(profile, "Activated", "no\n\x1b[31m\u202e", "Activate", controller="moorage"))
+            bench.sender.record(Event(profile, "Activated", "no\n\x1b[31m\u202e", "Activate", controller="moorage"))
             await bench.sender.flush(1)
             assert bench.sent()[0][2]["note"] == r"no\n\x1b[31m\u202e"
 
@@ -134,10 +134,10 @@ def test_repetitions_become_a_series() -> None:
     async def scenario() -> None:
         async with sending() as bench:
             for _ in range(3):
-                bench.sender.emit(EVENT)
+                bench.sender.record(EVENT)
                 await settle()
                 bench.clock.jump(60)
-            bench.sender.emit(dataclasses.replace(EVENT, note="0/2 nodes are available."))
+            bench.sender.record(dataclasses.replace(EVENT, note="0/2 nodes are available."))
             await settle()
             first, second, third, fourth = bench.sent()
             name = first[2]["metadata"]["name"]
@@ -154,10 +154,10 @@ def test_a_series_ends_after_six_minutes_of_silence() -> None:
 
     async def scenario() -> None:
         async with sending() as bench:
-            bench.sender.emit(EVENT)
+            bench.sender.record(EVENT)
             await settle()
             bench.clock.jump(event_broadcaster.SERIES_SECONDS)
-            bench.sender.emit(EVENT)
+            bench.sender.record(EVENT)
             await settle()
             assert [method for method, _, _ in bench.sent()] == ["POST", "POST"]
 
@@ -176,10 +176,10 @@ def test_repetitions_while_one_is_being_sent_are_told_at_once_after_it() -> None
                 return b"{}"
 
             bench.http.answers.append(slow)
-            bench.sender.emit(EVENT)
+            bench.sender.record(EVENT)
             await settle()
             for _ in range(5):
-                bench.sender.emit(EVENT)
+                bench.sender.record(EVENT)
             await settle()
             assert len(bench.http.calls) == 1
             gate.set()
@@ -196,17 +196,17 @@ def test_an_object_has_a_budget() -> None:
     async def scenario() -> None:
         async with sending() as bench:
             for number in range(30):
-                bench.sender.emit(dataclasses.replace(EVENT, note=f"note {number}"))
+                bench.sender.record(dataclasses.replace(EVENT, note=f"note {number}"))
             await settle(200)
             assert len(bench.http.calls) == event_broadcaster.BURST
             assert bench.telemetry.counts["event", "limited"] == 5
             other = dataclasses.replace(EVENT, regarding=ObjectRef("Pod", "web-2", "uid-2", "ns"))
-            bench.sender.emit(other)
+            bench.sender.record(other)
             await settle()
             assert len(bench.http.calls) == event_broadcaster.BURST + 1
             bench.clock.jump(event_broadcaster.REFILL_SECONDS)
-            bench.sender.emit(dataclasses.replace(EVENT, note="note 29"))
-            bench.sender.emit(dataclasses.replace(EVENT, note="note 28"))
+            bench.sender.record(dataclasses.replace(EVENT, note="note 29"))
+            bench.sender.record(dataclasses.replace(EVENT, note="note 28"))
             await settle()
             assert len(bench.http.calls) == event_broadcaster.BURST + 2
             assert bench.sent()[-1][2]["series"]["count"] == 2
@@ -219,10 +219,10 @@ def test_an_event_that_expired_is_created_again() -> None:
 
     async def scenario() -> None:
         async with sending() as bench:
-            bench.sender.emit(EVENT)
+            bench.sender.record(EVENT)
             await settle()
             bench.http.answers.append(NotFound("PATCH", 404))
-            bench.sender.emit(EVENT)
+            bench.sender.record(EVENT)
             await settle()
             methods = [(method, body.get("series", {}).get("count")) for method, _, body in bench.sent()]
             assert methods == [("POST", None), ("PATCH", 2), ("POST", 2)]
@@ -237,18 +237,18 @@ def test_faults_are_tried_again_refusals_are_not(caplog: pytest.LogCaptureFixtur
     async def scenario() -> None:
         async with sending(workers=1) as bench:
             bench.http.answers.extend([Retryable("x", after=3.0), Retryable("y", outcome_unknown=True), Conflict("POST", 409)])
-            bench.sender.emit(EVENT)
+            bench.sender.record(EVENT)
             await settle()
             assert bench.clock.slept == [3.0, 0.4]
             assert bench.telemetry.counts["event", "sent"] == 1
             bench.http.answers.append(Forbidden("POST", 403, "Forbidden", "namespace is being terminated"))
-            bench.sender.emit(dataclasses.replace(EVENT, note="other"))
+            bench.sender.record(dataclasses.replace(EVENT, note="other"))
             await settle()
             assert bench.telemetry.counts["event", "failed"] == 1
             calls = len(bench.http.calls)
             bench.http.answers.extend([Retryable("x")] * 500)
             began = bench.clock.boottime()
-            bench.sender.emit(dataclasses.replace(EVENT, note="third"))
+            bench.sender.record(dataclasses.replace(EVENT, note="third"))
             await settle(5000)
             assert bench.telemetry.counts["event", "failed"] == 2
             assert event_broadcaster.GIVE_UP_SECONDS <= bench.clock.boottime() - began < event_broadcaster.GIVE_UP_SECONDS + 10
@@ -272,9 +272,9 @@ def test_one_that_always_breaks_keeps_no_other_from_being_sent() -> None:
                 return b""
 
             bench.http.answers.extend([answer] * 1000)
-            bench.sender.emit(dataclasses.replace(EVENT, note="poison"))
+            bench.sender.record(dataclasses.replace(EVENT, note="poison"))
             for number in range(10):
-                bench.sender.emit(dataclasses.replace(EVENT, note=str(number)))
+                bench.sender.record(dataclasses.replace(EVENT, note=str(number)))
             await settle(200)
             assert bench.telemetry.counts["event", "sent"] == 10
 
@@ -286,10 +286,10 @@ def test_a_full_queue_drops_and_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_broadcaster, "QUEUE_LIMIT", 3)
     telemetry = CountingTelemetry()
 
-    async def scenario() -> EventSender:
-        sender = EventSender(ScriptedHttp(), EagerClock(), telemetry, "host")
+    async def scenario() -> EventBroadcaster:
+        sender = EventBroadcaster(ScriptedHttp(), EagerClock(), telemetry, "host")
         for number in range(5):
-            sender.emit(dataclasses.replace(EVENT, note=str(number)))
+            sender.record(dataclasses.replace(EVENT, note=str(number)))
         return sender
 
     assert asyncio.run(scenario()).dropped == 2
@@ -307,8 +307,8 @@ def test_flush_gives_up_in_time(caplog: pytest.LogCaptureFixture) -> None:
                 return b""
 
             bench.http.answers.append(never)
-            bench.sender.emit(EVENT)
-            bench.sender.emit(dataclasses.replace(EVENT, note="other"))
+            bench.sender.record(EVENT)
+            bench.sender.record(dataclasses.replace(EVENT, note="other"))
             await settle()
             async with asyncio.timeout(1):
                 await bench.sender.flush(0.05)
@@ -322,14 +322,14 @@ def test_memory_is_bounded() -> None:
 
     async def scenario() -> None:
         async with sending() as bench:
-            bench.sender.emit(EVENT)
+            bench.sender.record(EVENT)
             for number in range(10_000):
-                bench.sender.emit(dataclasses.replace(EVENT, regarding=ObjectRef("Pod", f"p{number}", f"u{number}", "ns")))
+                bench.sender.record(dataclasses.replace(EVENT, regarding=ObjectRef("Pod", f"p{number}", f"u{number}", "ns")))
                 if number % 500 == 0:
                     await bench.sender.flush(5)
-                    bench.sender.emit(EVENT)
-            assert len(bench.sender._series) <= event_broadcaster.TABLE_LIMIT + 1
-            assert len(bench.sender._buckets) <= event_broadcaster.TABLE_LIMIT
+                    bench.sender.record(EVENT)
+            assert len(bench.sender._series) <= event_broadcaster.MAX_TABLE_ENTRIES + 1
+            assert len(bench.sender._buckets) <= event_broadcaster.MAX_TABLE_ENTRIES
             assert bench.sender._series[EVENT].count == 21  # what goes on is not among the oldest
 
     asyncio.run(scenario())
@@ -340,8 +340,8 @@ def test_every_event_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
     async def scenario() -> None:
         async with sending() as bench:
-            bench.sender.emit(EVENT)
-            bench.sender.emit(EVENT)
+            bench.sender.record(EVENT)
+            bench.sender.record(EVENT)
 
     with caplog.at_level(logging.INFO):
         asyncio.run(scenario())
@@ -355,7 +355,7 @@ def test_names_never_repeat() -> None:
     async def scenario() -> None:
         async with sending() as bench:
             for note in "abc":
-                bench.sender.emit(dataclasses.replace(EVENT, note=note))
+                bench.sender.record(dataclasses.replace(EVENT, note=note))
             await bench.sender.flush(1)
             names = [body["metadata"]["name"] for _, _, body in bench.sent()]
             assert len(set(names)) == 3

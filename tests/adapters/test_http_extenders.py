@@ -16,19 +16,19 @@ import pytest
 from aiohttp import web
 
 from moorage.adapters import http_extenders
-from moorage.adapters.http_extenders import CERTIFICATES_SECONDS, HttpExtenders
-from moorage.core.framework.extenders import Extender, Filtered, Spared
+from moorage.adapters.http_extenders import CERTIFICATES_SECONDS, HttpExtenderClient
+from moorage.core.framework.extenders import Extender, ExtenderFilterResult, MetaVictims
 from moorage.ports.errors import EdgeError, Retryable
-from moorage.ports.extender_calls import Candidates, Proposal
+from moorage.ports.extender_calls import CandidateNodes, NodeVictims
 from moorage.ports.kube import PodRef
-from tests.adapters.api_server import Answer, ApiServer, answers, api_server
+from tests.adapters.api_server import Answer, StubApiServer, answers, api_server
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import InMemoryKube
 from tests.rig.certificates import Authority
 
 POD = b'{"metadata":{"name":"p"},"spec":{"unknownToUs":1}}'
-NODES = Candidates(("a", "b"), {"a": b'{"metadata":{"name":"a"},"x":1}', "b": b'{"metadata":{"name":"b"}}'})
-VICTIMS = {"a": Proposal({"u1": b'{"metadata":{"uid":"u1"}}'}, 1)}
+NODES = CandidateNodes(("a", "b"), {"a": b'{"metadata":{"name":"a"},"x":1}', "b": b'{"metadata":{"name":"b"}}'})
+VICTIMS = {"a": NodeVictims({"u1": b'{"metadata":{"uid":"u1"}}'}, 1)}
 VERBS = {"filter_verb": "filter", "prioritize_verb": "prioritize", "preempt_verb": "preempt", "bind_verb": "bind"}
 
 
@@ -49,8 +49,8 @@ class Secrets(InMemoryKube):
 class Asking:
     """The adapter, and an extender that answers from a script."""
 
-    http: HttpExtenders
-    server: ApiServer
+    http: HttpExtenderClient
+    server: StubApiServer
     kube: Secrets
     clock: ManualClock
 
@@ -72,17 +72,17 @@ async def asking() -> AsyncIterator[Asking]:
     """Both, closed at the end."""
     kube, clock = Secrets(), ManualClock()
     async with api_server() as server:
-        http = HttpExtenders(kube, clock, "moorage/test")
+        http = HttpExtenderClient(kube, clock, "moorage/test")
         try:
             yield Asking(http, server, kube, clock)
         finally:
             await http.close()
 
 
-def ask(verb: str, *scripted: Answer, **changes: Any) -> tuple[Any, ApiServer]:
+def ask(verb: str, *scripted: Answer, **changes: Any) -> tuple[Any, StubApiServer]:
     """What the adapter makes of such answers, an error being an answer too."""
 
-    async def scenario() -> tuple[Any, ApiServer]:
+    async def scenario() -> tuple[Any, StubApiServer]:
         async with asking() as them:
             them.server.then("POST", f"/ext/{verb}", *scripted)
             try:
@@ -137,19 +137,28 @@ WHOLE = {"nodes": {"items": [{"metadata": {"name": "b"}}, {"Metadata": {"Name": 
 @pytest.mark.parametrize(
     ("answer", "capable", "want"),
     [
-        pytest.param(NAMED, True, Filtered(("a",), {"b": "full"}, {"a": "never"}), id="names"),
-        pytest.param({key.lower(): value for key, value in NAMED.items()}, True, Filtered(("a",), {"b": "full"}, {"a": "never"}), id="old"),
-        pytest.param(WHOLE, False, Filtered(("b", "a"), {}, {}), id="nodes"),
-        pytest.param(WHOLE, True, Filtered(("b", "a"), {}, {}), id="nodes though names were asked for"),
-        pytest.param({"NodeNames": ["a"]}, False, Filtered((), {}, {}), id="names though nodes were asked for"),
-        pytest.param({}, True, Filtered((), {}, {}), id="neither"),
-        pytest.param({"NodeNames": None, "Nodes": None, "FailedNodes": None, "Error": None}, True, Filtered((), {}, {}), id="nulls"),
-        pytest.param(None, True, Filtered((), {}, {}), id="null"),
-        pytest.param({"Nodes": {"items": None}}, False, Filtered((), {}, {}), id="no items"),
-        pytest.param({"NodeNames": [], "FailedNodes": {"a": "x" * 5000}}, True, Filtered((), {"a": "x" * 1000}, {}), id="long text"),
+        pytest.param(NAMED, True, ExtenderFilterResult(("a",), {"b": "full"}, {"a": "never"}), id="names"),
+        pytest.param(
+            {key.lower(): value for key, value in NAMED.items()},
+            True,
+            ExtenderFilterResult(("a",), {"b": "full"}, {"a": "never"}),
+            id="old",
+        ),
+        pytest.param(WHOLE, False, ExtenderFilterResult(("b", "a"), {}, {}), id="nodes"),
+        pytest.param(WHOLE, True, ExtenderFilterResult(("b", "a"), {}, {}), id="nodes though names were asked for"),
+        pytest.param({"NodeNames": ["a"]}, False, ExtenderFilterResult((), {}, {}), id="names though nodes were asked for"),
+        pytest.param({}, True, ExtenderFilterResult((), {}, {}), id="neither"),
+        pytest.param(
+            {"NodeNames": None, "Nodes": None, "FailedNodes": None, "Error": None}, True, ExtenderFilterResult((), {}, {}), id="nulls"
+        ),
+        pytest.param(None, True, ExtenderFilterResult((), {}, {}), id="null"),
+        pytest.param({"Nodes": {"items": None}}, False, ExtenderFilterResult((), {}, {}), id="no items"),
+        pytest.param(
+            {"NodeNames": [], "FailedNodes": {"a": "x" * 5000}}, True, ExtenderFilterResult((), {"a": "x" * 1000}, {}), id="long text"
+        ),
     ],
 )
-def test_filtered(answer: Any, capable: bool, want: Filtered) -> None:
+def test_filtered(answer: Any, capable: bool, want: ExtenderFilterResult) -> None:
     """Keys in whatever case; nothing said is nothing let through."""
     assert ask("filter", answers(answer), node_cache_capable=capable)[0] == want
 
@@ -171,14 +180,17 @@ def test_priorities(answer: Any, want: list[tuple[str, int]]) -> None:
 @pytest.mark.parametrize(
     ("answer", "want"),
     [
-        ({"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u1"}, {"uid": "u2"}], "NumPDBViolations": 2}}}, {"a": Spared(("u1", "u2"), 2)}),
-        ({"nodeNameToMetaVictims": {"a": {"pods": None}, "b": None}}, {"a": Spared((), 0), "b": Spared((), 0)}),
+        (
+            {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u1"}, {"uid": "u2"}], "NumPDBViolations": 2}}},
+            {"a": MetaVictims(("u1", "u2"), 2)},
+        ),
+        ({"nodeNameToMetaVictims": {"a": {"pods": None}, "b": None}}, {"a": MetaVictims((), 0), "b": MetaVictims((), 0)}),
         ({"NodeNameToVictims": {"a": {"Pods": []}}}, {}),
         ({}, {}),
     ],
     ids=["victims", "nothing in them", "the wrong field", "nothing"],
 )
-def test_spared(answer: Any, want: dict[str, Spared]) -> None:
+def test_spared(answer: Any, want: dict[str, MetaVictims]) -> None:
     """UIDs by node."""
     assert ask("preempt", answers(answer))[0] == want
 
@@ -254,7 +266,7 @@ def test_long_answers_are_read_one_at_a_time() -> None:
 
         async def one(them: Asking) -> None:
             answer = await them.ask("filter", them.extender())
-            assert answer == Filtered(("a",), {"b": "no"}, {})
+            assert answer == ExtenderFilterResult(("a",), {"b": "no"}, {})
             read_at.append(turns)
 
         async with asking() as them:
@@ -275,7 +287,7 @@ def test_a_large_pod_makes_no_room_for_a_long_answer(verb: str) -> None:
 
     async def scenario() -> None:
         async with asking() as them:
-            them.server.then("POST", f"/ext/{verb}", answers(b'{"x":"%s"}' % (b"x" * (http_extenders.SMALL + 10_000))))
+            them.server.then("POST", f"/ext/{verb}", answers(b'{"x":"%s"}' % (b"x" * (http_extenders.MIN_ANSWER_BYTES_ALLOWED + 10_000))))
             with pytest.raises(Retryable, match="too long"):
                 await getattr(them.http, verb)(them.extender(), b'{"x":"%s"}' % (b"x" * 700_000), NODES)
 
@@ -415,7 +427,7 @@ def test_trust(case: str, certified: Certified, stranger: Certified) -> None:
 def test_client_certificates(certified: Certified, stranger: Certified) -> None:
     """Shown where the Secret has one; a server that wants another one is told by its refusal."""
 
-    async def scenario(shown: Certified) -> Filtered:
+    async def scenario(shown: Certified) -> ExtenderFilterResult:
         async with asking() as them, certified.serving(clients=certified.ca) as url:
             them.kube.secrets["tls"] = {"ca.crt": certified.ca, "tls.crt": shown.client[0], "tls.key": shown.client[1]}
             return await them.http.filter(them.extender(url=url, secret="tls"), POD, NODES)

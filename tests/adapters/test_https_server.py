@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moorage.adapters import https_server
-from moorage.adapters.https_server import HttpsServer, Trust, answering, connections
+from moorage.adapters.https_server import HttpsServer, ServerTrust, answering, connections
 from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import Retryable
 from moorage.ports.requesters import Caller, Denied
@@ -138,7 +138,9 @@ def test_a_taken_port_is_an_error() -> None:
     """The caller is told; stopping what never started is fine."""
 
     async def scenario(served: Serving) -> None:
-        other = HttpsServer(answering.Endpoints({}, {}, {}, bytes, dict), ("127.0.0.1", served.port), _trust(served), SystemClock(), print)
+        other = HttpsServer(
+            answering.HttpEndpoints({}, {}, {}, bytes, dict), ("127.0.0.1", served.port), _trust(served), SystemClock(), print
+        )
         with pytest.raises(OSError, match="in use"):
             await other.start()
         await other.stop()
@@ -151,7 +153,7 @@ def test_all_addresses_of_a_name() -> None:
 
     async def scenario(served: Serving) -> None:
         for address in ("localhost", "::", "0.0.0.0"):
-            server = HttpsServer(answering.Endpoints({}, {}, {}, bytes, dict), (address, 0), _trust(served), SystemClock(), print)
+            server = HttpsServer(answering.HttpEndpoints({}, {}, {}, bytes, dict), (address, 0), _trust(served), SystemClock(), print)
             served.port = await server.start()
             assert (await served.ask("/livez"))[0] == 200, address
             await server.stop()
@@ -159,8 +161,8 @@ def test_all_addresses_of_a_name() -> None:
     run(scenario)
 
 
-def _trust(served: Serving) -> Trust:
-    return Trust(served.certificates, served.gate)
+def _trust(served: Serving) -> ServerTrust:
+    return ServerTrust(served.certificates, served.gate)
 
 
 # ---- what anybody may send -------------------------------------------------------------------------------------------------
@@ -302,7 +304,7 @@ def _opened(port: int, sent: bytes) -> socket.socket:
 @both_loops
 def test_half_open_connections_give_way(sent: bytes, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any number of them: health is answered at once, and those that are held are bounded; in time all of them are gone."""
-    monkeypatch.setattr(https_server, "MOST_CONNECTIONS", 20)
+    monkeypatch.setattr(https_server, "MAX_CONNECTIONS", 20)
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
 
     async def scenario(served: Serving) -> None:
@@ -377,7 +379,7 @@ def test_slow_readers_cost_nobody_anything(loop: str, monkeypatch: pytest.Monkey
 
 def test_health_that_is_not_read_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that asks on and on without reading is one of no use."""
-    monkeypatch.setattr(https_server, "MOST_CONNECTIONS", 10)
+    monkeypatch.setattr(https_server, "MAX_CONNECTIONS", 10)
 
     async def scenario(served: Serving) -> None:
         writers = []
@@ -398,8 +400,8 @@ def test_health_that_is_not_read_gives_way(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_who_was_admitted_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of connections does not end a scrape; too many requests at a time are told to come again."""
-    monkeypatch.setattr(https_server, "MOST_CONNECTIONS", 12)
-    monkeypatch.setattr(answering, "MOST_ADMITTED", 4)
+    monkeypatch.setattr(https_server, "MAX_CONNECTIONS", 12)
+    monkeypatch.setattr(answering, "MAX_ADMITTED", 4)
 
     async def scenario(served: Serving) -> None:
         scrapes = []
@@ -425,7 +427,7 @@ def test_who_was_admitted_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_who_waits_for_the_gatekeeper_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strangers with tokens cannot take up the places while the API server is slow."""
-    monkeypatch.setattr(https_server, "MOST_CONNECTIONS", 10)
+    monkeypatch.setattr(https_server, "MAX_CONNECTIONS", 10)
 
     async def scenario(served: Serving) -> None:
         served.gate.held.clear()

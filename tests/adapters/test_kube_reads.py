@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from moorage.adapters.kube_reads import DEAD_SECONDS, LIVE_SECONDS, KubeReads
+from moorage.adapters.kube_reads import DEAD_SECONDS, LIVE_SECONDS, HttpKubeReader
 from moorage.adapters.replica_leases import ReplicaLeases
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
-from moorage.ports.kube import PodPlace, PodRef, Replica, StoredRevision
+from moorage.ports.kube import PodNode, PodRef, ReplicaAnnouncement, StoredRevision
 from moorage.ports.made_names import replica_lease
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import ScriptedHttp
@@ -21,10 +21,10 @@ GONE = NotFound("GET", 404, "NotFound", "not found")
 PAGE_OF_A_PROXY = NotFound("GET", 404, "", "<html>404 page not found</html>")
 
 
-def reads() -> tuple[ScriptedHttp, ManualClock, KubeReads]:
+def reads() -> tuple[ScriptedHttp, ManualClock, HttpKubeReader]:
     """Reads over a script."""
     http, clock = ScriptedHttp(), ManualClock()
-    return http, clock, KubeReads(http, clock, "sys", "moorage")
+    return http, clock, HttpKubeReader(http, clock, "sys", "moorage")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,10 @@ def test_where_pods_and_nodes_are() -> None:
         page("", {"metadata": {"name": "n1"}}, {"metadata": {"name": "n2"}}),
         page(""),
     ]
-    assert asyncio.run(kube.pod_places()) == [PodPlace("uid-a", "ns/a", "n1", going=False), PodPlace("uid-b", "ns/b", "", going=True)]
+    assert asyncio.run(kube.pod_places()) == [
+        PodNode("uid-a", "ns/a", "n1", terminating=False),
+        PodNode("uid-b", "ns/b", "", terminating=True),
+    ]
     assert asyncio.run(kube.node_names()) == ["n1", "n2"]
     assert asyncio.run(kube.node_names()) == []
     live = "status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
@@ -165,7 +168,7 @@ def test_replicas_say_their_revisions() -> None:
     bad = json.loads(leases(b="1"))
     bad["items"][0]["metadata"]["annotations"]["moorage.dev/revisions"] = "[1]"
     http.answers.append(json.dumps({"items": [*bad["items"], *good["items"]]}).encode())
-    assert asyncio.run(kube.replicas()) == [Replica("a", {"p": "r1"}), Replica("b", {})]
+    assert asyncio.run(kube.replicas()) == [ReplicaAnnouncement("a", {"p": "r1"}), ReplicaAnnouncement("b", {})]
 
 
 def test_a_foreign_lease_counts_while_it_changes() -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from moorage.adapters.kube_session import CREDENTIALS_PERIOD, KubeconfigError, KubeSession, KubeSource
-from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, NotFound, Protected, Retryable
-from moorage.ports.http_calls import Call
-from tests.adapters.api_server import ApiServer, answers, api_server, status, streams
+from moorage.adapters.kube_session import CREDENTIALS_PERIOD_SECONDS, KubeconfigError, KubeSession, KubeSource
+from moorage.ports.errors import Conflict, EvictionBlocked, Fenced, Forbidden, Invalid, NotFound, ResourceExpired, Retryable
+from moorage.ports.http_calls import HttpCall
+from tests.adapters.api_server import StubApiServer, answers, api_server, status, streams
 from tests.fakes.clocks import ManualClock
 
 KUBECONFIG = """
@@ -31,7 +31,7 @@ SPENT = {"reason": "DisruptionBudget", "message": "The disruption budget web nee
 
 
 @contextlib.asynccontextmanager
-async def connected(source: KubeSource | None = None, **options: Any) -> AsyncIterator[tuple[ApiServer, KubeSession]]:
+async def connected(source: KubeSource | None = None, **options: Any) -> AsyncIterator[tuple[StubApiServer, KubeSession]]:
     """A server and a session to it."""
     async with api_server() as server:
         session = await KubeSession.open(
@@ -51,8 +51,8 @@ async def connected(source: KubeSource | None = None, **options: Any) -> AsyncIt
         (status(403, "Forbidden", "cannot create"), Forbidden, "cannot create"),
         (status(401, "Unauthorized", "who?"), Forbidden, "who?"),
         (status(422, "Invalid", "metadata.uid"), Invalid, "metadata.uid"),
-        (status(429, "TooManyRequests", "Cannot evict", causes=[SPENT]), Protected, "Cannot evict The disruption budget web needs 2"),
-        (status(410, "Expired", "too old"), Expired, "too old"),
+        (status(429, "TooManyRequests", "Cannot evict", causes=[SPENT]), EvictionBlocked, "Cannot evict The disruption budget web needs 2"),
+        (status(410, "Expired", "too old"), ResourceExpired, "too old"),
         (answers(b"<html>moved</html>", 302, {"Location": "/y"}), Invalid, "<html>moved</html>"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -64,7 +64,7 @@ def test_refusals_are_translated(answer: Any, want: type[Exception], text: str) 
         async with connected() as (server, session):
             server.then("POST", "/x", answer)
             with pytest.raises(want, match=text):
-                await session.call(Call("POST", "/x", b"{}"))
+                await session.call(HttpCall("POST", "/x", b"{}"))
             assert "/y" not in [request.path for request in server.requests]
 
     asyncio.run(scenario())
@@ -87,7 +87,7 @@ def test_retryable_says_when_and_whether_it_was_done(answer: Any, after: float, 
         async with connected() as (server, session):
             server.then("POST", "/x", answer)
             with pytest.raises(Retryable) as caught:
-                await session.call(Call("POST", "/x", b"{}"))
+                await session.call(HttpCall("POST", "/x", b"{}"))
             assert (caught.value.after, caught.value.outcome_unknown) == (after, unknown)
 
     asyncio.run(scenario())
@@ -101,7 +101,7 @@ def test_nobody_listens_means_not_sent() -> None:
             unused.bind(("127.0.0.1", 0))
             session = await KubeSession.open(KubeSource(master=f"http://127.0.0.1:{unused.getsockname()[1]}"), "moorage/0", ManualClock())
             with pytest.raises(Retryable) as caught:
-                await session.call(Call("POST", "/x", b"{}"))
+                await session.call(HttpCall("POST", "/x", b"{}"))
             assert not caught.value.outcome_unknown
             await session.close()
 
@@ -121,7 +121,7 @@ def test_a_broken_or_silent_answer_has_an_unknown_outcome() -> None:
         async with connected() as (server, session):
             server.then("POST", "/broken", broken)
             server.then("POST", "/silent", streams(silence))
-            for call in (Call("POST", "/broken", b"{}"), Call("POST", "/silent", b"{}", timeout=0.05)):
+            for call in (HttpCall("POST", "/broken", b"{}"), HttpCall("POST", "/silent", b"{}", timeout=0.05)):
                 with pytest.raises(Retryable) as caught:
                     await session.call(call)
                 assert caught.value.outcome_unknown
@@ -146,7 +146,7 @@ def test_the_guard_is_asked_before_every_send() -> None:
             async with connected() as (server, session):
                 server.then("POST", "/x", status(401))
                 with pytest.raises(Fenced):
-                    await session.call(Call("POST", "/x", b"{}", guard=guard))
+                    await session.call(HttpCall("POST", "/x", b"{}", guard=guard))
                 assert len(server.requests) == sent
 
     async def bodiless() -> None:
@@ -155,7 +155,7 @@ def test_the_guard_is_asked_before_every_send() -> None:
 
         async with connected() as (server, session):
             with pytest.raises(Fenced):
-                await session.call(Call("DELETE", "/x", guard=guard))
+                await session.call(HttpCall("DELETE", "/x", guard=guard))
             assert not server.requests
 
     asyncio.run(bodiless())
@@ -180,10 +180,10 @@ def test_a_rotated_token_is_read_after_a_401_and_after_a_minute(tmp_path: Path) 
             kubeconfig.write_text(KUBECONFIG.replace("SERVER", server.url).replace("TOKEN", str(token)))
             clock = ManualClock()
             session = await KubeSession.open(KubeSource(kubeconfig=str(kubeconfig)), "moorage/0 (me)", clock)
-            lent = session.lend()
+            lent = session.new_client_session()
 
             async def used(path: str) -> str:
-                await session.call(Call("GET", path))
+                await session.call(HttpCall("GET", path))
                 return server.requests[-1].headers["Authorization"]
 
             assert await used("/x") == "Bearer one"
@@ -191,12 +191,12 @@ def test_a_rotated_token_is_read_after_a_401_and_after_a_minute(tmp_path: Path) 
             assert await used("/any") == "Bearer one"
             assert await used("/x") == "Bearer two"
             token.write_text("three")
-            clock.jump(CREDENTIALS_PERIOD)
+            clock.jump(CREDENTIALS_PERIOD_SECONDS)
             assert await used("/any") == "Bearer three"
             assert lent.headers["Authorization"] == "Bearer three"
             assert server.requests[-1].headers["User-Agent"] == "moorage/0 (me)"
             token.unlink()
-            clock.jump(CREDENTIALS_PERIOD)
+            clock.jump(CREDENTIALS_PERIOD_SECONDS)
             assert await used("/any") == "Bearer three"
             await session.close()
 
@@ -209,11 +209,11 @@ def test_a_lent_session_can_be_closed() -> None:
     async def scenario() -> None:
         async with connected() as (server, session):
             server.then("GET", "/x", answers({}))
-            lent = session.lend()
+            lent = session.new_client_session()
             async with lent.get(session.server + "/x") as response:
                 assert response.status == 200
             await lent.close()
-            assert await session.call(Call("GET", "/x")) == b"{}"
+            assert await session.call(HttpCall("GET", "/x")) == b"{}"
 
     asyncio.run(scenario())
 
@@ -228,7 +228,7 @@ def test_warm_opens_connections_ahead() -> None:
             await session.warm(8)
             peers = {request.transport.get_extra_info("peername") for request in server.requests if request.transport}
             assert len(peers) == 8
-            await asyncio.gather(*(session.call(Call("GET", "/x")) for _ in range(8)))
+            await asyncio.gather(*(session.call(HttpCall("GET", "/x")) for _ in range(8)))
             again = {request.transport.get_extra_info("peername") for request in server.requests if request.transport}
             assert again == peers
 
@@ -246,7 +246,7 @@ def test_a_stream_says_that_it_is_open_then_gives_chunks() -> None:
             assert await anext(chunks) == b""
             ready.set()
             assert b"".join([chunk async for chunk in chunks]) == b"onetwo"
-            with pytest.raises(Expired):
+            with pytest.raises(ResourceExpired):
                 await anext(session.stream("/watch?watch=true"))
 
     asyncio.run(scenario())
@@ -266,9 +266,9 @@ def test_requests_are_observed() -> None:
         async with connected(observe=observe) as (server, session):
             server.then("GET", "/x", answers({}), status(404))
             server.then("GET", "/watch", streams(b"x"))
-            await session.call(Call("GET", "/x"))
+            await session.call(HttpCall("GET", "/x"))
             with pytest.raises(NotFound):
-                await session.call(Call("GET", "/x"))
+                await session.call(HttpCall("GET", "/x"))
             assert [chunk async for chunk in session.stream("/watch")] == [b"", b"x"]
             assert hosts == {server.url.removeprefix("http://")}
 

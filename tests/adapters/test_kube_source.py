@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from moorage.adapters.kube_session import CREDENTIALS_PERIOD, KubeconfigError, KubeSession, KubeSource, exec_plugin
-from moorage.ports.http_calls import Call
+from moorage.adapters.kube_session import CREDENTIALS_PERIOD_SECONDS, KubeconfigError, KubeSession, KubeSource, exec_plugin
+from moorage.ports.http_calls import HttpCall
 from tests.adapters.api_server import answers, api_server
 from tests.fakes.clocks import ManualClock
 
@@ -36,7 +36,7 @@ def opened(source: KubeSource) -> tuple[str, str]:
 
     async def scenario() -> tuple[str, str]:
         session = await KubeSession.open(source, "moorage/0", ManualClock())
-        authorization = str(session.lend().headers.get("Authorization", ""))
+        authorization = str(session.new_client_session().headers.get("Authorization", ""))
         await session.close()
         return session.server, authorization
 
@@ -98,7 +98,7 @@ def test_a_users_fault_does_not_show_the_users_token(tmp_path: Path) -> None:
         ('echo \'{"token":"S3CRET\'', "its answer of 17 bytes is no JSON"),
         ("echo please log in; exit 0", "please log in"),
         ("echo no ticket >&2; exit 3", "it ended with exit status 3; it wrote: no ticket"),
-        ("head -c 5000 /dev/zero | tr '\\0' x >&2; exit 1", "x" * exec_plugin.MOST_QUOTED + " ..."),
+        ("head -c 5000 /dev/zero | tr '\\0' x >&2; exit 1", "x" * exec_plugin.MAX_QUOTED_CHARACTERS + " ..."),
         ("echo '[]'", "no ExecCredential"),
         ('echo \'{"kind": "ExecCredential", "apiVersion": "v0", "status": {}}\'', "has apiVersion v0"),
         (answer(), "neither status.token"),
@@ -117,7 +117,7 @@ def test_a_broken_plugin_is_an_error_with_its_name(tmp_path: Path, script: str, 
     assert "plugin.sh" in told
     assert text in told
     assert "S3CRET" not in told
-    assert len(told) < exec_plugin.MOST_QUOTED + 500
+    assert len(told) < exec_plugin.MAX_QUOTED_CHARACTERS + 500
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_plugin_that_cannot_be_run_is_an_error(tmp_path: Path, config: dict[st
 def test_a_plugin_that_hangs_is_told_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Its children too, which hold its output open."""
     monkeypatch.setattr(exec_plugin, "SLOW_SECONDS", 0.05)
-    monkeypatch.setattr(exec_plugin, "MOST_SECONDS", 0.3)
+    monkeypatch.setattr(exec_plugin, "MAX_RUN_SECONDS", 0.3)
     with caplog.at_level(logging.WARNING), pytest.raises(KubeconfigError, match=r"plugin\.sh: no answer within 0\.3 s"):
         opened(kubeconfig(tmp_path, exec=plugin(tmp_path, "sleep 60; true")))
     assert any("plugin.sh has not answered" in line for line in caplog.messages)
@@ -180,9 +180,9 @@ def test_requests_go_on_while_a_plugin_hangs(tmp_path: Path, monkeypatch: pytest
             script = f"test -e {tmp_path}/asked && sleep 60; touch {tmp_path}/asked; " + answer(token="t")
             clock = ManualClock()
             session = await KubeSession.open(kubeconfig(tmp_path, server.url, exec=plugin(tmp_path, script)), "moorage/0", clock)
-            clock.jump(CREDENTIALS_PERIOD)
+            clock.jump(CREDENTIALS_PERIOD_SECONDS)
             for _ in range(2):
-                await session.call(Call("GET", "/x", timeout=2))
+                await session.call(HttpCall("GET", "/x", timeout=2))
             assert [request.headers["Authorization"] for request in server.requests] == ["Bearer t"] * 2
             await session.close()
 
@@ -200,7 +200,7 @@ def test_a_plugin_that_floods_is_told(tmp_path: Path) -> None:
 
 def test_what_a_plugin_leaves_behind_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A child of it that holds its output open is waited for no longer than the plugin, and is gone then."""
-    monkeypatch.setattr(exec_plugin, "MOST_SECONDS", 0.5)
+    monkeypatch.setattr(exec_plugin, "MAX_RUN_SECONDS", 0.5)
     left = tmp_path / "left"
     source = kubeconfig(tmp_path, exec=plugin(tmp_path, f"(sleep 1; touch {left}) &\n" + answer(token="t")))
     with pytest.raises(KubeconfigError, match="no answer within"):

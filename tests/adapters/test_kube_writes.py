@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.adapters.kube_writes import KubeWrites
+from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.core.devices.extended_resources import claim_to_create
 from moorage.core.objects.pods import ContainerExtendedResourceRequest
 from moorage.core.objects.resource_claims import AllocatedDevice, Allocation, DeviceAllocation, ResourceClaim
@@ -51,15 +51,15 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
-def writes() -> tuple[ScriptedHttp, Fence, KubeWrites]:
+def writes() -> tuple[ScriptedHttp, Fence, HttpKubeWriter]:
     """Writes over a script; the fence is open."""
     http, fence = ScriptedHttp(), Fence(ManualClock().boottime)
     http.default = msgspec.json.encode(DEVICES)
     fence.extend(2000.0)
-    return http, fence, KubeWrites(http, fence, "sys", "moorage")
+    return http, fence, HttpKubeWriter(http, fence, "sys", "moorage")
 
 
-WRITES: dict[str, tuple[Callable[[KubeWrites], Awaitable[object]], str, str, str, Any]] = {
+WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str, str, Any]] = {
     "bind": (
         lambda w: w.bind(POD, "n1"),
         "POST",
@@ -276,7 +276,7 @@ def test_a_closed_fence_stops_every_write(name: str) -> None:
     assert (before, kube.open) == (True, False)
     with pytest.raises(Fenced, match=f"{method} {path}"):
         asyncio.run(write(kube))  # type: ignore[arg-type]
-    assert not http.calls and fence.refused == 1
+    assert not http.calls and fence.stopped_writes == 1
 
 
 @pytest.mark.parametrize("body", [b"<html>log in</html>", b"", b"null", b"{}", b'{"status":{}}', b'{"status":"Failure"}', b"[" * 100_000])
@@ -332,7 +332,7 @@ def test_bindings_are_bounded_in_total() -> None:
 
     async def story() -> None:
         http, fence, _ = writes()
-        bounded = KubeWrites(http, fence, "sys", "moorage", bindings=2)
+        bounded = HttpKubeWriter(http, fence, "sys", "moorage", bindings=2)
         asked, gate = 0, asyncio.Event()
 
         async def answer(_: object) -> bytes:

@@ -25,7 +25,7 @@ import pytest
 import uvloop
 
 from moorage.adapters.kube_session import connections
-from moorage.adapters.kube_session.connections import ConnectionFailed, Connections, Options
+from moorage.adapters.kube_session.connections import ConnectionFailed, ConnectionPool, RequestOptions
 from tests.adapters.late_proxy import BINDING, OK, delivered_late
 from tests.rig.certificates import Authority
 
@@ -65,9 +65,9 @@ def listener() -> Iterator[socket.socket]:
         yield server
 
 
-async def connected(server: socket.socket, pool: Connections) -> socket.socket:
+async def connected(server: socket.socket, pool: ConnectionPool) -> socket.socket:
     """One request was answered; the server's end of its connection."""
-    first = asyncio.create_task(pool.request("GET", "/", None, "", Options(5)))
+    first = asyncio.create_task(pool.request("GET", "/", None, "", RequestOptions(5)))
     sock, _ = await asyncio.to_thread(server.accept)
     await asyncio.to_thread(sock.recv, 4096)
     sock.sendall(OK)
@@ -75,17 +75,17 @@ async def connected(server: socket.socket, pool: Connections) -> socket.socket:
     return sock
 
 
-def opened(server: socket.socket, unacknowledged: float = 30.0) -> Connections:
+def opened(server: socket.socket, unacknowledged: float = 30.0) -> ConnectionPool:
     """Connections to it."""
-    return Connections(f"http://127.0.0.1:{server.getsockname()[1]}", None, None, unacknowledged)
+    return ConnectionPool(f"http://127.0.0.1:{server.getsockname()[1]}", None, None, unacknowledged)
 
 
-async def cut_off(server: socket.socket, pool: Connections, end: Callable[[], object]) -> tuple[bytes, float]:
+async def cut_off(server: socket.socket, pool: ConnectionPool, end: Callable[[], object]) -> tuple[bytes, float]:
     """Send while the network is cut, then ``end``; gives what arrives once it is mended, and how long the sender waited."""
     with await connected(server, pool) as sock:
         cut(sock)
         began = time.monotonic()
-        write = asyncio.create_task(pool.request("POST", "/binding", BINDING, "", Options(4)))
+        write = asyncio.create_task(pool.request("POST", "/binding", BINDING, "", RequestOptions(4)))
         await asyncio.sleep(CUT)
         end()
         with pytest.raises(ConnectionFailed) as failed:
@@ -121,11 +121,11 @@ def test_a_connection_that_has_just_opened_is_severed_too(run: Callable[[Corouti
         async def scenario() -> None:
             pool, loop = opened(server), asyncio.get_running_loop()
             with pytest.raises(ConnectionFailed) as failed:
-                await pool.request("POST", "/binding", b"", "", Options(2, guard=lambda: _told(loop.call_soon(pool.sever))))
+                await pool.request("POST", "/binding", b"", "", RequestOptions(2, guard=lambda: _told(loop.call_soon(pool.sever))))
             assert failed.value.sent
             assert "given up" in str(failed.value)
             pool = opened(server)
-            opening = asyncio.create_task(pool.request("POST", "/binding", b"", "", Options(2)))
+            opening = asyncio.create_task(pool.request("POST", "/binding", b"", "", RequestOptions(2)))
             while not pool._all:
                 await asyncio.sleep(0)
             pool.sever()
@@ -151,7 +151,7 @@ def test_what_is_not_acknowledged_is_given_up(run: Callable[[Coroutine[Any, Any,
 
 def test_without_all_that_it_does_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: so the filter, and the kernel, do what these tests think."""
-    monkeypatch.setattr(connections, "give_up_soon", lambda *_: None)
+    monkeypatch.setattr(connections, "set_user_timeout", lambda *_: None)
     with listener() as server:
 
         async def scenario() -> None:
@@ -252,8 +252,8 @@ def test_what_passed_the_fence_is_with_the_kernel(
                 played = TlsServer(server, authority[1])
                 serving = asyncio.create_task(asyncio.to_thread(played.serve))
                 context = ssl.create_default_context(cafile=str(authority[0].file))
-                pool = Connections(f"https://127.0.0.1:{server.getsockname()[1]}", context, None)
-                await pool.request("GET", "/", None, "", Options(5))
+                pool = ConnectionPool(f"https://127.0.0.1:{server.getsockname()[1]}", context, None)
+                await pool.request("GET", "/", None, "", RequestOptions(5))
                 await serving
                 assert played.sock is not None
                 sock = played.sock
@@ -276,8 +276,8 @@ def test_a_first_request_goes_out_with_the_end_of_the_handshake(authority: tuple
             played = TlsServer(server, authority[1])
             serving = asyncio.create_task(asyncio.to_thread(played.serve))
             context = ssl.create_default_context(cafile=str(authority[0].file))
-            pool = Connections(f"https://127.0.0.1:{server.getsockname()[1]}", context, None)
-            await pool.request("GET", "/", None, "", Options(5))
+            pool = ConnectionPool(f"https://127.0.0.1:{server.getsockname()[1]}", context, None)
+            await pool.request("GET", "/", None, "", RequestOptions(5))
             await serving
             assert len(played.pieces) == 2
             assert played.sock is not None

@@ -11,7 +11,17 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from moorage.adapters.leader_election import APART, AT_ONCE, RELEASE_SECONDS, LeaseElector, LeaseTimes, NoElection, Observed, claim, observe
+from moorage.adapters.leader_election import (
+    ATTEMPT_INTERVAL_SECONDS,
+    MAX_CONCURRENT_RENEWALS,
+    RELEASE_SECONDS,
+    LeaderElectionTimes,
+    LeaderElector,
+    ObservedRecord,
+    SingleReplica,
+    claim,
+    observe,
+)
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence, late_seconds
 from moorage.ports.leadership import LeaseRecord
@@ -29,16 +39,16 @@ def record(holder: str, duration: int = 15, transitions: int = 3) -> LeaseRecord
     ("seen", "now", "want"),
     [
         (None, 0.0, LeaseRecord("me", 15, EPOCH, EPOCH, 0)),
-        (Observed(record("me"), "1", 0.0), 5.0, LeaseRecord("me", 15, THEN, EPOCH, 3)),
-        (Observed(record("me"), "1", 0.0), 500.0, LeaseRecord("me", 15, THEN, EPOCH, 3)),
-        (Observed(record("you"), "1", 0.0), 14.99, None),
-        (Observed(record("you"), "1", 0.0), 15.0, LeaseRecord("me", 15, EPOCH, EPOCH, 4)),
-        (Observed(record("you", duration=60), "1", 0.0), 59.0, None),
-        (Observed(record("", duration=1), "1", 0.0), 0.0, LeaseRecord("me", 15, EPOCH, EPOCH, 4)),
+        (ObservedRecord(record("me"), "1", 0.0), 5.0, LeaseRecord("me", 15, THEN, EPOCH, 3)),
+        (ObservedRecord(record("me"), "1", 0.0), 500.0, LeaseRecord("me", 15, THEN, EPOCH, 3)),
+        (ObservedRecord(record("you"), "1", 0.0), 14.99, None),
+        (ObservedRecord(record("you"), "1", 0.0), 15.0, LeaseRecord("me", 15, EPOCH, EPOCH, 4)),
+        (ObservedRecord(record("you", duration=60), "1", 0.0), 59.0, None),
+        (ObservedRecord(record("", duration=1), "1", 0.0), 0.0, LeaseRecord("me", 15, EPOCH, EPOCH, 4)),
     ],
     ids=["no-lease", "mine", "mine-though-old", "theirs", "theirs-run-out", "by-its-own-duration", "given-back"],
 )
-def test_claim(seen: Observed | None, now: float, want: LeaseRecord | None) -> None:
+def test_claim(seen: ObservedRecord | None, now: float, want: LeaseRecord | None) -> None:
     """Who may write what: the times in the record never count, only how long it has not changed."""
     assert claim(seen, "me", now, EPOCH, 15.0) == want
 
@@ -48,7 +58,7 @@ def test_observe_restarts_the_clock_only_when_the_record_changed() -> None:
     first = observe(None, record("you"), "1", 10.0)
     again = observe(first, record("you"), "2", 20.0)
     changed = observe(again, LeaseRecord("you", 15, THEN, EPOCH, 3), "3", 30.0)
-    assert (first.at, again.at, again.version, changed.at) == (10.0, 10.0, "2", 30.0)
+    assert (first.since, again.since, again.version, changed.since) == (10.0, 10.0, "2", 30.0)
 
 
 class MemoryLease:
@@ -108,7 +118,7 @@ class Replica:
 
     def __init__(self, store: MemoryLease, clock: ManualClock, identity: str) -> None:
         self.fence = Fence(clock.boottime)
-        self.elector = LeaseElector(store, self.fence, clock, identity, LeaseTimes())
+        self.elector = LeaderElector(store, self.fence, clock, identity, LeaderElectionTimes())
         self.acquired_at = math.nan
         self.lost_at = math.nan
         self._clock = clock
@@ -393,7 +403,7 @@ def test_a_server_that_refuses_is_not_asked_without_a_pause() -> None:
                 store.requests.clear()
                 store.fault = fault
                 await clock.advance(5)
-                assert 5 <= len(store.requests) <= 2 * AT_ONCE * 5 / APART + 2 * AT_ONCE
+                assert 5 <= len(store.requests) <= 2 * MAX_CONCURRENT_RENEWALS * 5 / ATTEMPT_INTERVAL_SECONDS + 2 * MAX_CONCURRENT_RENEWALS
                 store.fault = lambda _when: None
                 await clock.advance(1)
                 assert a.fence.open
@@ -479,7 +489,7 @@ def test_no_election_leads_for_ever() -> None:
     async def scenario() -> None:
         clock = ManualClock()
         fence = Fence(clock.boottime)
-        elector = NoElection(fence, "me")
+        elector = SingleReplica(fence, "me")
         assert not fence.open and elector.leadership is None and elector.identity == "me"
         await elector.acquire()
         clock.jump(10**9)
@@ -494,11 +504,11 @@ def test_no_election_leads_for_ever() -> None:
 
 @pytest.mark.parametrize(
     ("times", "margin", "overtake"),
-    [(LeaseTimes(), 2.0, 1.8), (LeaseTimes(3.0, 2.0, 0.5), 0.5, 0.45)],
+    [(LeaderElectionTimes(), 2.0, 1.8), (LeaderElectionTimes(3.0, 2.0, 0.5), 0.5, 0.45)],
     ids=["defaults", "short"],
 )
-def test_times(times: LeaseTimes, margin: float, overtake: float) -> None:
+def test_times(times: LeaderElectionTimes, margin: float, overtake: float) -> None:
     """The margin fits between renew deadline and lease duration; a request is overtaken before the next renewal is due."""
-    assert (times.margin, times.overtake) == (margin, overtake)
+    assert (times.margin, times.hedging_delay) == (margin, overtake)
     assert times.lease_duration - times.margin > times.renew_deadline
     assert issubclass(Retryable, EdgeError)

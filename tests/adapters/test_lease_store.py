@@ -14,11 +14,11 @@ import pytest
 from aiohttp import web
 
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.lease_store import KubeLease
+from moorage.adapters.lease_store import KubeLeaseStore
 from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import Conflict, Forbidden, NotFound, Retryable
 from moorage.ports.leadership import LeaseRecord
-from tests.adapters.api_server import ApiServer, answers, api_server, status, streams
+from tests.adapters.api_server import StubApiServer, answers, api_server, status, streams
 from tests.fakes.clocks import ManualClock
 
 COLLECTION = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
@@ -36,12 +36,12 @@ def _elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 @contextlib.asynccontextmanager
-async def lease() -> AsyncIterator[tuple[ApiServer, KubeLease]]:
+async def lease() -> AsyncIterator[tuple[StubApiServer, KubeLeaseStore]]:
     """A server and one Lease on it."""
     async with api_server() as server:
         session = await KubeSession.open(KubeSource(master=server.url), "moorage/0 (me)", ManualClock())
         try:
-            yield server, KubeLease(session, "ns", "moorage", 0.3)
+            yield server, KubeLeaseStore(session, "ns", "moorage", 0.3)
         finally:
             await session.close()
 

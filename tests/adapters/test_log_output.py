@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from moorage.adapters.log_output import JsonFormatter, LogOutput, TextFormatter, install
-from moorage.ports.repeated_logs import told_once
+from moorage.ports.repeated_logs import once_per_cause
 
 
 def record(message: str, *args: Any, **extra: Any) -> logging.LogRecord:
@@ -191,7 +191,10 @@ def test_one_line_per_cause_then_a_count() -> None:
     stream = io.StringIO()
     output = LogOutput(stream, TextFormatter())
     for number in range(1000):
-        for made in (record("it failed: %d", number, **told_once("it fails", pod="d/p")), record("another", **told_once("other"))):
+        for made in (
+            record("it failed: %d", number, **once_per_cause("it fails", pod="d/p")),
+            record("another", **once_per_cause("other")),
+        ):
             made.created = time.time()
             output.emit(made)
     output.stop()

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from moorage.adapters.kube_session.parseable import Parseable
+from moorage.adapters.kube_session.parseable import ParseableResponse
 
 LEVELS = 5_000
 DEEP = b'{"name":"deep","args":' + b'{"a":' * LEVELS + b"1" + b"}" * LEVELS + b"}"
@@ -40,7 +40,7 @@ async def serve(answer: bytes) -> Any:
     await site.start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
     try:
-        async with aiohttp.ClientSession(response_class=Parseable) as session:
+        async with aiohttp.ClientSession(response_class=ParseableResponse) as session:
             if b"\n" not in answer:
                 async with session.get(url) as response:
                     return await response.json(content_type=None)

@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.adapters import reflector
-from moorage.adapters.answers import LONGEST_LINE, Lines, TooLong
+from moorage.adapters.answers import MAX_LINE_BYTES, LineSplitter, LineTooLong
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.reflector import KubeFeed, KubeLook, Watched
+from moorage.adapters.reflector import HttpUncachedReader, ListWatch, Reflector
 from moorage.core.objects.pods import Pod
 from moorage.ports.errors import EdgeError
-from moorage.ports.http_calls import LONGEST
-from moorage.ports.kube import Unreadable
-from tests.adapters.api_server import Answer, ApiServer, answers, api_server, line, status, streams
+from moorage.ports.http_calls import MAX_RETRY_AFTER_SECONDS
+from moorage.ports.kube import UnreadableObject
+from tests.adapters.api_server import Answer, StubApiServer, answers, api_server, line, status, streams
 from tests.fakes.clocks import EagerClock
 
 PATH = "/api/v1/pods"
@@ -35,7 +35,7 @@ class Sink:
 
     def __init__(self) -> None:
         self.told: list[str] = []
-        self.broken: list[Unreadable] = []
+        self.broken: list[UnreadableObject] = []
         self.changed = asyncio.Event()
         self.pieces = 0
 
@@ -55,7 +55,7 @@ class Sink:
         """Told."""
         self._tell(f"delete {obj.metadata.name}")
 
-    def unreadable(self, obj: Unreadable, deleted: bool) -> None:
+    def unreadable(self, obj: UnreadableObject, deleted: bool) -> None:
         """Told, and kept."""
         self.broken.append(obj)
         self._tell(f"unreadable {obj.partial.metadata.name}{' deleted' if deleted else ''}")
@@ -104,16 +104,16 @@ async def feeding(
     optional: bool = False,
     early: list[asyncio.Task[None]] | None = None,
     path: str = PATH,
-) -> AsyncIterator[tuple[KubeFeed[Pod], Sink, ApiServer]]:
+) -> AsyncIterator[tuple[Reflector[Pod], Sink, StubApiServer]]:
     """A running feed of pods; a watch that hangs is added at the end. ``early`` gets a caller of catch_up from before it runs."""
     hanging = asyncio.Event()
     clock, sink = EagerClock(), Sink()
     async with api_server() as server:
         server.then("GET", path, by_query(lists, [*watches, streams(hanging)]))
         session = await KubeSession.open(KubeSource(master=server.url), "moorage/0", clock)
-        feed = KubeFeed(session, clock, Watched("pods", path, Pod, "status.phase!=Failed", optional), sink)
+        feed = Reflector(session, clock, ListWatch("pods", path, Pod, "status.phase!=Failed", optional), sink)
         if early is not None:
-            early.append(asyncio.create_task(feed.catch_up()))
+            early.append(asyncio.create_task(feed.wait_caught_up()))
             await asyncio.sleep(0)
         task = asyncio.create_task(feed.run())
         try:
@@ -143,11 +143,11 @@ def test_pages_then_events() -> None:
         lists = [pods(7, pod("a", 1), token="more&?"), pods(7, pod("b", 2))]
         events = [line("ADDED", pod("c", 8)), line("MODIFIED", pod("a", 9)), line("DELETED", pod("b", 10))]
         async with feeding(lists, [streams(*events, 0.2)]) as (feed, sink, server):
-            assert not feed.synced
+            assert not feed.has_synced
             await sink.until("delete b")
             assert sink.told == ["list", "put a 1", "put b 2", "listed", "put c 8", "put a 9", "delete b"]
-            assert feed.synced and feed.failures == 0
-            first, second = server.queries(PATH, limit=str(reflector.PAGE))
+            assert feed.has_synced and feed.failures == 0
+            first, second = server.queries(PATH, limit=str(reflector.PAGE_SIZE))
             assert "continue" not in first and second["continue"] == "more&?"
             assert "resourceVersion" not in first  # unset asks for a consistent list
             watch = server.queries(PATH, watch="true")[0]
@@ -214,9 +214,9 @@ def test_a_resource_that_the_server_does_not_have_is_an_empty_list(kinds: list[d
             server.then("GET", "/apis", apis("other/v1") if kinds is None else apis("x.io/v1"))
             server.then("GET", "/apis/x.io/v1", answers({"resources": kinds}))
             await sink.until("listed")
-            assert feed.synced
+            assert feed.has_synced
             assert sink.told == ["list", "list", "listed"]
-            await feed.catch_up()
+            await feed.wait_caught_up()
             await sink.until("put a 1")
 
     run(scenario)
@@ -254,7 +254,7 @@ def test_a_list_without_a_version_is_none() -> None:
     [
         (status(500, "InternalError"), 0.05),
         (status(429, "TooManyRequests", "", {"Retry-After": "4"}), 4.0),
-        (status(429, "TooManyRequests", "", {"Retry-After": "1000000000"}), LONGEST),
+        (status(429, "TooManyRequests", "", {"Retry-After": "1000000000"}), MAX_RETRY_AFTER_SECONDS),
         (status(429, "TooManyRequests", "", {"Retry-After": "Wed, 21 Oct 2065 07:28:00 GMT"}), 0.05),
         (status(403, "Forbidden", "no"), 0.05),
         (streams(abort=True), 0.05),
@@ -271,7 +271,7 @@ def test_faults_wait_and_resume(fault: Answer, least: float) -> None:
             await sink.until("put a 8")
             assert sink.told == ["list", "listed", "put a 8"]
             slept = feed._clock.slept  # type: ignore[attr-defined]
-            assert len(slept) == 2 and all(least <= seconds <= LONGEST for seconds in slept)
+            assert len(slept) == 2 and all(least <= seconds <= MAX_RETRY_AFTER_SECONDS for seconds in slept)
             assert {query["resourceVersion"] for query in server.queries(PATH, watch="true")} == {"7"}
             assert feed.failures == 0
 
@@ -286,7 +286,7 @@ def test_what_a_list_did_not_have_goes_piece_by_piece() -> None:
             sink.pieces = 2
             await sink.until("listed")
             assert sink.told == ["list", "put a 1", "turn of others", "turn of others", "listed"]
-            assert feed.synced
+            assert feed.has_synced
 
     run(scenario)
 
@@ -374,12 +374,12 @@ def test_a_giant_line_in_small_pieces() -> None:
 
 def test_a_line_without_end_is_given_up() -> None:
     """It is kept up to a limit that no object reaches; lines that come to their end have no limit together."""
-    lines = Lines()
+    lines = LineSplitter()
     for _ in range(40):
         assert lines.split(b"x" * (2**20 - 1) + b"\n") == [b"x" * (2**20 - 1)]
-    for _ in range(LONGEST_LINE // 2**20):
+    for _ in range(MAX_LINE_BYTES // 2**20):
         assert lines.split(b"x" * 2**20) == []
-    with pytest.raises(TooLong):
+    with pytest.raises(LineTooLong):
         lines.split(b"x")
 
 
@@ -422,7 +422,7 @@ def test_an_answer_that_is_no_list_is_asked_for_again(body: bytes) -> None:
     async def scenario() -> None:
         async with feeding([odd, pods(7), odd, pods(9)], [streams(line("ADDED", pod("a", 9)), 0.2)]) as (feed, sink, _server):
             await sink.until("put a 9")
-            await feed.catch_up()
+            await feed.wait_caught_up()
 
     run(scenario)
 
@@ -432,7 +432,7 @@ def test_lines_come_out_as_they_went_in(parts: list[bytes], cuts: list[int]) -> 
     """However the text is cut into chunks, the same lines come out (empty ones left out), and an unfinished one waits."""
     text = b"\n".join([*parts, b"rest"])
     edges = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
-    lines = Lines()
+    lines = LineSplitter()
     found = [found for a, b in itertools.pairwise(edges) for found in lines.split(text[a:b])]
     assert found == [part for part in parts if part]
     assert lines.split(b"\n") == [b"rest"]
@@ -450,7 +450,7 @@ def test_the_loop_is_never_held_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def scenario() -> None:
         monkeypatch.setattr(Sink, "put", slow)
-        items = [pod(f"p{n}", n) for n in range(reflector.PAGE)]
+        items = [pod(f"p{n}", n) for n in range(reflector.PAGE_SIZE)]
         pages = [pods(7, *items, token="t") for _ in range(9)] + [pods(7, *items)]
         burst = b"".join(line("MODIFIED", pod(f"p{n}", 100 + n)) for n in range(5000)) + line("ADDED", pod("last", 9000))
         worst = 0.0
@@ -478,7 +478,7 @@ def test_catch_up_returns_at_once_when_it_is_there() -> None:
     async def scenario() -> None:
         async with feeding([pods(7)], []) as (feed, sink, server):
             await sink.until("listed")
-            await feed.catch_up()
+            await feed.wait_caught_up()
             assert server.queries(PATH, limit="1")
 
     run(scenario)
@@ -506,7 +506,7 @@ def test_catch_up_asks_for_a_bookmark_soon() -> None:
         watches = [streams(line("ADDED", pod("a", 8)), silent), streams(reached, bookmark, 0.05)]
         async with feeding([pods(7), pods(50)], watches) as (feed, sink, server):
             await sink.until("put a 8")
-            waiting = asyncio.create_task(feed.catch_up())
+            waiting = asyncio.create_task(feed.wait_caught_up())
             await asyncio.sleep(0.05)
             assert not waiting.done()
             second = server.queries(PATH, watch="true")[1]
@@ -531,7 +531,7 @@ def test_catch_up_is_served_by_an_event_too() -> None:
         async with feeding([pods(7), pods(50)], watches) as (feed, sink, _server):
             await sink.until("listed")
             await asyncio.sleep(0.02)
-            await feed.catch_up()
+            await feed.wait_caught_up()
             assert sink.told[-1] == "put b 51"
             silent.set()
 
@@ -548,7 +548,7 @@ def test_catch_up_lists_when_bookmarks_do_not_come() -> None:
         async with feeding(lists, watches) as (feed, sink, server):
             await sink.until("listed")
             await asyncio.sleep(0.02)
-            await feed.catch_up()
+            await feed.wait_caught_up()
             assert sink.told == ["list", "listed", "list", "put late 40", "listed"]
             assert len(server.queries(PATH, timeoutSeconds="3")) == 3
             silent.set()
@@ -565,7 +565,7 @@ def test_catch_up_outlives_faults_and_serves_all_callers() -> None:
         async with feeding(lists, [streams(silent), streams(line("ADDED", pod("a", 9)), 0.1)]) as (feed, sink, _server):
             await sink.until("listed")
             await asyncio.sleep(0.02)
-            await asyncio.gather(feed.catch_up(), feed.catch_up())
+            await asyncio.gather(feed.wait_caught_up(), feed.wait_caught_up())
             assert "put a 9" in sink.told
             assert feed._waiters == []
             silent.set()
@@ -646,7 +646,7 @@ def test_looking_beside_the_watch() -> None:
     async def story() -> None:
         async with api_server() as server:
             session = await KubeSession.open(KubeSource(master=server.url), "moorage/0", EagerClock())
-            look = KubeLook(session, Watched("pods", PATH, Pod, "status.phase!=Failed"))
+            look = HttpUncachedReader(session, ListWatch("pods", PATH, Pod, "status.phase!=Failed"))
             server.then("GET", PATH, pods(9, pod("a", 1), pod("b", 2), token="more"), pods(9), answers({"metadata": {}}))
             page = await look.page("")
             assert [(one.namespace, one.name, one.uid, one.resource_version) for one in page.objects] == [
@@ -663,7 +663,7 @@ def test_looking_beside_the_watch() -> None:
             assert server.queries(one)[0] == {"fieldSelector": "metadata.name=a,status.phase!=Failed"}
             assert await look.read("d", "a") == (11, None)
             broken = (await look.read("d", "a")).object
-            assert isinstance(broken, Unreadable) and broken.partial.metadata.name == "a"
+            assert isinstance(broken, UnreadableObject) and broken.partial.metadata.name == "a"
             for _ in range(2):
                 with pytest.raises(EdgeError):
                     await look.read("d", "a")

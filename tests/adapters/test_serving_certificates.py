@@ -11,7 +11,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from moorage.adapters.serving_certificates import LIFETIME, CertificateError, CertificateFiles, OwnCertificate, ServingCertificates
+from moorage.adapters.serving_certificates import LIFETIME, CertificateError, CertificateFiles, SelfSignedCertificate, ServingCertificates
 from moorage.adapters.system_clock import SystemClock
 from tests.fakes.clocks import EPOCH, ManualClock
 from tests.rig.certificates import Authority
@@ -120,7 +120,7 @@ def test_a_certificate_that_ends_is_told_and_shown(
 def test_its_own_is_made_anew_before_it_ends() -> None:
     """And says the host's names."""
     clock = ManualClock()
-    certificates = ServingCertificates(OwnCertificate(("localhost", "127.0.0.1", "::1", "moorage-0", "not a näme"), clock), clock)
+    certificates = ServingCertificates(SelfSignedCertificate(("localhost", "127.0.0.1", "::1", "moorage-0", "not a näme"), clock), clock)
     shown = x509.load_pem_x509_certificate(certificates._pem)
     names = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["localhost", "moorage-0"]

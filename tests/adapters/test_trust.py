@@ -14,13 +14,13 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from moorage.adapters.kube_session import CREDENTIALS_PERIOD, KubeSession, KubeSource
+from moorage.adapters.kube_session import CREDENTIALS_PERIOD_SECONDS, KubeSession, KubeSource
 from moorage.ports.errors import Retryable
-from moorage.ports.http_calls import Call
+from moorage.ports.http_calls import HttpCall
 from tests.fakes.clocks import ManualClock
 from tests.rig.certificates import Authority
 
-WHO = Call("GET", "/who", timeout=5)
+WHO = HttpCall("GET", "/who", timeout=5)
 
 
 class Place:
@@ -135,14 +135,14 @@ def test_an_authority_that_is_taken_away(tmp_path: Path) -> None:
 
     async def scenario(place: Place) -> None:
         new = place.authority_of("new")
-        lent = place.session.lend()
+        lent = place.session.new_client_session()
         async with place.served(place.authority):
             assert await place.who() == "one"
             assert len(place.session._connections._idle) == 1
-            under_way = asyncio.create_task(place.session.call(Call("GET", "/slow", timeout=5)))
+            under_way = asyncio.create_task(place.session.call(HttpCall("GET", "/slow", timeout=5)))
             await asyncio.sleep(0)
             place.believe(new)
-            place.clock.jump(CREDENTIALS_PERIOD)
+            place.clock.jump(CREDENTIALS_PERIOD_SECONDS)
             await place.session._refresh(5)
             assert not under_way.done()
             await under_way
@@ -172,7 +172,7 @@ def test_a_stranger_stays_one(tmp_path: Path) -> None:
                         await place.who()
         for text in (b"", b"half a certificate"):
             (place.folder / "ca.crt").write_bytes(text)
-            place.clock.jump(CREDENTIALS_PERIOD)
+            place.clock.jump(CREDENTIALS_PERIOD_SECONDS)
             async with place.served(place.authority):
                 assert await place.who() == "one"
 
@@ -187,11 +187,11 @@ def test_a_client_certificate_that_is_replaced(tmp_path: Path) -> None:
         place.be("two", place.authority)
         new_key = (place.folder / "client.key").read_bytes()
         (place.folder / "client.key").write_bytes(key)
-        place.clock.jump(CREDENTIALS_PERIOD)
+        place.clock.jump(CREDENTIALS_PERIOD_SECONDS)
         async with place.served(place.authority):
             assert await place.who() == "one"
         (place.folder / "client.key").write_bytes(new_key)
-        place.clock.jump(CREDENTIALS_PERIOD)
+        place.clock.jump(CREDENTIALS_PERIOD_SECONDS)
         async with place.served(place.authority):
             assert await place.who() == "two"
 

@@ -9,20 +9,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.api.conditions import MESSAGE_LIMIT, REFERENCE_REASONS, Condition, Reason, Type, Verdict, bounded, merge, roll_up
+from moorage.api.conditions import (
+    MAX_MESSAGE_CHARACTERS,
+    REFERENCE_REASONS,
+    Condition,
+    ConditionReason,
+    ConditionResult,
+    ConditionType,
+    merge,
+    summarise,
+    truncated,
+)
 from moorage.api.decoding import decoder
 
 NOW = datetime.datetime(2026, 5, 1, 14, 0, 7, 999, datetime.timezone(datetime.timedelta(hours=2)))
 LATER = NOW + datetime.timedelta(minutes=1)
 GOOD = (
-    Verdict(Type.ACCEPTED, True, Reason.VALID),
-    Verdict(Type.RESOLVED_REFS, True, Reason.RESOLVED),
-    Verdict(Type.PERMITTED, True, Reason.RIGHTS_HELD),
-    Verdict(Type.ACTIVE, True, Reason.DECIDING),
+    ConditionResult(ConditionType.ACCEPTED, True, ConditionReason.VALID),
+    ConditionResult(ConditionType.RESOLVED_REFS, True, ConditionReason.RESOLVED),
+    ConditionResult(ConditionType.PERMITTED, True, ConditionReason.RIGHTS_HELD),
+    ConditionResult(ConditionType.ACTIVE, True, ConditionReason.DECIDING),
 )
 
 
-def but(*worse: Verdict) -> list[Verdict]:
+def but(*worse: ConditionResult) -> list[ConditionResult]:
     """The good verdicts with some replaced."""
     by_type = {verdict.type: verdict for verdict in worse}
     return [by_type.get(verdict.type, verdict) for verdict in GOOD]
@@ -32,24 +42,39 @@ def but(*worse: Verdict) -> list[Verdict]:
     ("verdicts", "status", "reason"),
     [
         (but(), True, "Ready"),
-        (but(Verdict(Type.ACTIVE, False, "LastGood"), Verdict(Type.ACCEPTED, False, "UnknownPlugin")), False, "UnknownPlugin"),
-        (but(Verdict(Type.RESOLVED_REFS, False, "PluginMismatch")), False, "PluginMismatch"),
-        (but(Verdict(Type.PERMITTED, None, "Waiting")), None, "Waiting"),
-        (but(Verdict(Type.ACTIVE, False, "Suspended")), False, "Suspended"),
-        (list(reversed(but(Verdict(Type.ACTIVE, False, "LastGood"), Verdict(Type.ACCEPTED, False, "InvalidSpec")))), False, "InvalidSpec"),
+        (
+            but(ConditionResult(ConditionType.ACTIVE, False, "LastGood"), ConditionResult(ConditionType.ACCEPTED, False, "UnknownPlugin")),
+            False,
+            "UnknownPlugin",
+        ),
+        (but(ConditionResult(ConditionType.RESOLVED_REFS, False, "PluginMismatch")), False, "PluginMismatch"),
+        (but(ConditionResult(ConditionType.PERMITTED, None, "Waiting")), None, "Waiting"),
+        (but(ConditionResult(ConditionType.ACTIVE, False, "Suspended")), False, "Suspended"),
+        (
+            list(
+                reversed(
+                    but(
+                        ConditionResult(ConditionType.ACTIVE, False, "LastGood"),
+                        ConditionResult(ConditionType.ACCEPTED, False, "InvalidSpec"),
+                    )
+                )
+            ),
+            False,
+            "InvalidSpec",
+        ),
         (GOOD[:3], None, "Waiting"),
     ],
     ids=["all-good", "first-counts", "references", "unknown", "suspended", "order-does-not-matter", "not-known-yet"],
 )
-def test_ready_is_the_first_that_is_not_true(verdicts: list[Verdict], status: bool | None, reason: str) -> None:
+def test_ready_is_the_first_that_is_not_true(verdicts: list[ConditionResult], status: bool | None, reason: str) -> None:
     """In the order Accepted, ResolvedRefs, Permitted, Active."""
-    ready = roll_up(verdicts)
-    assert (ready.type, ready.status, ready.reason) == (Type.READY, status, reason)
+    ready = summarise(verdicts)
+    assert (ready.type, ready.status, ready.reason) == (ConditionType.READY, status, reason)
 
 
 def test_a_condition_is_what_kubernetes_expects() -> None:
     """Every field, times in UTC with whole seconds; nothing but plain strings, as JSON encoders want them."""
-    (made,) = merge([], [Verdict(Type.ACCEPTED, False, Reason.UNKNOWN_PLUGIN, "why")], 7, NOW)
+    (made,) = merge([], [ConditionResult(ConditionType.ACCEPTED, False, ConditionReason.UNKNOWN_PLUGIN, "why")], 7, NOW)
     assert made == {
         "type": "Accepted",
         "status": "False",
@@ -64,8 +89,15 @@ def test_a_condition_is_what_kubernetes_expects() -> None:
 
 def test_the_time_changes_with_the_status_only() -> None:
     """A new reason, message or generation is no transition; and what is not judged any more is gone."""
-    first = merge([], [Verdict(Type.ACCEPTED, True, "Valid"), Verdict(Type.ACTIVE, False, "Waiting")], 1, NOW)
-    second = merge(first, [Verdict(Type.ACTIVE, False, "Suspended", "x"), Verdict(Type.ACCEPTED, False, "InvalidSpec")], 2, LATER)
+    first = merge(
+        [], [ConditionResult(ConditionType.ACCEPTED, True, "Valid"), ConditionResult(ConditionType.ACTIVE, False, "Waiting")], 1, NOW
+    )
+    second = merge(
+        first,
+        [ConditionResult(ConditionType.ACTIVE, False, "Suspended", "x"), ConditionResult(ConditionType.ACCEPTED, False, "InvalidSpec")],
+        2,
+        LATER,
+    )
     assert [(c["type"], c["reason"], c["lastTransitionTime"]) for c in second] == [
         ("Active", "Suspended", "2026-05-01T12:00:07Z"),
         ("Accepted", "InvalidSpec", "2026-05-01T12:01:07Z"),
@@ -80,17 +112,17 @@ def test_whatever_stands_in_status_is_no_obstacle(old: list[Any]) -> None:
     assert made["lastTransitionTime"] == "2026-05-01T12:00:07Z"
 
 
-@given(st.integers(MESSAGE_LIMIT - 3, MESSAGE_LIMIT + 3).map(lambda length: "ä" * length) | st.text())
+@given(st.integers(MAX_MESSAGE_CHARACTERS - 3, MAX_MESSAGE_CHARACTERS + 3).map(lambda length: "ä" * length) | st.text())
 def test_messages_are_bounded(text: str) -> None:
     """A short one stays, a long one says that it was cut."""
-    cut = bounded(text)
-    assert len(cut) <= MESSAGE_LIMIT
+    cut = truncated(text)
+    assert len(cut) <= MAX_MESSAGE_CHARACTERS
     assert cut == text or (cut.endswith("…") and text.startswith(cut[:-1]))
 
 
 def test_every_name_is_explained_once() -> None:
     """Names are PascalCase, meanings are sentences, and reasons of references are reasons."""
-    for member in [*Type, *Reason]:
+    for member in [*ConditionType, *ConditionReason]:
         assert member.value.isalnum() and member.value[0].isupper()
         assert member.meaning.endswith(".")
-    assert set(Reason) >= REFERENCE_REASONS
+    assert set(ConditionReason) >= REFERENCE_REASONS

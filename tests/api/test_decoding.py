@@ -10,7 +10,7 @@ from annotated_types import Ge, Gt, Interval, Len
 from pydantic import BaseModel, ConfigDict, Field
 
 from moorage.api.decoding import DecodeError, Decoder, laid_over, shown
-from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
+from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Args:
 
     def validate(self) -> list[Violation]:
         """A rule between fields."""
-        return [Violation("few[0]", {"long": "x" * 5000}, "must not be bad", Problem.DUPLICATE)] if self.few[0] == "bad" else []
+        return [Violation("few[0]", {"long": "x" * 5000}, "must not be bad", FieldErrorType.DUPLICATE)] if self.few[0] == "bad" else []
 
 
 class Model(BaseModel):
@@ -99,16 +99,16 @@ def test_faults_have_path_value_and_text(case: str) -> None:
 
 
 PROBLEMS = {
-    "wrong-name": Problem.MALFORMED,
-    "python-name": Problem.REQUIRED,
-    "wrong-choice": Problem.UNSUPPORTED,
-    "range": Problem.INVALID,
-    "fraction": Problem.MALFORMED,
-    "text-for-number": Problem.MALFORMED,
-    "list-for-object": Problem.MALFORMED,
-    "too-few": Problem.INVALID,
-    "own-rule": Problem.DUPLICATE,
-    "pattern": Problem.INVALID,
+    "wrong-name": FieldErrorType.MALFORMED,
+    "python-name": FieldErrorType.REQUIRED,
+    "wrong-choice": FieldErrorType.UNSUPPORTED,
+    "range": FieldErrorType.INVALID,
+    "fraction": FieldErrorType.MALFORMED,
+    "text-for-number": FieldErrorType.MALFORMED,
+    "list-for-object": FieldErrorType.MALFORMED,
+    "too-few": FieldErrorType.INVALID,
+    "own-rule": FieldErrorType.DUPLICATE,
+    "pattern": FieldErrorType.INVALID,
 }
 
 
@@ -118,7 +118,7 @@ def test_faults_have_a_kind(case: str) -> None:
     kind, document, _ = CASES[case]
     with pytest.raises(DecodeError) as caught:
         Decoder(kind).decode(document)
-    assert caught.value.violations[0].problem is PROBLEMS[case]
+    assert caught.value.violations[0].error_type is PROBLEMS[case]
 
 
 @pytest.mark.parametrize("document", [{"a": {1, 2}}, {"a": "\ud800"}, {"a": float("nan")}, object()])

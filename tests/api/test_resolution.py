@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api import bodies
-from moorage.api.conditions import Reason
+from moorage.api.conditions import ConditionReason
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import PLUGINS_TO_COME, Resolver
 from moorage.api.v1alpha1.scheduler_profile import Plugins, SchedulerProfileSpec
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import MULTI_POINT, ProfileErrors
 from moorage.core.plugins.intree import PRESETS
 from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs
@@ -258,7 +258,7 @@ def test_an_empty_spec_is_the_default_preset_with_the_operators_values() -> None
     assert resolution.revision.percentage_of_nodes_to_score == 100
     assert (resolution.initial_backoff, resolution.queue_view.max_backoff) == (1, 10)
     assert [gate.name for gate in resolution.queue_view.pre_enqueue] == ["SchedulingGates", "DynamicResources"]
-    assert resolution.queue_view.wakes.keys() == resolution.revision.deciders.keys()
+    assert resolution.queue_view.hints.keys() == resolution.revision.deciders.keys()
     assert set(resolution.revision.deciders) | {"DefaultBinder"} == {name for name, _ in PRESETS["Default"].plugins}
 
 
@@ -288,14 +288,14 @@ def test_a_pasted_kube_scheduler_profile_works() -> None:
     revision = resolve(spec).revision
     assert revision.scheduler_name == "pasted"
     assert revision.weights[FIT] == 7 and "ImageLocality" not in revision.weights
-    assert revision.points[Point.QUEUE_SORT] == ("PrioritySort",)
+    assert revision.points[ExtensionPoint.QUEUE_SORT] == ("PrioritySort",)
     assert fit_args(spec).ignored_resources == ("example.com/a",)
 
 
 def test_the_queue_order_is_the_operators_even_when_all_is_disabled() -> None:
     """A profile need not, and can't, say how pods are ordered."""
     spec = {"plugins": {"multiPoint": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeName"}, {"name": "DefaultBinder"}]}}}
-    assert resolve(spec).revision.points[Point.QUEUE_SORT] == ("PrioritySort",)
+    assert resolve(spec).revision.points[ExtensionPoint.QUEUE_SORT] == ("PrioritySort",)
 
 
 def fit_args(spec: Any, *configs: dict[str, Any]) -> NodeResourcesFitArgs:
@@ -412,7 +412,7 @@ LIKELY = st.fixed_dictionaries(
     {},
     optional={
         "preset": st.sampled_from([*PRESETS, "Other"]),
-        "plugins": st.dictionaries(st.sampled_from([MULTI_POINT, *(point.value for point in Point)]), SETS, max_size=4),
+        "plugins": st.dictionaries(st.sampled_from([MULTI_POINT, *(point.value for point in ExtensionPoint)]), SETS, max_size=4),
         "weights": st.dictionaries(PLUGIN_NAMES, st.integers(-1, 2**31), max_size=3),
         "pluginConfig": st.lists(
             st.fixed_dictionaries(
@@ -433,7 +433,7 @@ def test_any_spec_is_errors_or_a_revision(spec: Any) -> None:
     resolution = resolve(spec, *MANY)
     assert (resolution.made is None) == bool(resolution.errors)
     for error in resolution.errors:
-        assert error.reason in set(Reason)
+        assert error.reason in set(ConditionReason)
         assert error.message and len(str(error.value)) <= 200
 
 
@@ -447,4 +447,4 @@ def test_any_object_is_errors_or_a_revision(body: dict[str, Any]) -> None:
 def test_the_extension_points_of_the_model_are_those_of_core() -> None:
     """Said in two places, since one describes fields to users; this keeps them equal, in order."""
     aliases = [field.alias for field in Plugins.model_fields.values()]
-    assert aliases == [MULTI_POINT, *(point.value for point in Point)]
+    assert aliases == [MULTI_POINT, *(point.value for point in ExtensionPoint)]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.api.size_limits import DEEPEST, MOST_VALUES, PARSED, excess, parseable, shallow
+from moorage.api.size_limits import MAX_DEPTH, MAX_VALUES, PARSED, excess, parseable, shallow
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -49,10 +49,10 @@ def test_what_is_no_json_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (json.loads(nested(DEEPEST - 1)), ""),
-        (json.loads(nested(DEEPEST)), "deeper than 64 levels"),
-        ({str(i): i for i in range(MOST_VALUES)}, ""),
-        ({str(i): i for i in range(MOST_VALUES + 1)}, "more than 1000 values"),
+        (json.loads(nested(MAX_DEPTH - 1)), ""),
+        (json.loads(nested(MAX_DEPTH)), "deeper than 64 levels"),
+        ({str(i): i for i in range(MAX_VALUES)}, ""),
+        ({str(i): i for i in range(MAX_VALUES + 1)}, "more than 1000 values"),
         ([[[]] * 100] * 100_000, "more than 1000 values"),
     ],
 )

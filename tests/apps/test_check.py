@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apps.check import Report, check
+from moorage.apps.check import CheckReport, check
 from tests.rig.operators import ROOT
 
 GOOD_PROFILE = """
@@ -43,7 +43,7 @@ def test_the_example_of_expressions_is_right(tmp_path: Path) -> None:
     """What docs/cel.md shows can be applied as it is."""
     _, _, rest = (ROOT / "docs" / "cel.md").read_text(encoding="utf-8").partition("```yaml\n")
     report = check([write(tmp_path, rest.partition("```")[0])])
-    assert report == Report(("2 objects checked: no errors",), 0)
+    assert report == CheckReport(("2 objects checked: no errors",), 0)
 
 
 @pytest.mark.parametrize(

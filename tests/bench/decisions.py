@@ -19,8 +19,8 @@ import msgspec
 
 from moorage.api.resolution import Resolver
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Placement, Scheduler
-from moorage.core.cycle.cycle import commit, decide
+from moorage.core.cycle.context import CycleContext, ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide
 from moorage.core.framework.registry import build_registry
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -123,7 +123,7 @@ def measure(workload: str, nodes: int, pods: int) -> list[float]:
     """Milliseconds of each counted decision."""
     cache = cluster(workload, nodes, pods)
     revision = Resolver(build_registry(INTREE), PRESETS)({"metadata": {"name": "bench", "generation": 1}, "spec": {}}, {}).revision
-    scheduler = Scheduler(cache)
+    scheduler = CycleContext(cache)
     rotation = itertools.cycle(WORKLOADS[workload][1])
     waiting = [make_pod(f"new-{i}", next(rotation)) for i in range(WARM + COUNTED)]
     gc.collect()
@@ -132,8 +132,8 @@ def measure(workload: str, nodes: int, pods: int) -> list[float]:
     for pod in waiting:
         started = time.perf_counter()
         outcome = decide(pod, revision, scheduler)
-        if isinstance(outcome, Placement):
-            commit(outcome, scheduler)
+        if isinstance(outcome, ScheduleResult):
+            assume_and_reserve(outcome, scheduler)
         times.append((time.perf_counter() - started) * 1000)
     gc.unfreeze()
     return times[WARM:]

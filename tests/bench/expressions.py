@@ -12,11 +12,11 @@ import gc
 import statistics
 import time
 
-from moorage.core.cycle.context import Placement, Scheduler
-from moorage.core.cycle.cycle import commit, decide
+from moorage.core.cycle.context import CycleContext, ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
-from moorage.core.plugins.cel.plugin import CELArgs, Filter
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
+from moorage.core.plugins.cel.plugin import CELArgs, CELFilter
 from moorage.core.plugins.intree import INTREE, PRESETS
 from tests.bench.decisions import HOST, WARM, ZONE, cluster, make_pod
 
@@ -32,24 +32,24 @@ COUNTED = 200
 
 def profile(*texts: str) -> Revision:
     """The Default preset, and these filters."""
-    args = {"CEL": CELArgs(tuple(map(Filter, texts)))}
+    args = {"CEL": CELArgs(tuple(map(CELFilter, texts)))}
     return resolve(
-        ProfileSpec("bench", "Default", {"multiPoint": PluginSet((PluginRef("CEL"),))}, {}, args), build_registry(INTREE), PRESETS
+        RequestedProfile("bench", "Default", {"multiPoint": EnabledPlugins((PluginRef("CEL"),))}, {}, args), build_registry(INTREE), PRESETS
     )
 
 
-def timed(scheduler: Scheduler, revision: Revision, name: str, kind: str = "basic") -> float:
+def timed(scheduler: CycleContext, revision: Revision, name: str, kind: str = "basic") -> float:
     """Milliseconds of a decision."""
     pod, began = make_pod(name, kind), time.thread_time()
     outcome = decide(pod, revision, scheduler)
-    if isinstance(outcome, Placement):
-        commit(outcome, scheduler)
+    if isinstance(outcome, ScheduleResult):
+        assume_and_reserve(outcome, scheduler)
     return (time.thread_time() - began) * 1000
 
 
 def measure(nodes: int, *texts: str) -> tuple[float, float, float]:
     """The first decision, the first one for another template, and the median of those that follow."""
-    scheduler, revision = Scheduler(cluster("SchedulingBasic", nodes, 1000)), profile(*texts)
+    scheduler, revision = CycleContext(cluster("SchedulingBasic", nodes, 1000)), profile(*texts)
     timed(scheduler, profile(), "unlike", "nodes")  # what all share is there
     timed(scheduler, profile(), "like")
     gc.collect()

@@ -16,7 +16,7 @@ import yaml
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import Conflict, EdgeError
-from moorage.ports.http_calls import Call
+from moorage.ports.http_calls import HttpCall
 
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "moorage-system"
@@ -30,7 +30,7 @@ async def prepare(kubeconfig: str, name: str) -> None:
 
     async def make(path: str, body: Any) -> None:
         try:
-            await session.call(Call("POST", path, json.dumps(body).encode()))
+            await session.call(HttpCall("POST", path, json.dumps(body).encode()))
         except Conflict:
             return
 

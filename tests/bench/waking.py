@@ -15,22 +15,22 @@ from collections.abc import Iterator
 import msgspec
 
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.plugins.node_resources.fit import NodeResourcesFit
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.queue.hints import ProfileView
-from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.queue.hints import ProfileQueueConfig
+from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.builders import make_node, make_pod
 
 PODS, TEMPLATES = 50_000, 5
-SMALL_NODE = ClusterEvent(Resource.NODE, Action.ADD, new=make_node("small", cpu="500m"))
-POD_GONE = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=make_pod("gone", node="n"))
+SMALL_NODE = ClusterEvent(EventResource.NODE, ActionType.ADD, new=make_node("small", cpu="500m"))
+POD_GONE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=make_pod("gone", node="n"))
 
 
-def parked(wakes: tuple[Wake, ...]) -> Backlog:
+def parked(wakes: tuple[ClusterEventWithHint, ...]) -> SchedulingQueue:
     """A backlog with so many pods that NodeResourcesFit refused; their backoff is over at 10."""
-    backlog = Backlog(PrioritySort().sort_key, Store(), lambda *_: None, lambda *_: None)
-    backlog.set_profile("test", ProfileView((), {"NodeResourcesFit": wakes}), 0.0)
+    backlog = SchedulingQueue(PrioritySort().sort_key, Store(), lambda *_: None, lambda *_: None)
+    backlog.set_profile("test", ProfileQueueConfig((), {"NodeResourcesFit": wakes}), 0.0)
     for i in range(PODS):
         now = i * 1e-5
         pod = make_pod(f"p{i}", cpu="1")
@@ -42,26 +42,26 @@ def parked(wakes: tuple[Wake, ...]) -> Backlog:
     return backlog
 
 
-def timed(backlog: Backlog, event: ClusterEvent | None = None) -> float:
+def timed(backlog: SchedulingQueue, event: ClusterEvent | None = None) -> float:
     """Milliseconds of a thread's time that an event takes, or, without one, the next slice."""
     start = time.thread_time()
     if event is not None:
-        backlog.wake(event, 10.0)
+        backlog.move_on_event(event, 10.0)
     else:
-        backlog.tick(10.0)
+        backlog.flush(10.0)
     return (time.thread_time() - start) * 1000
 
 
-def slices(backlog: Backlog) -> Iterator[float]:
+def slices(backlog: SchedulingQueue) -> Iterator[float]:
     """Milliseconds of each slice until all pods have moved."""
-    while backlog.behind:
+    while backlog.moves_pending:
         yield timed(backlog)
 
 
 def main() -> int:
     """Print a line for each figure."""
-    wakes = NodeResourcesFit().wakes
-    alone = tuple(dataclasses.replace(wake, shared=False) for wake in wakes)
+    wakes = NodeResourcesFit().events_to_register
+    alone = tuple(dataclasses.replace(wake, shared_by_signature=False) for wake in wakes)
     for name, registered in (("asked once for all that are alike", wakes), ("asked for each pod", alone)):
         backlog = parked(registered)
         gc.collect()

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.rig.certificates import Authority
-from towtank.serving.certificates import ADMINISTRATOR, Certificates
+from towtank.serving.certificates import ADMINISTRATOR, ClusterCertificates
 
 Files = tuple[Path, tuple[Path, Path], tuple[Path, Path]]
 """An authority's file; those of a server's certificate and key, and of a client's."""
 
 
 def _of_towtank(folder: Path) -> Files:
-    made = Certificates(datetime.now(UTC))
+    made = ClusterCertificates(datetime.now(UTC))
     written = {"ca": made.authority}
     for name, pair in (("server", made.server), ("client", made.administrator)):
         written |= {f"{name}.crt": pair.certificate, f"{name}.key": pair.key}

@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
 from moorage.core.objects.meta import HasMetadata, Namespace
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -172,7 +172,7 @@ others = st.one_of(
 # ---- profiles ----------------------------------------------------------------------------------------------------------------
 
 _BOTH = {
-    "multiPoint": PluginSet(
+    "multiPoint": EnabledPlugins(
         tuple(PluginRef(name) for name in ("PrioritySort", "PodTopologySpread", "InterPodAffinity", "DefaultBinder")), ("*",)
     )
 }
@@ -185,9 +185,9 @@ _LISTED = PodTopologySpreadArgs(
     "List",
 )
 _SPECS = [
-    ProfileSpec("default", plugins=_BOTH),
-    ProfileSpec("listed", plugins=_BOTH, args={"PodTopologySpread": _LISTED, "InterPodAffinity": InterPodAffinityArgs(7, True)}),
-    ProfileSpec("any", plugins=_BOTH, args={"InterPodAffinity": InterPodAffinityArgs(0, False, "AnyPod")}),
+    RequestedProfile("default", plugins=_BOTH),
+    RequestedProfile("listed", plugins=_BOTH, args={"PodTopologySpread": _LISTED, "InterPodAffinity": InterPodAffinityArgs(7, True)}),
+    RequestedProfile("any", plugins=_BOTH, args={"InterPodAffinity": InterPodAffinityArgs(0, False, "AnyPod")}),
 ]
 REVISIONS: dict[str, Revision] = {spec.scheduler_name: resolve(spec, build_registry(INTREE), PRESETS) for spec in _SPECS}
 """Profiles of the two plugins alone, with other arguments."""

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import ProfileSpec, Revision, resolve
+from moorage.core.framework.revisions import RequestedProfile, Revision, resolve
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
@@ -176,10 +176,10 @@ _ARGS = {
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs(tuple(ResourceSpec(one.name) for one in _RESOURCES)),
 }
 _SPECS = [
-    ProfileSpec("default"),
-    ProfileSpec("binpack", "BinPack", weights={"TaintToleration": 0}),
-    ProfileSpec("none", "NoScoring"),
-    ProfileSpec("strict", args=_ARGS, weights={"ImageLocality": 3}),
+    RequestedProfile("default"),
+    RequestedProfile("binpack", "BinPack", weights={"TaintToleration": 0}),
+    RequestedProfile("none", "NoScoring"),
+    RequestedProfile("strict", args=_ARGS, weights={"ImageLocality": 3}),
 ]
 REVISIONS: dict[str, Revision] = {spec.scheduler_name: resolve(spec, build_registry(INTREE), PRESETS) for spec in _SPECS}
 """Profiles that share some columns, and differ in arguments, weights and plugins."""

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.cycle.cycle import commit, decide
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide
 from moorage.core.framework.status import Code
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
@@ -84,7 +84,7 @@ class Storage:
     """Some nodes and these objects, with a scheduler whose profile has the plugins for volumes alone."""
 
     def __init__(self, *objects: HasMetadata, nodes: tuple[str, ...] = ("n0", "n1")) -> None:
-        self.scheduler = Scheduler(Cache())
+        self.scheduler = CycleContext(Cache())
         for name in nodes:
             self.scheduler.cache.put_node(make_node(name, labels={HOST: name}))
         self.put(*objects)
@@ -100,16 +100,16 @@ class Storage:
     def refused(self, wanted: Pod) -> dict[str, tuple[str, ...]]:
         """What is said of each node that is refused; "" stands for all of them."""
         decide(wanted, REVISION, self.scheduler)
-        blueprint = self.scheduler.runner.blueprint(wanted, REVISION)
-        if blueprint.verdict[1].code is not Code.SUCCESS:
-            return {"": blueprint.verdict[1].reasons}
-        found = {name: blueprint.refusal(row) for name, row in self.scheduler.cache.nodes.row_of.items()}
+        blueprint = self.scheduler.evaluator.evaluation(wanted, REVISION)
+        if blueprint.pre_filter_status[1].code is not Code.SUCCESS:
+            return {"": blueprint.pre_filter_status[1].reasons}
+        found = {name: blueprint.rejection(row) for name, row in self.scheduler.cache.nodes.row_of.items()}
         return {name: refusal[1].reasons for name, refusal in found.items() if refusal is not None}
 
-    def place(self, wanted: Pod) -> Placement:
+    def place(self, wanted: Pod) -> ScheduleResult:
         """Decide and commit."""
         outcome = decide(wanted, REVISION, self.scheduler)
-        assert isinstance(outcome, Placement), outcome
-        done = commit(outcome, self.scheduler)
+        assert isinstance(outcome, ScheduleResult), outcome
+        done = assume_and_reserve(outcome, self.scheduler)
         assert not isinstance(done, Diagnosis)
         return done

@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from moorage.core.columns.cache import Cache, State
+from moorage.core.columns.cache import Cache, PodState
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.cycle.cycle import commit, decide, undo
-from moorage.core.framework.evaluation.evaluation import INFEASIBLE, Blueprint
-from moorage.core.framework.interfaces import Point
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide, unreserve_and_forget
+from moorage.core.framework.evaluation.evaluation import INFEASIBLE, Evaluation
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.status import Code, texts
 from moorage.core.objects.nodes import ContainerImage, Node, NodeSpec, Taint
 from moorage.core.objects.pods import Pod
@@ -35,7 +35,7 @@ from tests.oracle.scheduler import Decision, Profile, Refusal, schedule
 
 PROFILES = {
     name: Profile(
-        revision.points[Point.FILTER],
+        revision.points[ExtensionPoint.FILTER],
         revision.weights,
         {name: plugin.args for name, plugin in revision.deciders.items() if hasattr(plugin, "args")},
     )
@@ -51,7 +51,7 @@ WITH_PORT = {"containers": [{"name": "c", "image": "registry.test:5000/ml", "por
 class World:
     """The cluster as plain objects beside the cache that is told of each change."""
 
-    scheduler: Scheduler = dataclasses.field(default_factory=lambda: Scheduler(Cache()))
+    scheduler: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
     nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
     pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
     nominated: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
@@ -88,12 +88,12 @@ class World:
         uid = waiting.metadata.uid
         if uid not in self.pods and where:
             self.nominated[uid] = waiting, where
-            self.cache.nominations.put(waiting, where, pod_requests(waiting))
+            self.cache.nominations.add(waiting, where, pod_requests(waiting))
         elif uid not in self.pods:
             self.nominated.pop(uid, None)
             self.cache.nominations.remove(uid)
 
-    def decide(self, spec: dict[str, Any], profile: str, node_name: str = "", name: str = "") -> Placement | Diagnosis:
+    def decide(self, spec: dict[str, Any], profile: str, node_name: str = "", name: str = "") -> ScheduleResult | Diagnosis:
         """One decision, compared in every detail."""
         self.decisions += 1
         wanted, revision = pod(name or f"new-{self.decisions}", spec, node_name), REVISIONS[profile]
@@ -101,14 +101,14 @@ class World:
         if self.nodes:
             cluster = Cluster(list(self.nodes.values()), list(self.pods.values()), (), list(self.nominated.values()))
             expected = schedule(wanted, cluster, PROFILES[profile])
-            check(self.scheduler, outcome, expected, self.scheduler.runner.blueprint(wanted, revision))
+            check(self.scheduler, outcome, expected, self.scheduler.evaluator.evaluation(wanted, revision))
         return outcome
 
 
 # ---- comparing ---------------------------------------------------------------------------------------------------------------
 
 
-def check(scheduler: Scheduler, outcome: Placement | Diagnosis, expected: Decision, blueprint: Blueprint) -> None:
+def check(scheduler: CycleContext, outcome: ScheduleResult | Diagnosis, expected: Decision, blueprint: Evaluation) -> None:
     """Columns, blame, candidates, scores and outcome."""
     row_of = scheduler.cache.nodes.row_of
     if not expected.feasible:
@@ -118,20 +118,20 @@ def check(scheduler: Scheduler, outcome: Placement | Diagnosis, expected: Decisi
         return
     for name, row in row_of.items():
         assert said(blueprint, row) == expected.refusals[name]
-        refusal = blueprint.refusal(row)
+        refusal = blueprint.rejection(row)
         assert (refusal and (refusal[0], refusal[1].reasons)) == (expected.blame.get(name) and blame_of(expected, name))
     assert {name for name in row_of if row_of[name] in blueprint.feasible()} == set(expected.feasible)
-    assert blueprint.passing == len(expected.feasible)
+    assert blueprint.feasible_count == len(expected.feasible)
     if not expected.feasible:
         return
     if len(expected.feasible) == 1 or (expected.best and not expected.total):
-        assert isinstance(outcome, Placement)
+        assert isinstance(outcome, ScheduleResult)
         assert outcome.node in (expected.best or expected.feasible)
     elif expected.failed:
         assert isinstance(outcome, Diagnosis)
         assert outcome.message.startswith(f'running PreScore plugin "{expected.failed}": ')
     else:
-        assert isinstance(outcome, Placement)
+        assert isinstance(outcome, ScheduleResult)
         assert outcome.node in expected.best
         assert outcome.score == expected.total[outcome.node]
         check_scores(blueprint, row_of, expected)
@@ -154,22 +154,22 @@ def check_diagnosis(outcome: Diagnosis, expected: Decision) -> None:
     assert [one.metadata.uid for one in outcome.victims] == preemption.victims[outcome.nominated_node or ""]
 
 
-def said(blueprint: Blueprint, row: int) -> dict[str, Refusal]:
+def said(blueprint: Evaluation, row: int) -> dict[str, Refusal]:
     """What each filter plugin's column says of a row."""
     found = {}
     for plugin, column in blueprint.filters.items():
-        if column.takes_part and (code := int(column.values[row])):
+        if column.applies and (code := int(column.values[row])):
             why = column.plugin.explain(column.prepared.state, code)  # type: ignore[attr-defined]  # a filter plugin
-            found[plugin] = Refusal(tuple(texts(why)), any(reason.code is Code.UNRESOLVABLE for reason, _ in why))
+            found[plugin] = Refusal(tuple(texts(why)), any(reason.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE for reason, _ in why))
     return found
 
 
-def check_scores(blueprint: Blueprint, row_of: dict[str, int], expected: Decision) -> None:
+def check_scores(blueprint: Evaluation, row_of: dict[str, int], expected: Decision) -> None:
     """Raw and normalised scores and totals of all candidates."""
-    assert {plugin for plugin, part in blueprint.scores.items() if part.column.takes_part} == set(expected.scores)
+    assert {plugin for plugin, part in blueprint.scores.items() if part.result.applies} == set(expected.scores)
     rows = np.array([row_of[name] for name in expected.feasible], np.intp)
     for plugin, ranking in expected.scores.items():
-        raw, normalized = blueprint.scores[plugin].rank(rows)
+        raw, normalized = blueprint.scores[plugin].score_feasible(rows)
         assert raw.tolist() == list(ranking.raw.values())
         assert normalized.tolist() == list(ranking.normalized.values())
     assert blueprint.totals[rows].tolist() == list(expected.total.values())
@@ -189,7 +189,7 @@ def facts_of(table: NodeTable, row: int) -> dict[str, Any]:
         "live": bool(table.live[row]),
         "allocatable": {name: has for name, (has, _) in table.amounts_on(row).items() if has},
         "requested": {name: taken for name, (_, taken) in table.amounts_on(row).items() if taken},
-        "nonzero": table.nonzero[:, row].tolist(),
+        "nonzero": table.non_zero_requested[:, row].tolist(),
         "unschedulable": bool(table.unschedulable[row]),
         "taints": table.taint_sets[table.taint_set[row]],
         "tie_break": int(table.tie_break[row]),
@@ -274,8 +274,8 @@ class Events(RuleBasedStateMachine):
     @rule(name=st.sampled_from(POD_NAMES))
     def forget(self, name: str) -> None:
         """A placement is taken back, if it was only assumed."""
-        record = self.world.cache.record(f"uid-{name}")
-        if record is None or record.state is State.ASSUMED:
+        record = self.world.cache.pod_info(f"uid-{name}")
+        if record is None or record.state is PodState.ASSUMED:
             self.world.pods.pop(f"uid-{name}", None)
             assert self.world.cache.forget(f"uid-{name}") is (record is not None)
 
@@ -283,13 +283,13 @@ class Events(RuleBasedStateMachine):
     def place(self, spec: int, profile: str, node_name: str, kept: bool) -> None:
         """A pod is placed by a profile; the placement is kept or taken back."""
         outcome = self.world.decide(self.specs[spec], profile, node_name)
-        if isinstance(outcome, Placement):
-            placement = commit(outcome, self.world.scheduler)
-            assert isinstance(placement, Placement)
+        if isinstance(outcome, ScheduleResult):
+            placement = assume_and_reserve(outcome, self.world.scheduler)
+            assert isinstance(placement, ScheduleResult)
             if kept:
                 self.world.pods[placement.pod.metadata.uid] = placement.pod, placement.node
             else:
-                undo(placement, self.world.cache)
+                unreserve_and_forget(placement, self.world.cache)
 
     @rule(name=st.sampled_from(POD_NAMES), spec=specs, where=st.sampled_from([*SOMEWHERE, ""]), profile=profiles)
     def nominate(self, name: str, spec: int, where: str, profile: str) -> None:

@@ -16,12 +16,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from moorage.core.columns.cache import Cache, State
-from moorage.core.columns.pod_counters import carried_by
-from moorage.core.cycle.context import Placement, Scheduler
-from moorage.core.cycle.cycle import commit, decide, undo
-from moorage.core.framework.evaluation.evaluation import Blueprint
-from moorage.core.framework.interfaces import AdjustingPlugin, FilterPlugin
+from moorage.core.columns.cache import Cache, PodState
+from moorage.core.columns.pod_counters import existing_terms_of
+from moorage.core.cycle.context import CycleContext, ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide, unreserve_and_forget
+from moorage.core.framework.evaluation.evaluation import Evaluation
+from moorage.core.framework.interfaces import FilterPlugin, PreFilterExtensions
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, texts
 from moorage.core.objects.meta import HasMetadata, key
@@ -44,7 +44,7 @@ Crowd = list[tuple[str, int, dict[str, Any], str]]
 class World:
     """The cluster as plain objects beside the cache that is told of each change."""
 
-    scheduler: Scheduler = dataclasses.field(default_factory=lambda: Scheduler(Cache()))
+    scheduler: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
     nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
     pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
     others: dict[tuple[type[Any], str], HasMetadata] = dataclasses.field(default_factory=dict)
@@ -76,22 +76,22 @@ def expected_refusals(pod: Pod, cluster: Cluster, revision: Revision) -> dict[st
     }
 
 
-def check_filters(pod: Pod, world: World, revision: Revision, blueprint: Blueprint) -> None:
+def check_filters(pod: Pod, world: World, revision: Revision, blueprint: Evaluation) -> None:
     """Each plugin's answer for each node."""
     expected = expected_refusals(pod, world.cluster(), revision)
     for plugin, column in blueprint.filters.items():
         assert isinstance(column.plugin, FilterPlugin)
         for name, row in world.cache.nodes.row_of.items():
-            code = int(column.values[row]) if column.takes_part else 0
+            code = int(column.values[row]) if column.applies else 0
             said = None
             if code:
                 why = column.plugin.explain(column.prepared.state, code)
                 (said,) = texts(why)
-                assert (why[0][0].code is Code.UNRESOLVABLE) == (said in HOPELESS)
+                assert (why[0][0].code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE) == (said in HOPELESS)
             assert said == expected[plugin][name], (plugin, name)
 
 
-def check_scores(pod: Pod, world: World, revision: Revision, blueprint: Blueprint) -> None:
+def check_scores(pod: Pod, world: World, revision: Revision, blueprint: Evaluation) -> None:
     """Each plugin's raw and normalised scores of the nodes that nobody refuses."""
     row_of, cluster = world.cache.nodes.row_of, world.cluster()
     feasible = [node for node in world.nodes.values() if row_of[node.metadata.name] in blueprint.feasible()]
@@ -103,9 +103,9 @@ def check_scores(pod: Pod, world: World, revision: Revision, blueprint: Blueprin
     for plugin, part in blueprint.scores.items():
         args = revision.deciders[plugin].args  # type: ignore[attr-defined]
         expected = TWINS[plugin].scores(pod, feasible, cluster, args)
-        assert part.column.takes_part == (expected is not None), plugin
+        assert part.result.applies == (expected is not None), plugin
         if expected is not None:
-            raw, normalized = part.rank(rows)
+            raw, normalized = part.score_feasible(rows)
             assert (raw.tolist(), normalized.tolist()) == expected, plugin
             total += normalized * part.weight
     assert blueprint.totals[rows].tolist() == total.tolist()
@@ -113,14 +113,14 @@ def check_scores(pod: Pod, world: World, revision: Revision, blueprint: Blueprin
 
 def check_counters(world: World) -> None:
     """Every counter that is kept says what there is."""
-    matches, row_of = world.cache.matches, world.cache.nodes.row_of
+    matches, row_of = world.cache.pod_counters, world.cache.nodes.row_of
     there = [(one, row_of[where]) for one, where in world.pods.values() if where in row_of]
     for query, counter in list(matches._matching.items()):
         counted = Counter(row for one, row in there if query.matches(one))
         assert {row: n for row, n in enumerate(counter.per_row(world.cache.nodes.rows).tolist()) if n} == counted, query
         assert counter.total == counted.total()
-    carried = Counter((term, row) for one, row in there for term in carried_by(one))
-    kept = {term: counter.per_row(world.cache.nodes.rows).tolist() for term, counter in matches._carrying.items()}
+    carried = Counter((term, row) for one, row in there for term in existing_terms_of(one))
+    kept = {term: counter.per_row(world.cache.nodes.rows).tolist() for term, counter in matches._existing.items()}
     assert {(term, row): n for term, rows in kept.items() for row, n in enumerate(rows) if n} == carried
     assert all(any(rows) for rows in kept.values())
 
@@ -130,16 +130,16 @@ def quirky(state: Any, other: Pod) -> bool:
     return other.metadata.deletion_timestamp is not None or any(one.constraint.selector.conditions == () for one in state.spreads)
 
 
-def check_adjusted(pod: Pod, other: Pod, where: str, world: World, revision: Revision, blueprint: Blueprint) -> None:
+def check_adjusted(pod: Pod, other: Pod, where: str, world: World, revision: Revision, blueprint: Evaluation) -> None:
     """The node's answer without a pod that is there, or with one that is not, is the naive one's; and taken back it is the old one."""
     row, snapshot = world.cache.nodes.row_of[where], world.scheduler.snapshot
     known = other.metadata.uid in world.pods
     cluster = world.cluster(other.metadata.uid) if known else world.cluster(also=(other, where))
     for plugin, column in blueprint.filters.items():
-        assert isinstance(column.plugin, AdjustingPlugin)
+        assert isinstance(column.plugin, PreFilterExtensions)
         assert isinstance(column.plugin, FilterPlugin)
         state = column.prepared.state
-        if not column.takes_part or (plugin == "PodTopologySpread" and quirky(state, other)):
+        if not column.applies or (plugin == "PodTopologySpread" and quirky(state, other)):
             continue
         tried = column.plugin.adjust(state, other, row, -1 if known else 1, snapshot)
         (code,) = column.plugin.filter(tried, snapshot, np.array([row], np.intp)).tolist()
@@ -200,7 +200,7 @@ class Events(RuleBasedStateMachine):
             self.judged += 1
             wanted = self.waiting[self.judged % len(self.waiting)]
             decide(wanted, self.revision, self.world.scheduler)
-            blueprint = self.world.scheduler.runner.blueprint(wanted, self.revision)
+            blueprint = self.world.scheduler.evaluator.evaluation(wanted, self.revision)
             check_filters(wanted, self.world, self.revision, blueprint)
             check_scores(wanted, self.world, self.revision, blueprint)
 
@@ -265,8 +265,8 @@ class Events(RuleBasedStateMachine):
     @rule(name=st.sampled_from([f"new-{i}" for i in range(12)]))
     def forget(self, name: str) -> None:
         """A placement is taken back, if it was only assumed."""
-        record = self.world.cache.record(f"uid-{name}")
-        if record is not None and record.state is State.ASSUMED:
+        record = self.world.cache.pod_info(f"uid-{name}")
+        if record is not None and record.state is PodState.ASSUMED:
             self.world.pods.pop(f"uid-{name}")
             assert self.world.cache.forget(f"uid-{name}")
 
@@ -276,13 +276,13 @@ class Events(RuleBasedStateMachine):
         world, wanted = self.world, self.waiting[which]
         if wanted.metadata.uid not in world.pods and world.nodes:
             outcome = decide(wanted, self.revision, world.scheduler)
-            if isinstance(outcome, Placement):
-                placement = commit(outcome, world.scheduler)
-                assert isinstance(placement, Placement)
+            if isinstance(outcome, ScheduleResult):
+                placement = assume_and_reserve(outcome, world.scheduler)
+                assert isinstance(placement, ScheduleResult)
                 if kept:
                     world.pods[wanted.metadata.uid] = wanted, placement.node
                 else:
-                    undo(placement, world.cache)
+                    unreserve_and_forget(placement, world.cache)
 
     @rule(body=pod_bodies, where=st.sampled_from(NODE_NAMES))
     def suppose(self, body: dict[str, Any], where: str) -> None:
@@ -293,7 +293,7 @@ class Events(RuleBasedStateMachine):
         there = [one for one, node_name in world.pods.values() if node_name == where]
         for wanted in self.waiting[::2]:
             decide(wanted, self.revision, world.scheduler)
-            blueprint = world.scheduler.runner.blueprint(wanted, self.revision)
+            blueprint = world.scheduler.evaluator.evaluation(wanted, self.revision)
             for other in (*(pod("guest", spec, body) for spec in self.specs[::2]), *there[:2]):
                 check_adjusted(wanted, other, where, world, self.revision, blueprint)
 
@@ -303,7 +303,7 @@ class Events(RuleBasedStateMachine):
             self.world.cache.remove(uid)
         self.world.pods.clear()
         check_counters(self.world)
-        assert not self.world.cache.matches.carrying
+        assert not self.world.cache.pod_counters.has_existing_terms
 
 
 def test_companions_agree_with_their_twins() -> None:

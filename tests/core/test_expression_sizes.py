@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from moorage.core.expressions import TOO_DEAR, DeviceFacts
+from moorage.core.expressions import COST_LIMIT_EXCEEDED, DeviceFacts
 
 FACTS = DeviceFacts("drv.example", False, {"drv.example": {"s": "x" * 60, "b": 5}}, {})
 A = "device.attributes['drv.example']"
@@ -36,7 +36,7 @@ def longer(times: int) -> str:
 def test_what_is_too_dear(text: str, dear: bool) -> None:
     """As Kubernetes' run-time limit would say it, and nothing takes long."""
     began = time.thread_time()
-    assert FACTS.ask(text) == (f"CEL runtime error: {TOO_DEAR}" if dear else True)
+    assert FACTS.evaluate(text) == (f"CEL runtime error: {COST_LIMIT_EXCEEDED}" if dear else True)
     assert time.thread_time() - began < 0.25
 
 
@@ -44,4 +44,4 @@ def test_names_do_not_hide_what_they_stand_for() -> None:
     """A text that is bound to a name and put together from itself again and again."""
     doubled = "cel.bind(v0, 'xxxxxxxx', "
     doubled += "".join(f"cel.bind(v{i}, v{i - 1} + v{i - 1} + v{i - 1} + v{i - 1} + v{i - 1} + v{i - 1}, " for i in range(1, 12))
-    assert FACTS.ask(f"{doubled}v11.size() > 0{')' * 12}") == f"CEL runtime error: {TOO_DEAR}"
+    assert FACTS.evaluate(f"{doubled}v11.size() > 0{')' * 12}") == f"CEL runtime error: {COST_LIMIT_EXCEEDED}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.core.expressions import DeviceFacts, ExpressionError, holds, quantity, semver
+from moorage.core.expressions import CELExpressionError, DeviceFacts, holds, quantity, semver
 
 FACTS = DeviceFacts(
     "gpu.test",
@@ -70,7 +70,7 @@ def test_true(text: str) -> None:
 )
 def test_errors(text: str, message: str) -> None:
     """An expression that says nothing is an error, never false; its text tells what is wrong."""
-    with pytest.raises(ExpressionError) as raised:
+    with pytest.raises(CELExpressionError) as raised:
         holds(text, FACTS)
     assert str(raised.value).startswith(message)
 
@@ -80,21 +80,21 @@ def test_endless_expressions_end() -> None:
     text = "true"
     for name in "abcdef":
         text = f"[0, 1, 2, 3, 4, 5, 6, 7, 8, 9].all({name}, {text})"
-    with pytest.raises(ExpressionError, match="CEL runtime error: Iteration budget exceeded"):
+    with pytest.raises(CELExpressionError, match="CEL runtime error: Iteration budget exceeded"):
         holds(text, FACTS)
 
 
 def test_faulty_device() -> None:
     """Nothing can be said of a device whose attributes can't be read, but that an expression does not compile."""
     facts = DeviceFacts("gpu.test", False, {}, {}, "attribute fw: unreadable")
-    assert facts.ask("true") == "CEL runtime error: attribute fw: unreadable"
-    assert str(facts.ask("1")).startswith("CEL compile error")
+    assert facts.evaluate("true") == "CEL runtime error: attribute fw: unreadable"
+    assert str(facts.evaluate("1")).startswith("CEL compile error")
 
 
 def test_answers_are_remembered_within_bounds() -> None:
     """Two thousand texts later the first one is still answered, and not all of them are kept."""
     facts = DeviceFacts("gpu.test", False, {}, {})
     for i in range(2000):
-        assert facts.ask(f'device.driver == "{i}"') is False
-    assert facts.ask('device.driver == "gpu.test"') is True
-    assert len(facts._answers) < 1100
+        assert facts.evaluate(f'device.driver == "{i}"') is False
+    assert facts.evaluate('device.driver == "gpu.test"') is True
+    assert len(facts._results) < 1100

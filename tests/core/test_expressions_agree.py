@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
-from moorage.core.expressions import ExpressionError, compile_program
+from moorage.core.expressions import CELExpressionError, compile_program
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.cel.plugin import CELArgs, Filter, Score
+from moorage.core.plugins.cel.plugin import CELArgs, CELFilter, CELScore
 from moorage.core.plugins.cel.variables import NODE, POD, VARIABLES
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
@@ -53,8 +53,8 @@ scores = st.sampled_from(
 )
 arguments = st.builds(
     CELArgs,
-    st.lists(st.builds(Filter, filters), max_size=3).map(tuple),
-    st.lists(st.builds(Score, scores, st.integers(1, 3), st.booleans()), max_size=3).map(tuple),
+    st.lists(st.builds(CELFilter, filters), max_size=3).map(tuple),
+    st.lists(st.builds(CELScore, scores, st.integers(1, 3), st.booleans()), max_size=3).map(tuple),
 )
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "labels": st.dictionaries(st.sampled_from(["gpu", "team"]), st.sampled_from(["a100", "t4", "red"])),
@@ -164,15 +164,17 @@ def total(args: CELArgs, own: list[float], all_numbers: list[list[float]]) -> in
 def ask(text: str, values: dict[str, Any]) -> Any:
     """What the expression says, None where it fails."""
     try:
-        return compile_program(text, VARIABLES).ask(values)
-    except ExpressionError:
+        return compile_program(text, VARIABLES).evaluate(values)
+    except CELExpressionError:
         return None
 
 
 def alone(args: CELArgs) -> Revision:
     """A profile in which no other plugin has a say about nodes."""
     enabled = tuple(PluginRef(name) for name in ("PrioritySort", "CEL", "DefaultBinder"))
-    return resolve(ProfileSpec("test", "Default", {"multiPoint": PluginSet(enabled, ("*",))}, {}, {"CEL": args}), REGISTRY, PRESETS)
+    return resolve(
+        RequestedProfile("test", "Default", {"multiPoint": EnabledPlugins(enabled, ("*",))}, {}, {"CEL": args}), REGISTRY, PRESETS
+    )
 
 
 @settings(max_examples=40)
@@ -182,7 +184,7 @@ def test_decisions_are_as_if_everything_was_asked(args: CELArgs, bodies: list[An
     cache, revision = Cache(), alone(args)
     for name, body in zip(NODES, bodies, strict=True):
         step(cache, "put", name, body)
-    scheduler = Scheduler(cache)
+    scheduler = CycleContext(cache)
     for change, pod in history:
         step(cache, *change)
         outcome = decide(pod, revision, scheduler)
@@ -190,8 +192,8 @@ def test_decisions_are_as_if_everything_was_asked(args: CELArgs, bodies: list[An
         if isinstance(outcome, Diagnosis):
             assert wanted == {}
         else:
-            assert isinstance(outcome, Placement)
+            assert isinstance(outcome, ScheduleResult)
             assert outcome.node in wanted
-            assert outcome.feasible == len(wanted)
+            assert outcome.feasible_nodes == len(wanted)
             if args.scores and outcome.score is not None:
                 assert outcome.score == wanted[outcome.node] == max(wanted.values())

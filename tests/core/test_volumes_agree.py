@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.pod_info import Herd, Record, State
-from moorage.core.cycle.context import Placement, Scheduler
-from moorage.core.cycle.cycle import commit, decide, undo
-from moorage.core.framework.evaluation.evaluation import Blueprint
+from moorage.core.columns.pod_info import PodBatch, PodInfo, PodState
+from moorage.core.cycle.context import CycleContext, ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide, unreserve_and_forget
+from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.interfaces import FilterPlugin
 from moorage.core.framework.status import Code, texts
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
-from moorage.core.plugins.volume_binding.plugin import Work
+from moorage.core.plugins.volume_binding.plugin import PodVolumes
 from moorage.core.pods.requests import pod_requests
 from tests.core.volume_strategies import (
     NAMESPACES,
@@ -50,12 +50,12 @@ DRIVERS = ["x", "y", "ebs.csi.aws.com", "pd.csi.storage.gke.io"]
 class World:
     """The cluster as plain objects beside the cache that is told of each change; ``assumed``: what was decided and not written."""
 
-    scheduler: Scheduler = dataclasses.field(default_factory=lambda: Scheduler(Cache()))
+    scheduler: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
     nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
     pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
     others: dict[tuple[type[Any], str], HasMetadata] = dataclasses.field(default_factory=dict)
     assumed: dict[tuple[type[Any], str], HasMetadata] = dataclasses.field(default_factory=dict)
-    placed: list[Placement] = dataclasses.field(default_factory=list)
+    placed: list[ScheduleResult] = dataclasses.field(default_factory=list)
     attempts: int = 0
 
     @property
@@ -89,18 +89,18 @@ class World:
 # ---- comparing ---------------------------------------------------------------------------------------------------------------
 
 
-def check(wanted: Pod, world: World) -> Placement | None:
+def check(wanted: Pod, world: World) -> ScheduleResult | None:
     """One decision: each plugin's answer for each node, and the outcome."""
     outcome = decide(wanted, REVISION, world.scheduler)
-    blueprint = world.scheduler.runner.blueprint(wanted, REVISION)
+    blueprint = world.scheduler.evaluator.evaluation(wanted, REVISION)
     if not world.nodes:
         return None
     said = {plugin: verdict(plugin, wanted, world.cluster(plugin)) for plugin in PLUGINS}
     if any(said.values()):
         plugin, text = next((plugin, text) for plugin, text in said.items() if text)
-        assert (blueprint.verdict[0], blueprint.verdict[1].reasons) == (plugin, (text,))
+        assert (blueprint.pre_filter_status[0], blueprint.pre_filter_status[1].reasons) == (plugin, (text,))
         return None
-    assert blueprint.verdict[1].code is Code.SUCCESS
+    assert blueprint.pre_filter_status[1].code is Code.SUCCESS
     feasible = dict.fromkeys(world.nodes)
     for plugin in PLUGINS:
         for name, one in world.nodes.items():
@@ -109,15 +109,15 @@ def check(wanted: Pod, world: World) -> Placement | None:
             if expected:
                 feasible.pop(name, None)
     assert {world.cache.nodes.names[row] for row in blueprint.feasible()} == feasible.keys()
-    assert isinstance(outcome, Placement) == bool(feasible)
-    return outcome if isinstance(outcome, Placement) else None
+    assert isinstance(outcome, ScheduleResult) == bool(feasible)
+    return outcome if isinstance(outcome, ScheduleResult) else None
 
 
-def answer(blueprint: Blueprint, plugin: str, row: int) -> tuple[str, ...]:
+def answer(blueprint: Evaluation, plugin: str, row: int) -> tuple[str, ...]:
     """What a plugin says of a row, whatever others say."""
     column = blueprint.filters[plugin]
     assert isinstance(column.plugin, FilterPlugin)
-    code = int(column.values[row]) if column.takes_part else 0
+    code = int(column.values[row]) if column.applies else 0
     why = column.plugin.explain(column.prepared.state, code) if code else ()
     assert all((reason.code is Code.UNSCHEDULABLE) == (text in HOPEFUL) for (reason, _), text in zip(why, texts(why), strict=True))
     return tuple(texts(why))
@@ -126,20 +126,20 @@ def answer(blueprint: Blueprint, plugin: str, row: int) -> tuple[str, ...]:
 def check_supposed(wanted: Pod, other: Pod, where: str, world: World) -> None:
     """A node as it would be without a pod that is there, or with one that is not."""
     snapshot, uid = world.scheduler.snapshot, other.metadata.uid
-    blueprint = world.scheduler.runner.blueprint(wanted, REVISION)
+    blueprint = world.scheduler.evaluator.evaluation(wanted, REVISION)
     blueprint.refresh_filters(snapshot)
-    record = world.cache.record(uid)
+    record = world.cache.pod_info(uid)
     known = record is not None
-    record = record or Record(other, where, pod_requests(other), State.ASSUMED)
-    if record.node not in world.nodes or blueprint.verdict[1].code is not Code.SUCCESS:
+    record = record or PodInfo(other, where, pod_requests(other), PodState.ASSUMED)
+    if record.node not in world.nodes or blueprint.pre_filter_status[1].code is not Code.SUCCESS:
         return
     pods = {name: there for name, there in world.pods.items() if name != uid} | ({} if known else {uid: (other, where)})
     row, only = world.cache.nodes.row_of[record.node], np.array([0])
-    with blueprint.what_if(snapshot) as what_if:
-        herd = Herd([record], snapshot.nodes)
-        (what_if.remove if known else what_if.put_back)(herd, only)
-        refused = what_if.ask(np.array([row]))
-    takes_part = [plugin for plugin in PLUGINS if blueprint.filters[plugin].takes_part]
+    with blueprint.dry_run(snapshot) as what_if:
+        herd = PodBatch([record], snapshot.nodes)
+        (what_if.remove if known else what_if.add)(herd, only)
+        refused = what_if.run_filters(np.array([row]))
+    takes_part = [plugin for plugin in PLUGINS if blueprint.filters[plugin].applies]
     there, before = world.nodes[record.node], world.cluster(PLUGINS[0])
     found = [
         supposed(wanted, there, before, world.cluster(plugin, pods), other, -1 if known else 1)
@@ -150,13 +150,13 @@ def check_supposed(wanted: Pod, other: Pod, where: str, world: World) -> None:
     assert next((said for said in found if said), ()) == (tuple(texts(refused[row].why)) if row in refused else ())
 
 
-def check_work(placement: Placement, world: World) -> None:
+def check_work(placement: ScheduleResult, world: World) -> None:
     """What is to be written is what a choice from nothing comes to; it counts from now on."""
     reserved = placement.reservations["VolumeBinding"]
     if reserved.value is None:
         return
     work = reserved.value
-    assert isinstance(work, Work)
+    assert isinstance(work, PodVolumes)
     cluster = world.cluster("VolumeBinding")
     free = [one for one in cluster.of_kind(PersistentVolumeClaim) if key(one) in work.claims and SELECTED not in notes(one)]
     free.sort(key=lambda one: work.claims.index(key(one)))
@@ -185,7 +185,7 @@ def check_table(world: World) -> None:
     for there in world.nodes.values():
         fresh.put_node(there)
     old, new = world.cache, fresh
-    assert old.volumes._users.keys() == new.volumes._users.keys() == old.volumes._found.keys()
+    assert old.volumes._users.keys() == new.volumes._users.keys() == old.volumes._resolved.keys()
     assert old.volumes._resting_on.keys() == new.volumes._resting_on.keys()
     for driver in DRIVERS:
         spare, expected = old.volumes.spare(driver), new.volumes.spare(driver)
@@ -271,8 +271,8 @@ class Events(RuleBasedStateMachine):
         wanted = pod(f"placed-{self.world.attempts}", namespace, volumes)
         placement = check(wanted, self.world)
         if placement is not None:
-            done = commit(placement, self.world.scheduler)
-            assert isinstance(done, Placement)
+            done = assume_and_reserve(placement, self.world.scheduler)
+            assert isinstance(done, ScheduleResult)
             check_work(done, self.world)
             self.world.placed.append(done)
             self.world.pods[wanted.metadata.uid] = wanted, done.node
@@ -283,7 +283,7 @@ class Events(RuleBasedStateMachine):
         if not self.world.placed:
             return
         placement = self.world.placed.pop(data.draw(st.integers(0, len(self.world.placed) - 1)))
-        undo(placement, self.world.cache)
+        unreserve_and_forget(placement, self.world.cache)
         del self.world.pods[placement.pod.metadata.uid]
         work = placement.reservations["VolumeBinding"].value
         given: list[PersistentVolume | PersistentVolumeClaim] = [*work.writes] if work is not None else []

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, resolve
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, resolve
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -36,8 +36,8 @@ GOING = "2026-01-01T00:00:00Z"
 _BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 _SIZES = ["1Gi", "2Gi", "3Gi"]
 
-_ENABLED = PluginSet(tuple(map(PluginRef, ("PrioritySort", *PLUGINS, "DefaultBinder"))), ("*",))
-REVISION = resolve(ProfileSpec("volumes", plugins={"multiPoint": _ENABLED}), build_registry(INTREE), PRESETS)
+_ENABLED = EnabledPlugins(tuple(map(PluginRef, ("PrioritySort", *PLUGINS, "DefaultBinder"))), ("*",))
+REVISION = resolve(RequestedProfile("volumes", plugins={"multiPoint": _ENABLED}), build_registry(INTREE), PRESETS)
 
 
 def node(name: str, body: dict[str, Any]) -> Node:

@@ -57,9 +57,9 @@ def in_order(world: Running) -> None:
     for uid, pod in world.kube.pods.items():
         if pod.status.phase in ("Succeeded", "Failed"):
             continue
-        assert cache.record(uid) is not None or backlog.get(uid) is not None, f"{uid} is lost"
+        assert cache.pod_info(uid) is not None or backlog.get(uid) is not None, f"{uid} is lost"
         if not pod.spec.node_name and pod.metadata.deletion_timestamp is None:
-            assert cache.nominations.node(uid) == pod.status.nominated_node_name, uid
+            assert cache.nominations.nominated_node(uid) == pod.status.nominated_node_name, uid
     assert {record.pod.metadata.uid for record in cache.nominations} <= set(world.kube.pods)
     told = collections.Counter(event.regarding.uid for event in world.events.events if event.reason == "Preempted")
     assert max(told.values(), default=1) == 1
@@ -73,7 +73,7 @@ def going(world: Running) -> list[str]:
     return sorted(pod.metadata.name for pod in world.kube.pods.values() if pod.metadata.deletion_timestamp is not None)
 
 
-def promised(world: Running, name: str = "high") -> str:
+def nominated_node(world: Running, name: str = "high") -> str:
     """The node that a pod is promised, as its status says."""
     return world.kube.pods[f"uid-{name}"].status.nominated_node_name
 

@@ -12,48 +12,48 @@ from typing import Any
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.core.columns.cache import Cache
-from moorage.core.framework.interfaces import Plugin, Point
+from moorage.core.framework.interfaces import ExtensionPoint, Plugin
 from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.framework.status import SUCCESS, Status
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.engine.binding.actors.contract import Hold, Tools
+from moorage.engine.binding.actors.contract import ActorTools, PermitWait
 from moorage.engine.binding.actors.intree import ACTORS
-from moorage.engine.binding.object_waiter import Following
-from moorage.engine.binding.permit import Waiting
+from moorage.engine.binding.object_waiter import ObjectWaiter
+from moorage.engine.binding.permit import WaitingPods
 from moorage.engine.engine import Engine
-from moorage.engine.intake.comparison import Compared, Comparison
-from moorage.engine.intake.object_sink import Sink
-from moorage.ports.bundle import Surroundings
+from moorage.engine.intake.comparison import CacheComparison, Compared
+from moorage.engine.intake.object_sink import ObjectSink
+from moorage.ports.bundle import Ports
 from tests.builders import make_node
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import ManualClock, settle
-from tests.fakes.extenders import ScriptedExtenders
-from tests.fakes.kube import InMemoryKube, InMemoryLook
-from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+from tests.fakes.extenders import ScriptedExtenderClient
+from tests.fakes.kube import InMemoryKube, InMemoryUncachedReader
+from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 TRIED_AGAIN = 3.0
 """Seconds after which a pod that failed once has been tried again."""
 STEPS = {"multiPoint": {"enabled": [{"name": "Steps"}]}}
 
 
-def make_tools(kube: InMemoryKube) -> Tools:
+def make_tools(kube: InMemoryKube) -> ActorTools:
     """What an actor is made with, with this API server."""
     clock = ManualClock()
-    return Tools(kube, kube, clock, Following(Cache()), Waiting(clock))
+    return ActorTools(kube, kube, clock, ObjectWaiter(Cache()), WaitingPods(clock))
 
 
 class Steps:
     """An actor that does what a test has scripted, or nothing. At bind it comes after DefaultBinder unless a profile says otherwise."""
 
     def __init__(self) -> None:
-        self.script: dict[str, collections.deque[Exception | Status | Hold]] = collections.defaultdict(collections.deque)
+        self.script: dict[str, collections.deque[Exception | Status | PermitWait]] = collections.defaultdict(collections.deque)
         self.gates: dict[str, asyncio.Event] = {}
         self.calls: list[tuple[str, str]] = []
         self.reserved: set[str | None] = set()
 
-    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status | Hold:
+    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status | PermitWait:
         """As scripted."""
         return await self._scripted("permit", pod, reserved)
 
@@ -74,7 +74,7 @@ class Steps:
         assert isinstance(answer, Status), "only permit can hold a pod"
         return answer
 
-    async def _scripted(self, step: str, pod: Pod, reserved: Any) -> Status | Hold:
+    async def _scripted(self, step: str, pod: Pod, reserved: Any) -> Status | PermitWait:
         self.reserved.add(reserved)
         self.calls.append((step, pod.metadata.name))
         await asyncio.sleep(0)
@@ -92,8 +92,8 @@ class Running:
 
     kube: InMemoryKube = dataclasses.field(default_factory=InMemoryKube)
     clock: ManualClock = dataclasses.field(default_factory=ManualClock)
-    extenders: ScriptedExtenders = dataclasses.field(default_factory=ScriptedExtenders)
-    events: RecordingEvents = dataclasses.field(default_factory=RecordingEvents)
+    extenders: ScriptedExtenderClient = dataclasses.field(default_factory=ScriptedExtenderClient)
+    events: FakeEventRecorder = dataclasses.field(default_factory=FakeEventRecorder)
     telemetry: CountingTelemetry = dataclasses.field(default_factory=CountingTelemetry)
     steps: Steps = dataclasses.field(default_factory=Steps)
     specs: tuple[PluginSpec, ...] = ()
@@ -103,19 +103,19 @@ class Running:
     config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
 
     def __post_init__(self) -> None:
-        acts = frozenset({Point.PERMIT, Point.PRE_BIND, Point.BIND, Point.POST_BIND})
+        acts = frozenset({ExtensionPoint.PERMIT, ExtensionPoint.PRE_BIND, ExtensionPoint.BIND, ExtensionPoint.POST_BIND})
         registry = build_registry(INTREE, self.specs, [PluginSpec("Steps", self.holds, acts_at=acts)])
-        around = Surroundings(self.clock, self.kube, self.kube, self.events, self.telemetry, self.kube, self.extenders, "me")
+        around = Ports(self.clock, self.kube, self.kube, self.events, self.telemetry, self.kube, self.extenders, "me")
         actors = {**ACTORS, "Steps": lambda writes: self.steps}
         self.engine = Engine(self.config, around, Resolver(registry, PRESETS, self.config), registry, actors)
-        self.kube.pod_sinks.append(self.engine.pods)
-        self.kube.node_sinks.append(self.engine.nodes)
-        for kind, sink in self.engine.others.items():
+        self.kube.pod_sinks.append(self.engine.pod_sink)
+        self.kube.node_sinks.append(self.engine.node_sink)
+        for kind, sink in self.engine.stored_object_sinks.items():
             self.kube.other_sinks[kind.struct] = [sink]
-        compared: dict[type[Any], Sink[Any]] = {Pod: self.engine.pods, Node: self.engine.nodes}
-        compared |= {kind.struct: sink for kind, sink in self.engine.others.items()}
-        looks: list[Compared] = [(InMemoryLook(self.kube, kind), sink) for kind, sink in compared.items()]
-        self.comparison = Comparison(looks, self.clock, self.telemetry)
+        compared: dict[type[Any], ObjectSink[Any]] = {Pod: self.engine.pod_sink, Node: self.engine.node_sink}
+        compared |= {kind.struct: sink for kind, sink in self.engine.stored_object_sinks.items()}
+        looks: list[Compared] = [(InMemoryUncachedReader(self.kube, kind), sink) for kind, sink in compared.items()]
+        self.comparison = CacheComparison(looks, self.clock, self.telemetry)
 
     @contextlib.asynccontextmanager
     async def leading(self, *profiles: dict[str, Any], nodes: int = 2, lead: bool = True) -> AsyncIterator[Running]:
@@ -126,7 +126,7 @@ class Running:
             self.kube.put(make_node(f"n{i + 1}"))
         self.kube.relist()
         for body in profiles or (a_body("test", plugins=STEPS),):
-            self.engine.profile_seen(body["metadata"]["name"], body)
+            self.engine.profile_changed(body["metadata"]["name"], body)
         self.engine.listed()
         if lead:
             self.engine.lead(lambda: None)

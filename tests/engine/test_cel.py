@@ -34,7 +34,7 @@ def only(node: str) -> str:
 
 async def told(world: Running, config: dict[str, Any]) -> None:
     """The PluginConfig is in this state, and what follows from that has been done."""
-    world.engine.plugin_config_seen("rules", config)
+    world.engine.plugin_config_changed("rules", config)
     await world.clock.advance(1)
 
 
@@ -98,9 +98,9 @@ def test_what_was_good_is_not_measured_again_after_a_restart(monkeypatch: pytest
             assert await placed(world, "a") == "n2"
         kube.pod_sinks.clear()
         kube.node_sinks.clear()
-        monkeypatch.setattr(cel, "SLOWEST", -1.0)
+        monkeypatch.setattr(cel, "MAX_EVALUATION_SECONDS", -1.0)
         second = Running(kube)
-        second.engine.plugin_config_seen("rules", rules(1, only("n2")))
+        second.engine.plugin_config_changed("rules", rules(1, only("n2")))
         await second.engine.restore()
         async with second.leading(PROFILE, nodes=2) as world:
             assert await placed(world, "b") == "n2"

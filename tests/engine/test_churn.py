@@ -17,11 +17,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from moorage.core.columns.pod_counters import Matches
-from moorage.core.cycle.context import Placement
-from moorage.core.cycle.cycle import commit, decide, undo
+from moorage.core.columns.pod_counters import PodCounters
+from moorage.core.cycle.context import ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide, unreserve_and_forget
 from moorage.core.devices.ledger import DeviceLedger
-from moorage.core.framework.evaluation.evaluator import Runner
+from moorage.core.framework.evaluation.evaluator import Evaluator
 from moorage.core.objects.meta import HasMetadata, Namespace
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pod_groups import PodGroup
@@ -36,10 +36,10 @@ from moorage.core.objects.storage import (
     VolumeAttachment,
 )
 from moorage.core.objects.workloads import ReplicaSet, Service
-from moorage.core.plugins.volume_binding.offers import StorageRooms, VolumeOffers
-from moorage.engine.intake.object_sink import Sink
-from moorage.engine.intake.stored_object_sink import Others
-from moorage.ports.stored_kinds import STORED
+from moorage.core.plugins.volume_binding.offers import StorageCapacities, VolumeOffers
+from moorage.engine.intake.object_sink import ObjectSink
+from moorage.engine.intake.stored_object_sink import StoredObjectSink
+from moorage.ports.stored_kinds import STORED_KINDS
 from tests.builders import make_node
 from tests.engine.worlds import Bench, versioned
 
@@ -180,16 +180,16 @@ class World:
     def __init__(self) -> None:
         self.bench = bench = Bench()
         cache = bench.cache
-        bench.scheduler.runner = Runner(cache, byte_budget=1)
-        cache.matches = Matches(cache._pods_in, cache.store.objects(Namespace), most=LAST)
-        self.others = {kind.struct: Others(kind, cache, bench.backlog, bench.clock.boottime) for kind in STORED}
-        for index in (VolumeOffers, StorageRooms, DeviceLedger):
+        bench.scheduler.evaluator = Evaluator(cache, byte_budget=1)
+        cache.pod_counters = PodCounters(cache._pods_in, cache.store.objects(Namespace), most=LAST)
+        self.others = {kind.struct: StoredObjectSink(kind, cache, bench.backlog, bench.clock.boottime) for kind in STORED_KINDS}
+        for index in (VolumeOffers, StorageCapacities, DeviceLedger):
             cache.store.index(index)
         cache.store.index(DeviceLedger).nodes = cache.nodes
         for i in range(3):
             bench.nodes.put(versioned(make_node(f"n{i}", labels={"kubernetes.io/hostname": f"n{i}", "zone": f"z{i}"})))
 
-    def sink(self, obj: HasMetadata) -> Sink[Any]:
+    def sink(self, obj: HasMetadata) -> ObjectSink[Any]:
         """Where an object goes."""
         return self.bench.pods if isinstance(obj, Pod) else self.bench.nodes if isinstance(obj, Node) else self.others[type(obj)]
 
@@ -205,7 +205,7 @@ class World:
                 pass
             for obj in reversed(there):
                 self.sink(obj).delete(obj)
-            self.bench.failures._pending.clear()  # what is to be written to pods; the task that writes does not run
+            self.bench.pod_conditions._pending.clear()  # what is to be written to pods; the task that writes does not run
 
     def decided(self, obj: HasMetadata) -> None:
         """A pod like this that fits is placed, and taken back."""
@@ -214,10 +214,10 @@ class World:
             spec = msgspec.structs.replace(obj.spec, containers=small.spec.containers)
             metadata = msgspec.structs.replace(obj.metadata, uid="small")
             outcome = decide(msgspec.structs.replace(obj, metadata=metadata, spec=spec), self.bench.loop.live["test"], self.bench.scheduler)
-            if isinstance(outcome, Placement):
-                committed = commit(outcome, self.bench.scheduler)
-                if isinstance(committed, Placement):
-                    undo(committed, self.bench.cache)
+            if isinstance(outcome, ScheduleResult):
+                committed = assume_and_reserve(outcome, self.bench.scheduler)
+                if isinstance(committed, ScheduleResult):
+                    unreserve_and_forget(committed, self.bench.cache)
 
 
 def reached(*roots: object) -> Iterator[object]:
@@ -243,7 +243,7 @@ def reached(*roots: object) -> Iterator[object]:
 def kept(world: World) -> tuple[set[int], int]:
     """Whose names are still there; and the number of objects with the bytes of arrays."""
     bench = world.bench
-    roots = (bench.scheduler, bench.backlog, bench.pods, bench.nodes, bench.failures, bench.loop, *world.others.values())
+    roots = (bench.scheduler, bench.backlog, bench.pods, bench.nodes, bench.pod_conditions, bench.loop, *world.others.values())
     names, weight = set[int](), 0
     for obj in reached(*roots):
         weight += 1 + (obj.nbytes if isinstance(obj, np.ndarray) else 0)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.engine.binding.actors.contract import ActorFactory, Tools
+from moorage.engine.binding.actors.contract import ActorFactory, ActorTools
 from moorage.engine.binding.actors.intree import join
-from moorage.engine.reports.metrics import GAUGES_EVERY, LAG_LIMIT
+from moorage.engine.reports.metrics import GAUGES_INTERVAL_SECONDS, LAG_LIMIT_SECONDS
 from moorage.ports.errors import Forbidden, Retryable
 from moorage.ports.kube import StoredRevision
 from moorage.ports.stored_kinds import NAMESPACES
@@ -22,19 +22,19 @@ from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps, make_tools
 from tests.engine.worlds import a_body, make_engine, versioned
 from tests.fakes.clocks import settle
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 # ---- life ------------------------------------------------------------------------------------------------------------------
 
 
 def test_readiness_names_what_is_missing() -> None:
     """One check for each list that has to be in."""
-    engine = make_engine(InMemoryKube(), RecordingEvents())
+    engine = make_engine(InMemoryKube(), FakeEventRecorder())
     checks = engine.checks()
     assert {name: check() for name, check in checks.items()} == {
         name: f"{name} are not listed yet" for name in ("pods", "nodes", "namespaces", "profiles")
     }
-    for name, sink in (("pods", engine.pods), ("nodes", engine.nodes), ("namespaces", engine.others[NAMESPACES])):
+    for name, sink in (("pods", engine.pod_sink), ("nodes", engine.node_sink), ("namespaces", engine.stored_object_sinks[NAMESPACES])):
         sink.list_started()
         assert checks[name]()
         sink.list_ended()
@@ -45,7 +45,7 @@ def test_readiness_names_what_is_missing() -> None:
 
 def test_revisions_that_cannot_be_read_are_for_the_caller_to_try_again() -> None:
     """What is known stays."""
-    engine = make_engine(kube := InMemoryKube(), RecordingEvents())
+    engine = make_engine(kube := InMemoryKube(), FakeEventRecorder())
     kube.stored["a-1"] = StoredRevision("a-1", "a", 1, {"uid": "u"})
     asyncio.run(engine.restore())
     for error in (Forbidden("GET controllerrevisions", 403), Retryable("503")):
@@ -65,7 +65,7 @@ def test_a_part_that_cannot_go_on_ends_the_engine() -> None:
             await running.clock.sleep(lasts)
             raise ZeroDivisionError("a bug")
 
-        running.engine.reporter.watch_lag = dying  # type: ignore[method-assign]
+        running.engine.metrics.watch_lag = dying  # type: ignore[method-assign]
         task = asyncio.create_task(running.engine.run())
         for _ in range(100):
             await running.clock.advance(4)
@@ -82,9 +82,9 @@ def test_a_part_that_cannot_go_on_ends_the_engine() -> None:
 
 def test_profiles_hear_who_leads() -> None:
     """On those of this installation, once."""
-    engine = make_engine(InMemoryKube(), events := RecordingEvents())
+    engine = make_engine(InMemoryKube(), events := FakeEventRecorder())
     for body in (a_body("mine"), a_body("theirs", controllerName="another")):
-        engine.profile_seen(body["metadata"]["name"], body)
+        engine.profile_changed(body["metadata"]["name"], body)
     engine.lead(lambda: None)
     assert [(event.reason, event.regarding.name, event.note) for event in events.events] == [("LeaderChanged", "mine", "me leads")]
 
@@ -92,9 +92,9 @@ def test_profiles_hear_who_leads() -> None:
 @pytest.mark.parametrize(("controller", "served"), [("moorage", True), (None, True), ("another", False), (1, False)])
 def test_profiles_of_other_installations_are_left_alone(controller: Any, served: bool) -> None:
     """As IngressClass has it; those without the field are ours by default."""
-    engine = make_engine(InMemoryKube(), RecordingEvents())
-    engine.profile_seen("p", a_body("p", **({"controllerName": controller} if controller is not None else {})))
-    asyncio.run(engine.swapper.settle())
+    engine = make_engine(InMemoryKube(), FakeEventRecorder())
+    engine.profile_changed("p", a_body("p", **({"controllerName": controller} if controller is not None else {})))
+    asyncio.run(engine.swapper.reconcile())
     assert ("p" in engine.loop.live) == served
 
 
@@ -121,13 +121,13 @@ class Telling(CountingTelemetry):
         """Remember."""
         self.points.append((point, status, profile))
 
-    def loop_lag(self, seconds: float) -> None:
+    def event_loop_lag(self, seconds: float) -> None:
         """Remember."""
         self.lags.append(seconds)
 
-    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+    def cache_sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
         """Count."""
-        super().sizes(pending, cache)
+        super().cache_sizes(pending, cache)
         self.gauged += 1
 
     def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
@@ -170,7 +170,7 @@ def test_gauges_are_set_once_a_second() -> None:
             world.kube.put(make_pod("good"))
             world.kube.put(make_pod("picky", node_selector={"disk": "fast"}))
             before = telemetry.gauged
-            await world.clock.advance(3 * GAUGES_EVERY)
+            await world.clock.advance(3 * GAUGES_INTERVAL_SECONDS)
             assert telemetry.gauged - before == 3
             assert telemetry.last_sizes == {
                 "active": 0,
@@ -193,13 +193,13 @@ def test_a_late_event_loop_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         telemetry = Telling()
         async with Running(telemetry=telemetry).leading() as world:
-            assert max(telemetry.lags) < LAG_LIMIT
+            assert max(telemetry.lags) < LAG_LIMIT_SECONDS
             assert "late" not in caplog.text
             world.clock.jump(0.3)
             await world.clock.advance(0.1)
             assert max(telemetry.lags) == pytest.approx(0.3, abs=0.02)
             assert "the event loop was" in caplog.text
-            assert world.clock.boottime() - world.engine.reporter.beat < 0.05
+            assert world.clock.boottime() - world.engine.metrics.last_heartbeat < 0.05
 
     asyncio.run(scenario())
 
@@ -209,7 +209,7 @@ def test_a_plugin_that_fails_in_the_queue_is_logged(caplog: pytest.LogCaptureFix
 
     class Broken:
         name = "Broken"
-        wakes = ()
+        events_to_register = ()
 
         def pre_enqueue(self, pod: object, _store: object) -> object:
             raise ZeroDivisionError("a bug")
@@ -229,7 +229,7 @@ def test_a_plugin_that_fails_in_the_queue_is_logged(caplog: pytest.LogCaptureFix
 
 # ---- actors ----------------------------------------------------------------------------------------------------------------
 
-ACTS = PluginSpec("Acts", None, acts_at=frozenset({Point.PERMIT, Point.POST_BIND}))
+ACTS = PluginSpec("Acts", None, acts_at=frozenset({ExtensionPoint.PERMIT, ExtensionPoint.POST_BIND}))
 DECIDES = PluginSpec("Decides", None)
 TOOLS = make_tools(InMemoryKube())
 
@@ -252,7 +252,7 @@ def test_actors_are_made_once_with_their_tools() -> None:
     """One for each plugin that acts."""
     given: list[object] = []
 
-    def make(tools: Tools) -> Steps:
+    def make(tools: ActorTools) -> Steps:
         given.append(tools)
         return Steps()
 
@@ -264,8 +264,11 @@ def test_the_profile_of_these_tests_uses_every_step() -> None:
     """Or they would prove less than they say."""
     world = Running()
     world.kube.relist()
-    world.engine.profile_seen("test", a_body("test", plugins=STEPS))
-    asyncio.run(world.engine.swapper.settle())
-    world.engine.nodes.put(versioned(make_node("n1")))
+    world.engine.profile_changed("test", a_body("test", plugins=STEPS))
+    asyncio.run(world.engine.swapper.reconcile())
+    world.engine.node_sink.put(versioned(make_node("n1")))
     revision = world.engine.loop.live["test"]
-    assert all("Steps" in revision.points[point] for point in (Point.PERMIT, Point.PRE_BIND, Point.BIND, Point.POST_BIND))
+    assert all(
+        "Steps" in revision.points[point]
+        for point in (ExtensionPoint.PERMIT, ExtensionPoint.PRE_BIND, ExtensionPoint.BIND, ExtensionPoint.POST_BIND)
+    )

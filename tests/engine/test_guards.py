@@ -25,7 +25,7 @@ from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, Running, Steps
 from tests.engine.worlds import a_body, a_config, versioned
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 Method = tuple[type[Any], str]
 
@@ -56,7 +56,7 @@ def methods() -> list[Method]:
     modules = [importlib.import_module(found.name) for found in pkgutil.walk_packages(moorage.engine.__path__, "moorage.engine.")]
     classes = {cls for module in modules for cls in vars(module).values() if inspect.isclass(cls) and cls.__module__ == module.__name__}
     classes |= {spec.decider for spec in INTREE if spec.decider is not None}
-    classes |= {InMemoryKube, CountingTelemetry, RecordingEvents, Steps}
+    classes |= {InMemoryKube, CountingTelemetry, FakeEventRecorder, Steps}
     found = [(cls, name) for cls in classes for name, value in vars(cls).items() if inspect.isfunction(value) and not name.startswith("__")]
     return sorted(found, key=lambda method: (method[0].__module__, method[0].__qualname__, method[1]))
 
@@ -117,9 +117,9 @@ class Day:
         task = asyncio.create_task(engine.run())
         profile = a_body("test", plugins=STEPS, pluginConfig=[{"name": "NodeResourcesFit", "configRef": {"name": "fit"}}])
         self.feed(
-            lambda: engine.plugin_config_seen("fit", a_config("fit")),
-            lambda: engine.profile_seen("test", profile),
-            lambda: engine.profile_seen("bad", a_body("bad", preset="Best")),
+            lambda: engine.plugin_config_changed("fit", a_config("fit")),
+            lambda: engine.profile_changed("test", profile),
+            lambda: engine.profile_changed("bad", a_body("bad", preset="Best")),
             engine.listed,
             kube.relist,
             *(functools.partial(kube.put, make_node(f"n{i}", pods="4")) for i in range(3)),
@@ -138,7 +138,7 @@ class Day:
         )
         await clock.advance(3)
         self.feed(
-            lambda: engine.profile_seen("test", {**profile, "metadata": {**profile["metadata"], "generation": 2}}),
+            lambda: engine.profile_changed("test", {**profile, "metadata": {**profile["metadata"], "generation": 2}}),
             lambda: kube.put(versioned(make_pod("late", cpu="10m"))),
             kube.relist,
         )

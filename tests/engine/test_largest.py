@@ -22,9 +22,9 @@ from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.core.pods.ceilings import too_large
-from moorage.core.queue.queued_pod import Place
-from moorage.engine.intake.stored_object_sink import Others
-from moorage.ports.stored_kinds import STORED
+from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.intake.stored_object_sink import StoredObjectSink
+from moorage.ports.stored_kinds import STORED_KINDS
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, on_node, versioned
 from tests.largest import MOST_BYTES, NODES, OTHERS, PODS, Largest
@@ -48,7 +48,9 @@ class Steps:
         self.runner = asyncio.Runner()
         self.bench.scheduler.snapshot.now = time.thread_time
         self.bench.loop.deciding = True
-        self.sinks = {kind.struct: Others(kind, self.bench.cache, self.bench.backlog, self.bench.clock.boottime) for kind in STORED}
+        self.sinks = {
+            kind.struct: StoredObjectSink(kind, self.bench.cache, self.bench.backlog, self.bench.clock.boottime) for kind in STORED_KINDS
+        }
         self.longest: dict[str, float] = {}
         for i in range(NODE_COUNT):
             labels = {"kubernetes.io/hostname": f"n{i}", "zone": f"z{i % 3}"}
@@ -86,7 +88,7 @@ class Steps:
         obj = versioned(self.step(f"decoding {name}", lambda: msgspec.json.decode(raw, type=kind)))
         sink = self._sink(kind)
         self.step(f"taking in {name}", lambda: sink.put(obj))
-        self.step(f"catching up after {name}", lambda: self.bench.backlog.tick(self.bench.clock.boottime()))
+        self.step(f"catching up after {name}", lambda: self.bench.backlog.flush(self.bench.clock.boottime()))
         return obj
 
     def delete(self, name: str, obj: Any) -> None:
@@ -122,7 +124,7 @@ def lives(steps: Steps, name: str, largest: Largest, node: str) -> None:
     steps.decide()
     entry = steps.bench.backlog.get("uid-p")
     refused = too_large(pod)
-    assert not refused or (entry is not None and entry.place is not Place.IN_FLIGHT)
+    assert not refused or (entry is not None and entry.state is not QueueState.IN_FLIGHT)
     steps.put("a node", Node, small_node("extra"))
     steps.put("a small pod on a node", Pod, small_pod("small"))
     steps.delete("the small pod", steps.bench.pods.objects["uid-small"])
@@ -201,7 +203,7 @@ HUGE = [{"name": "c", "resources": {"requests": {"cpu": "5000"}}}]
 
 def test_each_kind_has_a_largest_object() -> None:
     """Of all that intake reads."""
-    assert {one.kind for one in (*PODS.values(), *NODES.values(), *OTHERS.values())} == {Pod, Node, *(kind.struct for kind in STORED)}
+    assert {one.kind for one in (*PODS.values(), *NODES.values(), *OTHERS.values())} == {Pod, Node, *(kind.struct for kind in STORED_KINDS)}
 
 
 @pytest.mark.parametrize("name", OTHERS)

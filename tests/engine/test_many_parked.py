@@ -7,13 +7,13 @@ import asyncio
 import msgspec
 
 from moorage.core.objects.pods import Affinity
-from moorage.core.queue.scheduling_queue import SLICE
+from moorage.core.queue.scheduling_queue import MOVES_PER_SLICE
 from tests.builders import make_node, make_pod
 from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.worlds import Bench, a_body, versioned
 from tests.fakes.clocks import settle
 
-MANY = 2 * SLICE + 10
+MANY = 2 * MOVES_PER_SLICE + 10
 
 
 def test_all_of_many_parked_pods_are_placed() -> None:
@@ -26,10 +26,10 @@ def test_all_of_many_parked_pods_are_placed() -> None:
             await world.clock.advance(20)
             assert world.engine.backlog.counts("test").unschedulable == MANY
             world.kube.put(make_node("big", cpu=str(5 * MANY), memory="1Ti", pods=str(MANY)))
-            assert world.engine.backlog.behind
-            world.engine.loop.poke()
+            assert world.engine.backlog.moves_pending
+            world.engine.loop.wake_up()
             await settle()
-            assert not world.engine.backlog.behind
+            assert not world.engine.backlog.moves_pending
             await world.clock.advance(TRIED_AGAIN)
             assert len(world.kube.bindings) == MANY
 
@@ -65,7 +65,7 @@ def test_a_replica_that_does_not_lead_catches_up_too() -> None:
             world.engine.loop.deciding = False
             world.kube.put(make_node("big", cpu=str(5 * MANY), memory="1Ti", pods=str(MANY)))
             await world.clock.advance(TRIED_AGAIN)
-            assert not world.engine.backlog.behind
+            assert not world.engine.backlog.moves_pending
             assert world.engine.backlog.counts("test").active == MANY
             assert world.kube.bindings == {}
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from moorage.api.size_limits import MOST_BYTES, MOST_VALUES
+from moorage.api.size_limits import MAX_VALUES, MOST_BYTES
 from moorage.handlers.deliveries import Deliveries
 from tests.engine.worlds import make_engine
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import FakeEventRecorder
 
 COUNT = 3
 WHILE_THERE = 400 * 1024
@@ -34,12 +34,12 @@ def longest(i: int) -> Args:
 
 def most(i: int) -> Args:
     """As many values as may be."""
-    return {"ignoredResources": [f"x.io/r{i}-{k}" for k in range(MOST_VALUES - 10)]}
+    return {"ignoredResources": [f"x.io/r{i}-{k}" for k in range(MAX_VALUES - 10)]}
 
 
 def objects(i: int) -> Args:
     """As many typed objects as may be."""
-    return {"scoringStrategy": {"resources": [{"name": f"x.io/r{i}-{k}", "weight": 1 + k % 100} for k in range(MOST_VALUES // 3 - 5)]}}
+    return {"scoringStrategy": {"resources": [{"name": f"x.io/r{i}-{k}", "weight": 1 + k % 100} for k in range(MAX_VALUES // 3 - 5)]}}
 
 
 def wrong(i: int) -> Args:
@@ -49,7 +49,7 @@ def wrong(i: int) -> Args:
 
 def too_large(i: int) -> Args:
     """What the API server lets in, and nobody keeps."""
-    return {"ignoredResources": [f"x.io/r{i}-{k}" for k in range(5 * MOST_VALUES)]}
+    return {"ignoredResources": [f"x.io/r{i}-{k}" for k in range(5 * MAX_VALUES)]}
 
 
 def body(kind: str, i: int, version: int, spec: Args) -> Args:
@@ -64,11 +64,11 @@ class Tenant:
 
     def __init__(self) -> None:
         self.kube = InMemoryKube()
-        self.events = RecordingEvents()
+        self.events = FakeEventRecorder()
         self.engine = make_engine(self.kube, self.events)
         self.engine.swapper.leading = True
-        self.configs = Deliveries("pluginconfigs", self.engine.plugin_config_seen)
-        self.profiles = Deliveries("schedulerprofiles", self.engine.profile_seen)
+        self.configs = Deliveries("pluginconfigs", self.engine.plugin_config_changed)
+        self.profiles = Deliveries("schedulerprofiles", self.engine.profile_changed)
         self.version = 0
 
     def write(self, make: Callable[[int], Args], deleted: bool = False, inline: bool = False) -> None:
@@ -76,11 +76,11 @@ class Tenant:
         for i in range(COUNT):
             self.version += 1
             args = {**make(i), "ignoredResourceGroups": [f"v{self.version}"]}
-            self.configs.take(body("PluginConfig", i, self.version, {"plugin": "NodeResourcesFit", "args": args}), deleted)
+            self.configs.deliver(body("PluginConfig", i, self.version, {"plugin": "NodeResourcesFit", "args": args}), deleted)
             entry = {"name": "NodeResourcesFit", **({"args": args} if inline else {"configRef": {"name": f"o{i}"}})}
-            self.profiles.take(body("SchedulerProfile", i, self.version, {"pluginConfig": [entry]}), deleted)
-        asyncio.run(self.engine.swapper.settle())
-        asyncio.run(self.engine.reconciler.round())
+            self.profiles.deliver(body("SchedulerProfile", i, self.version, {"pluginConfig": [entry]}), deleted)
+        asyncio.run(self.engine.swapper.reconcile())
+        asyncio.run(self.engine.profile_status.write_due())
         self.kube.written.clear()
         self.events.events.clear()
         self.kube.stored.clear()  # the API server's

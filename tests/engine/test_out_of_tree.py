@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from moorage.api.bodies import Body
-from moorage.core.framework.cluster_events import Action, Wake
+from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint
 from moorage.core.framework.guard import guarded
-from moorage.core.framework.interfaces import Plugin, Point, PostFilterResult, Prepared, Reserved
+from moorage.core.framework.interfaces import ExtensionPoint, Plugin, PostFilterResult, PreFilterResult, ReserveResult
 from moorage.core.framework.registry import PluginSpec
-from moorage.core.framework.scalar import columnar
+from moorage.core.framework.scalar import as_columnar
 from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.objects.meta import ObjectMeta, Struct
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.queued_pod import Place
-from moorage.engine.binding.actors.contract import Hold, Tools
+from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.binding.actors.contract import ActorTools, PermitWait
 from moorage.engine.binding.actors.guarded import guarded_actor
-from moorage.engine.profiles.replica_monitor import Right, rights_to
+from moorage.engine.profiles.replica_monitor import AccessRight, rights_to
 from moorage.ports.errors import Conflict, Retryable
 from moorage.ports.stored_kinds import kind_of
 from tests.builders import make_pod
@@ -62,15 +62,22 @@ def moody(method: str, good: Any, mood: Mood) -> type[Plugin]:
             raise ValueError("unwell")
         return good(*args) if callable(good) else good
 
-    needed = {"pre_score": {"score": zeros}, "distinguish": {"pre_filter": lambda *_: Prepared(SUCCESS)}}.get(method, {})
-    body: dict[str, Any] = {"name": "Strange", "wakes": (), "reads": frozenset(), "explain": lambda *_: (), **needed, method: answering}
+    needed = {"pre_score": {"score": zeros}, "sign_pod": {"pre_filter": lambda *_: PreFilterResult(SUCCESS)}}.get(method, {})
+    body: dict[str, Any] = {
+        "name": "Strange",
+        "events_to_register": (),
+        "reads": frozenset(),
+        "explain": lambda *_: (),
+        **needed,
+        method: answering,
+    }
     return cast("type[Plugin]", type("Strange", (), body))
 
 
 async def look_around(running: Running) -> None:
     """What the surveyor does every 20 s, and what follows from it."""
     await running.clock.advance(30)
-    await running.engine.surveyor.round(running.engine.swapper, running.engine.reconciler)
+    await running.engine.replica_monitor.check_once(running.engine.swapper, running.engine.profile_status)
     await running.clock.advance(3)
 
 
@@ -82,12 +89,12 @@ def zeros(_plugin: Any, _state: Any, snapshot: Any, rows: Any) -> Any:
 @pytest.mark.parametrize(
     ("method", "good", "point"),
     [
-        ("pre_filter", Prepared(SUCCESS), "preFilter"),
+        ("pre_filter", PreFilterResult(SUCCESS), "preFilter"),
         ("filter", zeros, "filter"),
-        ("distinguish", b"", "preFilter"),
-        ("pre_score", Prepared(SUCCESS), "preScore"),
+        ("sign_pod", b"", "preFilter"),
+        ("pre_score", PreFilterResult(SUCCESS), "preScore"),
         ("score", zeros, "score"),
-        ("reserve", Reserved(SUCCESS), "reserve"),
+        ("reserve", ReserveResult(SUCCESS), "reserve"),
     ],
 )
 @in_a_loop
@@ -101,7 +108,7 @@ async def test_a_fault_fails_the_attempt(method: str, good: Any, point: str) -> 
         await running.clock.advance(0.5)
         assert (running.node("p"), bool(running.node("q")), running.assumed) == ("", True, 0)
         said = f'plugin "Strange" 1.0 failed at {point}: ValueError: unwell'
-        assert guard.told[0] == said
+        assert guard.recorded[0] == said
         assert all(said in note for note in running.notes("FailedScheduling", "p"))
         conditions = running.kube.pods["uid-p"].status.conditions or ()
         assert [condition.reason for condition in conditions] == ["SchedulerError"]
@@ -132,7 +139,7 @@ async def test_a_gate_that_fails() -> None:
         await running.clock.advance(0.5)
         entry = running.engine.backlog.get("uid-p")
         assert entry is not None
-        assert entry.place is Place.GATED
+        assert entry.state is QueueState.GATED
         assert running.notes("FailedScheduling", "p") == ['plugin "Strange" 1.0 failed at preEnqueue: ValueError: unwell']
 
 
@@ -142,7 +149,7 @@ async def test_a_gate_that_fails() -> None:
 class Actor:
     """Does at each step what a test has put there."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: ActorTools) -> None:
         self.tools = tools
         self.steps: dict[str, Callable[[], Any]] = {}
 
@@ -195,7 +202,7 @@ async def test_an_actor_that_raises(step: str, error: BaseException) -> None:
     actor, guard = acting(**{step: raising(error)})
     with pytest.raises(Exception, match=r'plugin "Strange" 1\.0 failed at') as caught:
         await getattr(actor, step)(*ARGUMENTS)
-    assert (guard.told, guard.inside) == ([str(caught.value)], 0)
+    assert (guard.recorded, guard.inside) == ([str(caught.value)], 0)
 
 
 @pytest.mark.parametrize("error", [Conflict("PATCH", 409), Retryable("PATCH", outcome_unknown=True)], ids=repr)
@@ -205,7 +212,7 @@ async def test_refusals_of_the_api_server_pass(error: Exception) -> None:
     actor, guard = acting(bind=raising(error))
     with pytest.raises(type(error)):
         await actor.bind(*ARGUMENTS)
-    assert guard.told == []
+    assert guard.recorded == []
 
 
 @pytest.mark.parametrize(
@@ -214,7 +221,7 @@ async def test_refusals_of_the_api_server_pass(error: Exception) -> None:
         ("permit", None, "gave NoneType instead of a Status"),
         ("permit", Status(Code.SKIP), "gave the status Skip"),
         ("bind", True, "gave bool instead of a Status"),
-        ("bind", Hold(1), "gave Hold instead of a Status"),
+        ("bind", PermitWait(1), "gave Hold instead of a Status"),
     ],
 )
 @in_a_loop
@@ -225,7 +232,7 @@ async def test_an_actor_that_answers_nonsense(step: str, answer: Any, want: str)
         await getattr(actor, step)(*ARGUMENTS)
 
 
-@pytest.mark.parametrize(("step", "answer"), [("permit", Hold(1)), ("permit", SUCCESS), ("bind", SUCCESS)])
+@pytest.mark.parametrize(("step", "answer"), [("permit", PermitWait(1)), ("permit", SUCCESS), ("bind", SUCCESS)])
 @in_a_loop
 async def test_what_means_something_passes(step: str, answer: Any) -> None:
     """Unchanged; the guard stands around the steps only, not around the wait between them."""
@@ -257,7 +264,7 @@ async def test_a_cancellation_reaches_the_actor() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (seen, guard.inside, guard.told) == (["cancelled"], 0, [])
+    assert (seen, guard.inside, guard.recorded) == (["cancelled"], 0, [])
 
 
 # ---- resources of others -----------------------------------------------------------------------------------------------------
@@ -276,9 +283,9 @@ class Racks:
     """Lets pods in while there is an open rack."""
 
     name: ClassVar[str] = "Strange"
-    kinds: ClassVar[frozenset[type]] = frozenset({Rack})
-    wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Rack.resource, Action.ADD | Action.UPDATE, lambda pod, event, store: cast("Rack", event.new).open),
+    required_kinds: ClassVar[frozenset[type]] = frozenset({Rack})
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(Rack.resource, ActionType.ADD | ActionType.UPDATE, lambda pod, event, store: cast("Rack", event.new).open),
     )
 
     def prepare(self, _pod: Pod, store: Any) -> bool:
@@ -293,7 +300,7 @@ class Racks:
 def racks() -> tuple[PluginSpec, RecordingGuard]:
     """The plugin as a package would bring it."""
     guard = RecordingGuard()
-    return PluginSpec("Strange", guarded(columnar(Racks, guard), guard), guard=guard), guard
+    return PluginSpec("Strange", guarded(as_columnar(Racks, guard), guard), guard=guard), guard
 
 
 @in_a_loop
@@ -306,7 +313,7 @@ async def test_a_declared_resource_is_kept_and_wakes() -> None:
         await running.clock.advance(60)
         attempts = len(running.notes("FailedScheduling", "p"))
         assert "no rack is open" in running.notes("FailedScheduling", "p")[-1]
-        sink = running.engine.others[kind_of(Rack)]
+        sink = running.engine.stored_object_sinks[kind_of(Rack)]
         sink.put(versioned(Rack(ObjectMeta(name="r1", uid="r1"), open=False)))
         await running.clock.advance(60)
         assert len(running.notes("FailedScheduling", "p")) == attempts
@@ -319,8 +326,8 @@ async def test_a_declared_resource_is_kept_and_wakes() -> None:
 async def test_a_right_that_lacks_is_named() -> None:
     """Only for the profile whose plugin reads the resource."""
     assert rights_to(kind_of(Rack)) == (
-        Right("list", "example.com", "racks", home=False),
-        Right("watch", "example.com", "racks", home=False),
+        AccessRight("list", "example.com", "racks", home=False),
+        AccessRight("watch", "example.com", "racks", home=False),
     )
     spec, _ = racks()
     running = Running(specs=(spec,))
@@ -419,16 +426,16 @@ async def test_a_last_good_revision_without_the_plugin_goes_on() -> None:
     """The newest stored one that does not have it is taken up again, and one that has it is not."""
     first = Running(specs=(plain(),))
     async with first.leading(a_body("strange")):
-        first.engine.profile_seen("strange", a_body("strange", generation=2, plugins=WITH))
+        first.engine.profile_changed("strange", a_body("strange", generation=2, plugins=WITH))
         await first.clock.advance(2)
-        assert "Strange" in first.engine.loop.live["strange"].points[Point.FILTER]
+        assert "Strange" in first.engine.loop.live["strange"].points[ExtensionPoint.FILTER]
     second = Running(kube=first.kube, specs=(plain(),))
     second.kube.quarantine = {"Strange": "1.0"}
     await second.engine.restore()
     async with second.leading(a_body("strange", generation=2, plugins=WITH)):
         second.kube.put(make_pod("p", scheduler_name="strange"))
         await second.clock.advance(2)
-        assert "Strange" not in second.engine.loop.live["strange"].points[Point.FILTER]
+        assert "Strange" not in second.engine.loop.live["strange"].points[ExtensionPoint.FILTER]
         assert second.node("p")
 
 
@@ -441,5 +448,5 @@ async def test_its_arguments_are_not_looked_at() -> None:
     body: Body = a_config("c", plugin="Strange", unknown=1)
     assert [error.reason for error in running.engine.swapper.config_facts.of("c", body)[0]] == ["PluginQuarantined"]
     running.kube.quarantine = {}
-    await running.engine.quarantine.look()
+    await running.engine.quarantine.refresh()
     assert [error.reason for error in running.engine.swapper.config_facts.of("c", body)[0]] == ["InvalidPluginArgs"]

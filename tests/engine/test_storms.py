@@ -23,7 +23,7 @@ from moorage.core.framework.status import Code, Status
 from moorage.core.objects.nodes import Taint
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import CPU
-from moorage.engine.binding.actors.contract import Hold
+from moorage.engine.binding.actors.contract import PermitWait
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
 from moorage.ports.kube import PodRef
 from tests.builders import make_node, make_pod
@@ -45,9 +45,9 @@ FAULTS: dict[str, Callable[[], tuple[Exception, bool]]] = {
     "bug after": lambda: (ZeroDivisionError("bug"), True),
 }
 WRITTEN = ("pod_condition", "pod_nomination", "delete_pod")
-STEP_FAULTS: dict[str, Callable[[], Exception | Status | Hold]] = {
+STEP_FAULTS: dict[str, Callable[[], Exception | Status | PermitWait]] = {
     "permit refuses": lambda: Status(Code.UNSCHEDULABLE, ("not now",)),
-    "permit holds": lambda: Hold(1.0),
+    "permit holds": lambda: PermitWait(1.0),
     "permit bug": lambda: ZeroDivisionError("bug"),
     "pre_bind bug": lambda: ZeroDivisionError("bug"),
     "pre_bind fails": lambda: Retryable("503"),
@@ -165,7 +165,7 @@ class Storm:
         if gust.swaps:
             self.generation += 1
             plugins = STEPS if self.generation % 2 else {}
-            self.world.engine.profile_seen("test", a_body("test", generation=self.generation, plugins=plugins))
+            self.world.engine.profile_changed("test", a_body("test", generation=self.generation, plugins=plugins))
 
     def _others(self, gust: Gust) -> None:
         """What other schedulers and administrators do."""
@@ -216,8 +216,8 @@ class Storm:
         bound = {pod.metadata.uid for pod in self.ours if pod.spec.node_name}
         waiting = [pod for pod in self.ours if not pod.spec.node_name]
         assert len(bound) == min(len(self.ours), len(NODES) * ROOM)
-        assert (cache.assumed, len(engine.loop.binder), len(list(engine.loop.binder.waiting))) == (0, 0, 0)
-        assert {uid for uid in self.kube.pods if cache.record(uid) is not None} == bound
+        assert (cache.assumed, len(engine.loop.binder), len(list(engine.loop.binder.waiting_pods))) == (0, 0, 0)
+        assert {uid for uid in self.kube.pods if cache.pod_info(uid) is not None} == bound
         assert len(cache) == len(bound)
         assert {entry.uid for entry in engine.backlog.entries()} == {pod.metadata.uid for pod in waiting}
         assert {pod.metadata.uid for pod in waiting if pod.status.nominated_node_name} == set()

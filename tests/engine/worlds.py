@@ -11,40 +11,40 @@ import msgspec
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Placement, Scheduler
+from moorage.core.cycle.context import CycleContext, ScheduleResult
 from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES, INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.queue.queued_pod import Entry
-from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.binding.actors.intree import ACTORS
-from moorage.engine.binding.binder import Binder, Finish
-from moorage.engine.binding.permit import Waiting
-from moorage.engine.binding.sender import Outcome
-from moorage.engine.binding.slots import Slots
+from moorage.engine.binding.binder import Binder, BindingCallback
+from moorage.engine.binding.permit import WaitingPods
+from moorage.engine.binding.sender import BindingOutcome
+from moorage.engine.binding.slots import BindingSlots
 from moorage.engine.engine import Engine
-from moorage.engine.intake.node_sink import Nodes
-from moorage.engine.intake.pod_sink import Pods
-from moorage.engine.reports.pod_conditions import Failures
-from moorage.engine.scheduling.gang_scheduler import Gangs
-from moorage.engine.scheduling.loop import Loop
-from moorage.engine.scheduling.nomination_controller import Promises
-from moorage.engine.scheduling.outcomes import Handover
-from moorage.engine.scheduling.post_filter_actions import Errand, Errands
-from moorage.engine.scheduling.post_filter_actions import Finish as Done
-from moorage.engine.scheduling.preemption import Eviction, Preemptor
-from moorage.engine.scheduling.preemption import Finish as Evicted
-from moorage.ports.bundle import Surroundings
+from moorage.engine.intake.node_sink import NodeSink
+from moorage.engine.intake.pod_sink import PodSink
+from moorage.engine.reports.pod_conditions import PodConditionWriter
+from moorage.engine.scheduling.gang_scheduler import GangScheduler
+from moorage.engine.scheduling.loop import SchedulingLoop
+from moorage.engine.scheduling.nomination_controller import NominationController
+from moorage.engine.scheduling.outcomes import CycleOutcomes
+from moorage.engine.scheduling.post_filter_actions import ActionsCallback as Done
+from moorage.engine.scheduling.post_filter_actions import PostFilterAction, PostFilterActions
+from moorage.engine.scheduling.preemption import PreemptionCallback as Evicted
+from moorage.engine.scheduling.preemption import PreemptionTask, Preemptor
+from moorage.ports.bundle import Ports
 from moorage.ports.clock import Clock
-from moorage.ports.kube import Unreadable
+from moorage.ports.kube import UnreadableObject
 from moorage.ports.stored_kinds import NAMESPACES
 from tests.fakes.clocks import EagerClock, ManualClock
-from tests.fakes.extenders import ScriptedExtenders
+from tests.fakes.extenders import ScriptedExtenderClient
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 REGISTRY = build_registry(INTREE)
 RESOLVER = Resolver(REGISTRY, PRESETS)
@@ -74,55 +74,55 @@ def on_node(pod: Pod, node: str) -> Pod:
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
 
 
-def unreadable(obj: Pod | Node) -> Unreadable:
+def unreadable(obj: Pod | Node) -> UnreadableObject:
     """The object as a feed hands it over when it could not be decoded."""
     partial = PartialObject(msgspec.structs.replace(obj.metadata))
-    return Unreadable(partial, obj.spec.node_name if isinstance(obj, Pod) else "", "spec: expected `object`, got `array`")
+    return UnreadableObject(partial, obj.spec.node_name if isinstance(obj, Pod) else "", "spec: expected `object`, got `array`")
 
 
-def surroundings(kube: InMemoryKube, clock: Clock, events: RecordingEvents, telemetry: CountingTelemetry) -> Surroundings:
+def make_ports(kube: InMemoryKube, clock: Clock, events: FakeEventRecorder, telemetry: CountingTelemetry) -> Ports:
     """With this API server, and extenders that nobody asks."""
-    return Surroundings(clock, kube, kube, events, telemetry, kube, ScriptedExtenders(), "me")
+    return Ports(clock, kube, kube, events, telemetry, kube, ScriptedExtenderClient(), "me")
 
 
 class HeldBinder(Binder):
     """Binds nothing: a test ends each attempt as it wants."""
 
-    def __init__(self, scheduler: Scheduler, around: Surroundings) -> None:
-        super().__init__(scheduler, {}, Waiting(around.clock), around, Slots(64, lambda: None))
-        self.flying: dict[str, tuple[Entry, Placement]] = {}
+    def __init__(self, scheduler: CycleContext, around: Ports) -> None:
+        super().__init__(scheduler, {}, WaitingPods(around.clock), around, BindingSlots(64, lambda: None))
+        self.under_way: dict[str, tuple[QueuedPodInfo, ScheduleResult]] = {}
 
-    def start(self, entry: Entry, placement: Placement, finish: Finish) -> None:
+    def start(self, entry: QueuedPodInfo, placement: ScheduleResult, finish: BindingCallback) -> None:
         """Only remember it."""
-        self.flying[entry.uid] = (entry, placement)
+        self.under_way[entry.uid] = (entry, placement)
         self.finish = finish
 
-    def land(self, uid: str, outcome: Outcome) -> None:
+    def end(self, uid: str, outcome: BindingOutcome) -> None:
         """The binding has ended so."""
-        self.finish(*self.flying.pop(uid), outcome)
+        self.finish(*self.under_way.pop(uid), outcome)
 
 
 class HeldPreemptor(Preemptor):
     """Evicts nobody: a test ends each eviction as it wants."""
 
-    def __init__(self, around: Surroundings, cache: Cache, failures: Failures, binder: Binder) -> None:
+    def __init__(self, around: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder) -> None:
         super().__init__(around, cache, failures, binder)
-        self.held: list[tuple[Eviction, Evicted]] = []
+        self.held: list[tuple[PreemptionTask, Evicted]] = []
 
-    def start(self, eviction: Eviction, finish: Evicted) -> None:
+    def start(self, eviction: PreemptionTask, finish: Evicted) -> None:
         """Only remember it."""
         self.under_way = eviction
         self.held.append((eviction, finish))
 
 
-class HeldErrands(Errands):
+class HeldActions(PostFilterActions):
     """Does nothing: a test ends each errand as it wants."""
 
     def __init__(self) -> None:
         super().__init__({})
-        self.held: list[tuple[Errand, Done]] = []
+        self.held: list[tuple[PostFilterAction, Done]] = []
 
-    def start(self, errand: Errand, finish: Done) -> None:
+    def start(self, errand: PostFilterAction, finish: Done) -> None:
         """Only remember it."""
         self.held.append((errand, finish))
 
@@ -133,36 +133,36 @@ class Bench:
 
     kube: InMemoryKube = dataclasses.field(default_factory=InMemoryKube)
     clock: ManualClock = dataclasses.field(default_factory=ManualClock)
-    events: RecordingEvents = dataclasses.field(default_factory=RecordingEvents)
+    events: FakeEventRecorder = dataclasses.field(default_factory=FakeEventRecorder)
     telemetry: CountingTelemetry = dataclasses.field(default_factory=CountingTelemetry)
     reported: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.scheduler = Scheduler(Cache(INDEXES))
-        self.backlog = Backlog(PrioritySort().sort_key, self.scheduler.cache.store, self.telemetry.incoming, self._report)
+        self.scheduler = CycleContext(Cache(INDEXES))
+        self.backlog = SchedulingQueue(PrioritySort().sort_key, self.scheduler.cache.store, self.telemetry.pod_queued, self._report)
         self.queued: list[str] = []
-        self.pods = Pods(self.cache, self.backlog, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))
-        self.nodes = Nodes(self.cache, self.backlog, self.clock.boottime)
-        self.failures = Failures(self.kube, self.events, self.clock, self.pods.objects.get)
-        around = self.around = surroundings(self.kube, self.clock, self.events, self.telemetry)
+        self.pods = PodSink(self.cache, self.backlog, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))
+        self.nodes = NodeSink(self.cache, self.backlog, self.clock.boottime)
+        self.pod_conditions = PodConditionWriter(self.kube, self.events, self.clock, self.pods.objects.get)
+        around = self.ports = make_ports(self.kube, self.clock, self.events, self.telemetry)
         self.binder = HeldBinder(self.scheduler, around)
-        self.preemptor = HeldPreemptor(around, self.cache, self.failures, self.binder)
-        self.errands = HeldErrands()
-        gangs = Gangs(self.scheduler, self.backlog, self.failures, around)
-        promises = Promises(self.cache, self.backlog, self.failures, self.clock, lambda name: self.loop.ours(name))  # noqa: PLW0108 - it is made below
-        handover = Handover(
+        self.preemptor = HeldPreemptor(around, self.cache, self.pod_conditions, self.binder)
+        self.actions = HeldActions()
+        gangs = GangScheduler(self.scheduler, self.backlog, self.pod_conditions, around)
+        promises = NominationController(self.cache, self.backlog, self.pod_conditions, self.clock, lambda name: self.loop.owns(name))
+        handover = CycleOutcomes(
             around,
             self.cache,
             self.backlog,
-            self.failures,
+            self.pod_conditions,
             gangs,
             promises,
             self.binder,
             self.preemptor,
-            self.errands,
-            self.pods.look_again,
+            self.actions,
+            self.pods.admit_again,
         )
-        self.loop = Loop(self.scheduler, self.backlog, around, handover)
+        self.loop = SchedulingLoop(self.scheduler, self.backlog, around, handover)
         resolution = RESOLVER(a_body("test"), {})
         self.loop.live["test"] = resolution.revision
         self.backlog.set_profile("test", resolution.queue_view, self.clock.boottime())
@@ -184,12 +184,12 @@ class Bench:
         self.reported.append(f"{plugin}: {pod.metadata.name}: {error}")
 
 
-def make_engine(kube: InMemoryKube, events: RecordingEvents, clock: Clock | None = None, *specs: PluginSpec) -> Engine:
+def make_engine(kube: InMemoryKube, events: FakeEventRecorder, clock: Clock | None = None, *specs: PluginSpec) -> Engine:
     """A whole engine that leads, with these plugins too; none of its tasks runs. The kinds that only some profiles need are listed."""
-    around = surroundings(kube, clock or EagerClock(), events, CountingTelemetry())
+    around = make_ports(kube, clock or EagerClock(), events, CountingTelemetry())
     registry = build_registry(INTREE, specs)
     engine = Engine(OperatorConfiguration(), around, Resolver(registry, PRESETS), registry, ACTORS)
-    for kind, sink in engine.others.items():
+    for kind, sink in engine.stored_object_sinks.items():
         if kind is not NAMESPACES:
             sink.list_started()
             sink.list_ended()

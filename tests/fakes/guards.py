@@ -14,7 +14,7 @@ class RecordingGuard:
         self.seconds = 0.0
         self.entered: list[str] = []
         self.inside = 0
-        self.told: list[str] = []
+        self.recorded: list[str] = []
 
     def enter(self, point: str) -> None:
         """Kept."""
@@ -25,6 +25,6 @@ class RecordingGuard:
         """Counted."""
         self.inside -= 1
 
-    def tell(self, fault: PluginFault) -> None:
+    def record(self, fault: PluginFault) -> None:
         """Kept."""
-        self.told.append(str(fault))
+        self.recorded.append(str(fault))

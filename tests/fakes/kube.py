@@ -18,9 +18,9 @@ from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod, Pod
 from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim, ResourceClaimStatus
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.objects.workloads import PodDisruptionBudget
-from moorage.ports.errors import Conflict, Invalid, NotFound, Protected
+from moorage.ports.errors import Conflict, EvictionBlocked, Invalid, NotFound
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import FeedSink, Found, ListedPage, PodPlace, PodRef, Replica, StoredRevision
+from moorage.ports.kube import ListedPage, ObjectAtVersion, PodNode, PodRef, ReflectorSink, ReplicaAnnouncement, StoredRevision
 
 WRITES = (
     "bind",
@@ -87,9 +87,9 @@ class InMemoryKube:
         self.pods: dict[str, Pod] = {}
         self.nodes: dict[str, Node] = {}
         self.others: dict[type[Any], dict[str, Any]] = {}
-        self.pod_sinks: list[FeedSink[Pod]] = []
-        self.node_sinks: list[FeedSink[Node]] = []
-        self.other_sinks: dict[type[Any], list[FeedSink[Any]]] = {}
+        self.pod_sinks: list[ReflectorSink[Pod]] = []
+        self.node_sinks: list[ReflectorSink[Node]] = []
+        self.other_sinks: dict[type[Any], list[ReflectorSink[Any]]] = {}
         self.written: list[Written] = []
         self.in_flight: collections.Counter[str] = collections.Counter()
         self.statuses: dict[tuple[str, str], dict[str, Any]] = {}
@@ -235,7 +235,7 @@ class InMemoryKube:
             stored = self._pod(pod, "POST eviction")
             mine = [one for one in self.others.get(PodDisruptionBudget, {}).values() if _selects(one, stored)]
             if any(one.status.disruptions_allowed < 1 for one in mine):
-                raise Protected(
+                raise EvictionBlocked(
                     "POST eviction", 429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget."
                 )
             for one in mine:
@@ -396,11 +396,11 @@ class InMemoryKube:
         await self._turn("node_names")
         return [node.metadata.name for node in self.nodes.values()]
 
-    async def pod_places(self) -> Sequence[PodPlace]:
+    async def pod_places(self) -> Sequence[PodNode]:
         """As stored."""
         await self._turn("pod_places")
         live = [pod for pod in self.pods.values() if pod.status.phase not in ("Succeeded", "Failed")]
-        return [PodPlace(pod.metadata.uid, key(pod), pod.spec.node_name, pod.metadata.deletion_timestamp is not None) for pod in live]
+        return [PodNode(pod.metadata.uid, key(pod), pod.spec.node_name, pod.metadata.deletion_timestamp is not None) for pod in live]
 
     async def pod_json(self, pod: PodRef) -> bytes | None:
         """What is known of it."""
@@ -433,10 +433,10 @@ class InMemoryKube:
         await self._turn("revision")
         return self.stored.get(name)
 
-    async def replicas(self) -> Sequence[Replica]:
+    async def replicas(self) -> Sequence[ReplicaAnnouncement]:
         """As announced."""
         await self._turn("replicas")
-        return [Replica(identity, revisions) for identity, revisions in sorted(self.announced.items())]
+        return [ReplicaAnnouncement(identity, revisions) for identity, revisions in sorted(self.announced.items())]
 
     async def dead_replicas(self) -> Sequence[str]:
         """As set by the test."""
@@ -552,7 +552,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return kept | {key: merge_patch(old.get(key), value) for key, value in patch.items() if value is not None}
 
 
-class InMemoryLook:
+class InMemoryUncachedReader:
     """``ports.kube.Look`` at an InMemoryKube's objects of a kind. Pages have two objects; ``page`` and ``read`` can be scripted there."""
 
     def __init__(self, kube: InMemoryKube, kind: type[Any]) -> None:
@@ -573,21 +573,21 @@ class InMemoryLook:
         objects = [obj.metadata for obj in self._objects[start : start + 2]]
         return ListedPage(self._kube.version, objects, str(start + 2) if start + 2 < len(self._objects) else "")
 
-    async def read(self, namespace: str, name: str) -> Found[Any]:
+    async def read(self, namespace: str, name: str) -> ObjectAtVersion[Any]:
         """As stored."""
         self._kube.looked_at.append(name)
         await self._kube._turn("read")
         named = (obj for obj in self._objects if (obj.metadata.namespace, obj.metadata.name) == (namespace, name))
-        return Found(self._kube.version, next(named, None))
+        return ObjectAtVersion(self._kube.version, next(named, None))
 
 
-class ScriptedFeed:
+class ScriptedInformer:
     """``ports.kube.Feed`` that a test moves by hand."""
 
     def __init__(self, resource: str, optional: bool = False) -> None:
         self.resource = resource
         self.optional = optional
-        self.synced = False
+        self.has_synced = False
         self.age = 0.0
         self.failures = 0
         self.caught_up = asyncio.Event()
@@ -598,7 +598,7 @@ class ScriptedFeed:
         self.calls.append("run")
         await asyncio.get_running_loop().create_future()
 
-    async def catch_up(self) -> None:
+    async def wait_caught_up(self) -> None:
         """Until the test sets ``caught_up``."""
         self.calls.append("catch up")
         await self.caught_up.wait()

@@ -9,13 +9,13 @@ from typing import Any
 from moorage.ports.event_recorder import Event
 
 
-class RecordingEvents:
+class FakeEventRecorder:
     """``ports.surroundings.EventSink``: keeps what was emitted, in order."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def emit(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         """Keep it."""
         self.events.append(event)
 
@@ -45,7 +45,7 @@ class NullTelemetry:
     def preempted(self, victims: int) -> None:
         """Nothing."""
 
-    def overtaken(self, profile: str) -> None:
+    def node_changed(self, profile: str) -> None:
         """Nothing."""
 
     def permit_wait(self, result: str, seconds: float) -> None:
@@ -54,7 +54,7 @@ class NullTelemetry:
     def in_flight(self, events: Mapping[str, int]) -> None:
         """Nothing."""
 
-    def rejected(self, profile: str, reason: str) -> None:
+    def kubelet_rejected(self, profile: str, reason: str) -> None:
         """Nothing."""
 
     def expression_failed(self, plugin: str, point: str) -> None:
@@ -63,13 +63,13 @@ class NullTelemetry:
     def differences(self, counts: Mapping[str, int]) -> None:
         """Nothing."""
 
-    def put_right(self, resource: str, difference: str) -> None:
+    def repaired(self, resource: str, difference: str) -> None:
         """Nothing."""
 
-    def incoming(self, queue: str, event: str) -> None:
+    def pod_queued(self, queue: str, event: str) -> None:
         """Nothing."""
 
-    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+    def cache_sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
         """Nothing."""
 
     def set_aside(self, counts: Mapping[str, int]) -> None:
@@ -84,7 +84,7 @@ class NullTelemetry:
     def leading(self, name: str, leader: bool) -> None:
         """Nothing."""
 
-    def loop_lag(self, seconds: float) -> None:
+    def event_loop_lag(self, seconds: float) -> None:
         """Nothing."""
 
     def gated(self, counts: Mapping[str, int]) -> None:
@@ -93,7 +93,7 @@ class NullTelemetry:
     def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """Nothing."""
 
-    def plugin_fault(self, plugin: str, point: str) -> None:
+    def plugin_error(self, plugin: str, point: str) -> None:
         """Nothing."""
 
     def event(self, result: str) -> None:
@@ -123,7 +123,7 @@ class CountingTelemetry(NullTelemetry):
         """Count by their number."""
         self.counts["preempted", str(victims)] += 1
 
-    def overtaken(self, profile: str) -> None:
+    def node_changed(self, profile: str) -> None:
         """Count it."""
         self.counts["overtaken", profile] += 1
 
@@ -131,7 +131,7 @@ class CountingTelemetry(NullTelemetry):
         """Count the result."""
         self.counts["permit", result] += 1
 
-    def rejected(self, profile: str, reason: str) -> None:
+    def kubelet_rejected(self, profile: str, reason: str) -> None:
         """Count the reason."""
         self.counts[profile, reason] += 1
 
@@ -143,11 +143,11 @@ class CountingTelemetry(NullTelemetry):
         """Count the result."""
         self.counts["swap", result] += 1
 
-    def put_right(self, resource: str, difference: str) -> None:
+    def repaired(self, resource: str, difference: str) -> None:
         """Count it."""
         self.counts[resource, difference] += 1
 
-    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+    def cache_sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
         """Keep the newest."""
         self.last_sizes = {**pending, **cache}
 

@@ -17,48 +17,48 @@ import msgspec
 import numpy as np
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.change_log import ChangeLog, Clock
+from moorage.core.columns.change_log import ChangeLog, VersionCounter
 from moorage.core.columns.nodes.image_table import ImageTable
 from moorage.core.columns.nodes.label_columns import LabelColumn, LabelTable
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.nodes.port_table import PortTable
 from moorage.core.columns.nodes.zones import NodeOrder
-from moorage.core.columns.nominations import Nominations
-from moorage.core.columns.pod_counters import Counter, Matches
-from moorage.core.columns.pod_info import Record
+from moorage.core.columns.nominations import Nominator
+from moorage.core.columns.pod_counters import PodCounters, RowCounter
+from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
-from moorage.core.devices.ledger import DeviceLedger, Searches
+from moorage.core.devices.ledger import DeviceLedger, PausedAllocations
 from moorage.core.devices.pools import AllocationError
 from moorage.core.expressions import DeviceFacts
-from moorage.core.plugins.volume_binding.reach_index import _Label
+from moorage.core.plugins.volume_binding.reach_index import _LabelIndex
 from moorage.core.pods.requests import Requests
 from moorage.core.queue.heaps import LazyHeap, TurnHeap
-from moorage.core.queue.in_flight import InFlight
-from moorage.core.queue.pod_group_members import Group, Groups
-from moorage.core.queue.queued_pod import Entry
-from moorage.core.queue.scheduling_queue import Backlog
-from moorage.core.queue.unschedulable import Alike, ParkedPods
+from moorage.core.queue.in_flight import InFlightPods
+from moorage.core.queue.pod_group_members import PodGroupState, PodGroupTracker
+from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.core.queue.unschedulable import EquivalentPods, UnschedulablePods
 from moorage.core.structures.numbering import Numbering
 from moorage.core.structures.sparse import SparseAmounts
 
 UNTOLD: dict[type[Any], tuple[str, ...]] = {
     Cache: ("_changes",),
     Store: ("_views", "_clocks", "_followers"),
-    Nominations: ("version", "freed"),
-    Matches: ("_made",),
-    Clock: ("version",),
+    Nominator: ("version", "freed"),
+    PodCounters: ("_made",),
+    VersionCounter: ("version",),
     ChangeLog: ("_rows", "_base", "end"),
-    Record: ("leaving", "stuck"),  # what we did, which no object says
+    PodInfo: ("leaving", "stuck"),  # what we did, which no object says
     DeviceLedger: ("_beside",),  # by what is promised just then; each looks at the ledger itself
-    Searches: ("_kept",),  # each is looked at before it is gone on with
+    PausedAllocations: ("_kept",),  # each is looked at before it is gone on with
     DeviceFacts: ("_answers",),
     TurnHeap: ("_numbers",),
-    InFlight: ("_events", "_sizes", "_total", "_noted"),  # what happened meanwhile
-    Groups: ("news", "dirty"),  # what is to be looked at, or told
-    Group: ("begun", "complete", "complete_since", "needed"),  # what was, and what follows: the test looks at that itself
-    Backlog: ("_freed", "_slices", "behind"),  # what is to be moved: the test has all of it moved before
+    InFlightPods: ("_events", "_sizes", "_total", "_noted"),  # what happened meanwhile
+    PodGroupTracker: ("news", "dirty"),  # what is to be looked at, or told
+    PodGroupState: ("begun", "complete", "complete_since", "needed"),  # what was, and what follows: the test looks at that itself
+    SchedulingQueue: ("_freed", "_slices", "behind"),  # what is to be moved: the test has all of it moved before
 }
 """Attributes that say what happened, not what is."""
 
@@ -103,7 +103,7 @@ class Description:
             return {self.key(one) for one in value}
         if isinstance(value, tuple | list):
             return [self.of(one) for one in value] if not hasattr(value, "_fields") else value
-        if isinstance(value, Alike | Entry):
+        if isinstance(value, EquivalentPods | QueuedPodInfo):
             return self.key(value)
         if inspect.isroutine(value) or isinstance(value, types.LambdaType):
             return value.__qualname__
@@ -112,9 +112,9 @@ class Description:
 
     def key(self, value: Any) -> Any:
         """A value that can be a key; what is known by identity is told by what it is for."""
-        if isinstance(value, Entry):
+        if isinstance(value, QueuedPodInfo):
             return value.uid
-        if isinstance(value, Alike):
+        if isinstance(value, EquivalentPods):
             return value.scheduler_name, value.plugin, value.key, value.freed, frozenset(value.entries)
         if isinstance(value, tuple) and not hasattr(value, "_fields"):
             return tuple(self.key(one) for one in value)
@@ -126,7 +126,7 @@ class Description:
 
     def _object(self, one: Any) -> Any:
         kind, there = type(one), frozenset(attributes(one))
-        shared = not isinstance(one, Counter | LabelColumn | DeviceFacts) and not dataclasses.is_dataclass(kind)
+        shared = not isinstance(one, RowCounter | LabelColumn | DeviceFacts) and not dataclasses.is_dataclass(kind)
         if shared and id(one) in self._met:
             return kind.__name__
         self._met.add(id(one))
@@ -242,8 +242,8 @@ def _(to: Description, table: PriorityTable) -> Any:
     return {"counts": counts, "totals": table._totals}
 
 
-@means(Counter, "_counts", "_few", "id", "total", "version")
-def _(to: Description, counter: Counter) -> Any:
+@means(RowCounter, "_counts", "_few", "id", "total", "version")
+def _(to: Description, counter: RowCounter) -> Any:
     per_row = counter.per_row(len(to.names))
     return {"total": counter.total, "on": {to.names[row]: int(per_row[row]) for row in np.flatnonzero(per_row)}}
 
@@ -265,7 +265,7 @@ def _(to: Description, counter: Counter) -> Any:
 )
 def _(to: Description, cache: Cache) -> Any:
     told = ("nodes", "priorities", "store", "matches", "volumes", "nominations", "_records", "_on_node", "_in_namespace", "_assumed")
-    return {**{name: to.of(getattr(cache, name)) for name in told}, "news of": set(cache._news)}
+    return {**{name: to.of(getattr(cache, name)) for name in told}, "news of": set(cache._node_generations)}
 
 
 # ---- other objects -----------------------------------------------------------------------------------------------------------
@@ -296,8 +296,8 @@ def _(to: Description, table: VolumeTable) -> Any:
     }
 
 
-@means(_Label, "values", "_numbering", "_names", "_place", "_sizes", "_which", "_codes")
-def _(to: Description, label: _Label) -> Any:
+@means(_LabelIndex, "values", "_numbering", "_names", "_place", "_sizes", "_which", "_codes")
+def _(to: Description, label: _LabelIndex) -> Any:
     sizes, which = label._sizes.tolist(), [label._numbering.values[number] for number in label._which[: len(label._names)].tolist()]
     assert {name: place for place, name in enumerate(label._names)} == label._place
     return {
@@ -318,7 +318,7 @@ def _(to: Description, ledger: DeviceLedger) -> Any:
         name = node.metadata.name
         try:
             alike.setdefault(ledger.shape(node), set()).add(name)
-            reach[name] = [to.of(pool) for pool in ledger.offer(node).pools]
+            reach[name] = [to.of(pool) for pool in ledger.available(node).pools]
         except AllocationError as error:
             reach[name] = str(error)
     return {
@@ -343,12 +343,12 @@ def _(to: Description, heap: LazyHeap) -> Any:
     return {uid: key for uid, (key, _, _) in heap._live.items()}
 
 
-@means(ParkedPods, "_kind_of", "_by_age", "_by_blocker", "_among")
-def _(to: Description, parked: ParkedPods) -> Any:
+@means(UnschedulablePods, "_kind_of", "_by_age", "_by_blocker", "_among")
+def _(to: Description, parked: UnschedulablePods) -> Any:
     return {
         "all": set(parked._by_age),
         "by blocker": to.of(parked._by_blocker),
-        "among": {uid: {to.key(one) for one in among} for uid, among in parked._among.items()},
+        "among": {uid: {to.key(one) for one in among} for uid, among in parked._groups_of.items()},
     }
 
 

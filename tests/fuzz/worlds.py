@@ -11,27 +11,27 @@ from typing import Any
 
 import msgspec
 
-from moorage.adapters.reflector import KubeFeed, Watched
-from moorage.core.columns.cache import Cache, State
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.adapters.reflector import ListWatch, Reflector
+from moorage.core.columns.cache import Cache, PodState
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
 from moorage.core.devices.extended_resources import TO_BE_CREATED
 from moorage.core.devices.ledger import DeviceLedger
-from moorage.core.framework.status import failed
+from moorage.core.framework.status import error_status
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, on_node
-from moorage.core.plugins.dynamic_resources.plugin import Reservation
+from moorage.core.plugins.dynamic_resources.plugin import ClaimReservation
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
-from moorage.core.plugins.volume_binding.plugin import Work
+from moorage.core.plugins.volume_binding.plugin import PodVolumes
 from moorage.core.pods.requests import pod_requests
-from moorage.core.queue.queued_pod import Place
-from moorage.core.queue.scheduling_queue import Backlog
-from moorage.engine.binding.sender import BOUND, GONE, Outcome
-from moorage.engine.intake.stored_object_sink import Others
+from moorage.core.queue.queued_pod import QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.binding.sender import BOUND, GONE, BindingOutcome
+from moorage.engine.intake.stored_object_sink import StoredObjectSink
 from moorage.ports.stored_kinds import POD_GROUPS
-from moorage.ports.stored_kinds import STORED as KINDS
+from moorage.ports.stored_kinds import STORED_KINDS as KINDS
 from tests.engine.worlds import Bench
 from tests.fakes.clocks import ManualClock
 from tests.fuzz.describing import Description, differences
@@ -53,21 +53,25 @@ class World:
         self.chance = chance
         self.number = 0
         self.bindings = 0
-        self.bound: dict[str, Placement] = {}
+        self.bound: dict[str, ScheduleResult] = {}
         self._lives: dict[str, int] = {}
         self._kept: dict[str, dict[str, Any]] = {}
         self._kept_name: dict[str, Any] = {}
         session: Any = Nobody()
         clock = ManualClock()
         self.others = {
-            NAMES[kind.struct]: Others(kind, bench.cache, bench.backlog, bench.clock.boottime) for kind in KINDS if kind.struct in NAMES
+            NAMES[kind.struct]: StoredObjectSink(kind, bench.cache, bench.backlog, bench.clock.boottime)
+            for kind in KINDS
+            if kind.struct in NAMES
         }
         self.sinks: dict[str, Any] = {"nodes": bench.nodes, "pods": bench.pods, **self.others}
         structs: dict[str, Any] = {"nodes": Node, "pods": Pod, **LISTS}
-        self.feeds = {name: KubeFeed(session, clock, Watched(name, f"/{name}", structs[name]), sink) for name, sink in self.sinks.items()}
-        promises = bench.loop.handover.promises
-        bench.pods.came = promises.pod_came
-        bench.nodes.left, bench.nodes.changed = promises.node_gone, promises.node_changed
+        self.feeds = {
+            name: Reflector(session, clock, ListWatch(name, f"/{name}", structs[name]), sink) for name, sink in self.sinks.items()
+        }
+        promises = bench.loop.outcomes.nomination_controller
+        bench.pods.came = promises.pod_placed
+        bench.nodes.left, bench.nodes.changed = promises.node_deleted, promises.node_changed
         bench.backlog.groups.all_listed()
 
     # ---- what comes --------------------------------------------------------------------------------------------------------
@@ -98,8 +102,8 @@ class World:
         known = self.bench.pods.objects.get(uid)
         if known is not None and known.metadata.deletion_timestamp is not None:
             meta["deletionTimestamp"] = known.metadata.deletion_timestamp
-        record = self.bench.cache.record(uid)
-        if record is not None and record.state is State.OBSERVED and isinstance(spec, dict):
+        record = self.bench.cache.pod_info(uid)
+        if record is not None and record.state is PodState.OBSERVED and isinstance(spec, dict):
             spec["nodeName"] = record.node
 
     def show(self, name: str, obj: Any) -> None:
@@ -125,30 +129,30 @@ class World:
         for _ in range(most):
             if not self.bench.attempt():
                 break
-            while loop._ending or loop._set_down:
-                loop._go_on()
+            while loop._ending or loop._paused:
+                loop._continue()
             self._end_attempts()
 
     def land(self) -> None:
         """One binding ends, one eviction and one errand."""
         binder, held = self.bench.binder, self.bench.preemptor.held
-        if binder.flying:
-            uid = self.chance.choice(list(binder.flying))
-            bound = self.chance.random() < 0.5 and self._write(binder.flying[uid][1])
-            if bound and uid in binder.flying:
-                self.bound[uid] = binder.flying[uid][1]
+        if binder.under_way:
+            uid = self.chance.choice(list(binder.under_way))
+            bound = self.chance.random() < 0.5 and self._write(binder.under_way[uid][1])
+            if bound and uid in binder.under_way:
+                self.bound[uid] = binder.under_way[uid][1]
                 self.bindings += 1
-            if uid in binder.flying:
-                binder.land(uid, BOUND if bound else Outcome(False, failed("no")))
+            if uid in binder.under_way:
+                binder.end(uid, BOUND if bound else BindingOutcome(False, error_status("no")))
         if held:
             eviction, evicted = held.pop(self.chance.randrange(len(held)))
             evicted(eviction, None)
-        if self.bench.errands.held:
-            errand, done = self.bench.errands.held.pop()
+        if self.bench.actions.held:
+            errand, done = self.bench.actions.held.pop()
             done(errand, self.chance.choice(("", "no")))
         self._end_attempts()
 
-    def _write(self, placement: Placement) -> bool:
+    def _write(self, placement: ScheduleResult) -> bool:
         """Write claims and volumes, as the actors do before a pod is bound, and have the watch show them; whether all are there."""
         objects = [obj for reserved in placement.reservations.values() for obj in written(reserved.value)]
         there = {(type(one), key(one)) for sink in self.others.values() for one in sink.objects.values()}
@@ -167,24 +171,24 @@ class World:
 
     def suspend(self) -> None:
         """The profile is suspended for a moment."""
-        now, view = self.bench.clock.boottime(), self.bench.backlog._profiles.views["test"]
+        now, view = self.bench.clock.boottime(), self.bench.backlog._profiles.configs["test"]
         self.bench.backlog.set_profile("test", None, now)
         self.bench.backlog.set_profile("test", view, now)
 
     def _end_attempts(self) -> None:
         """The attempts of pods that are gone, or have a node, end; what became of bindings is seen."""
         binder, pods = self.bench.binder, self.bench.pods
-        for uid in list(binder.flying):
-            entry, placement = binder.flying[uid]
-            if entry.place is not Place.IN_FLIGHT:
-                record = self.bench.cache.record(uid)
-                shown = record is not None and record.state is State.OBSERVED and record.node == placement.node
-                binder.land(uid, BOUND if shown else GONE)
+        for uid in list(binder.under_way):
+            entry, placement = binder.under_way[uid]
+            if entry.state is not QueueState.IN_FLIGHT:
+                record = self.bench.cache.pod_info(uid)
+                shown = record is not None and record.state is PodState.OBSERVED and record.node == placement.node
+                binder.end(uid, BOUND if shown else GONE)
                 if shown:
                     self.bound[uid] = placement
                 elif uid in pods.objects:
-                    pods.look_again(uid)
-        for uid in [uid for uid in self.bound if (record := self.bench.cache.record(uid)) is None or record.state is State.OBSERVED]:
+                    pods.admit_again(uid)
+        for uid in [uid for uid in self.bound if (record := self.bench.cache.pod_info(uid)) is None or record.state is PodState.OBSERVED]:
             del self.bound[uid]
 
     # ---- what is compared --------------------------------------------------------------------------------------------------
@@ -192,9 +196,9 @@ class World:
     def check(self, decisions: int) -> None:
         """All that is kept is what is made of the objects that there are; and it decides alike."""
         backlog, now = self.bench.backlog, self.bench.clock.boottime
-        backlog.tick(now())
-        while backlog.behind:
-            backlog.tick(now())
+        backlog.flush(now())
+        while backlog.moves_pending:
+            backlog.flush(now())
         fresh = self.fresh()
         found = list(differences(Description(self.bench.cache).of(self.bench.cache), Description(fresh).of(fresh)))
         assert not found, "\n".join(found[:20])
@@ -213,8 +217,8 @@ class World:
         for known in self.bench.nodes.objects.values():
             fresh.put_node(known)
         for pod, node, state in self.pods():
-            record = live.record(pod.metadata.uid)
-            if state is State.ASSUMED:
+            record = live.pod_info(pod.metadata.uid)
+            if state is PodState.ASSUMED:
                 fresh.assume(pod, node, pod_requests(pod))
             elif isinstance(pod, Pod):
                 fresh.observe(pod, pod_requests(pod))
@@ -223,53 +227,53 @@ class World:
                 fresh.observe_unreadable(pod, node, record.requests)
         self._promise(fresh)
         self._ask_alike(fresh)
-        for record in fresh.records():
-            if (mine := live.record(record.pod.metadata.uid)) is not None:
-                record.leaving, record.stuck = mine.leaving, mine.stuck
+        for record in fresh.pod_infos():
+            if (mine := live.pod_info(record.pod.metadata.uid)) is not None:
+                record.preempted, record.stuck = mine.preempted, mine.stuck
         return fresh
 
-    def pods(self) -> Iterator[tuple[Any, str, State]]:
+    def pods(self) -> Iterator[tuple[Any, str, PodState]]:
         """The pods that occupy a node, as the objects and the bindings under way have it."""
         pods = self.bench.pods
-        decided = {**{uid: placement for uid, (_, placement) in self.bench.binder.flying.items()}, **self.bound}
+        decided = {**{uid: placement for uid, (_, placement) in self.bench.binder.under_way.items()}, **self.bound}
         for uid, pod in pods.objects.items():
             if pod.status.phase in ("Succeeded", "Failed"):
                 continue
             if pod.spec.node_name:
-                yield pod, pod.spec.node_name, State.OBSERVED
+                yield pod, pod.spec.node_name, PodState.OBSERVED
             elif uid in decided:
-                yield on_node(decided[uid].pod, decided[uid].node), decided[uid].node, State.ASSUMED
+                yield on_node(decided[uid].pod, decided[uid].node), decided[uid].node, PodState.ASSUMED
         for uid, aside in pods.aside.items():
             if aside.node_name:
-                yield aside.partial, aside.node_name, State.OBSERVED
+                yield aside.partial, aside.node_name, PodState.OBSERVED
             elif uid in decided:
-                yield on_node(decided[uid].pod, decided[uid].node), decided[uid].node, State.ASSUMED
-            elif (record := self.bench.cache.record(uid)) is not None:  # nothing says that it has left its node
-                yield record.pod, record.node, State.OBSERVED
+                yield on_node(decided[uid].pod, decided[uid].node), decided[uid].node, PodState.ASSUMED
+            elif (record := self.bench.cache.pod_info(uid)) is not None:  # nothing says that it has left its node
+                yield record.pod, record.node, PodState.OBSERVED
 
     def _promise(self, fresh: Cache) -> None:
         """What pods' statuses and our decisions promise."""
         mine = self.bench.cache.nominations
         for uid, pod in self.bench.pods.objects.items():
-            if not self._waits(pod) or fresh.record(uid) is not None or pod.metadata.deletion_timestamp is not None:
+            if not self._waits(pod) or fresh.pod_info(uid) is not None or pod.metadata.deletion_timestamp is not None:
                 continue
             if uid in mine._lapsed:
-                fresh.nominations.read(pod, pod_requests(pod))
+                fresh.nominations.observe_status(pod, pod_requests(pod))
                 fresh.nominations.lapse(uid)
             elif uid in mine._unwritten:
                 held = (record := mine.get(uid)) is not None and record.held
-                fresh.nominations.decide(pod, mine._unwritten[uid], held)
+                fresh.nominations.nominate(pod, mine._unwritten[uid], held)
             else:
-                fresh.nominations.read(pod, pod_requests(pod))
+                fresh.nominations.observe_status(pod, pod_requests(pod))
 
     def _ask_alike(self, fresh: Cache) -> None:
         """What is made when first asked for is asked for there, too; what is assumed of claims is what is assumed for bindings."""
         live = self.bench.cache
         for label in live.nodes.labels._columns:
             fresh.nodes.labels.column(label)
-        for query in live.matches._matching:
-            fresh.matches.matching(query)
-        alive = [*(placement for _, placement in self.bench.binder.flying.values()), *self.bound.values()]
+        for query in live.pod_counters._matching:
+            fresh.pod_counters.matching(query)
+        alive = [*(placement for _, placement in self.bench.binder.under_way.values()), *self.bound.values()]
         values = [written(reserved.value) for placement in alive for reserved in placement.reservations.values()]
         names = {(type(obj), obj.metadata.namespace, obj.metadata.name) for objects in values for obj in objects}
         for make, index in live.store._indexes.items():
@@ -293,13 +297,17 @@ class World:
         """Every pod that waits is in the queue, in its newest state; nobody else is."""
         bench, pods = self.bench, self.bench.pods.objects
         entries = {entry.uid: entry for entry in bench.backlog.entries()}
-        out = {*bench.binder.flying, *(one.entry.uid for one, _ in bench.preemptor.held), *(one.entry.uid for one, _ in bench.errands.held)}
+        out = {
+            *bench.binder.under_way,
+            *(one.entry.uid for one, _ in bench.preemptor.held),
+            *(one.entry.uid for one, _ in bench.actions.held),
+        }
         waiting = {uid for uid, pod in pods.items() if self._waits(pod) and uid not in self.bound}
         going = {uid for uid in waiting if pods[uid].metadata.deletion_timestamp is not None}
         assert waiting - going <= entries.keys(), "pods are lost"
         assert entries.keys() <= waiting, "pods wait that are not there"
         assert all(entry.pod is pods[uid] for uid, entry in entries.items()), "a pod waits in an old state"
-        assert {uid for uid, entry in entries.items() if entry.place is Place.IN_FLIGHT} == out & entries.keys()
+        assert {uid for uid, entry in entries.items() if entry.state is QueueState.IN_FLIGHT} == out & entries.keys()
         parked = [bench.backlog._flush_at(entry) for entry in bench.backlog._unschedulable._by_age.values()]
         assert parked == sorted(parked), "pods that were refused are not in the order of their age"
         groups = bench.backlog.groups
@@ -307,51 +315,60 @@ class World:
         for group in (one for parts in groups._groups.values() for one in parts.values()):
             least = groups.min_member(group)
             assert group.complete == (least is not None and (group.begun or group.present >= least))
-            assert group.complete or all(entry.place not in (Place.ACTIVE, Place.BACKOFF) for entry in group.waiting.values())
+            assert group.complete or all(entry.state not in (QueueState.ACTIVE, QueueState.BACKOFF) for entry in group.waiting.values())
 
-    def rebuilt(self) -> Backlog:
+    def rebuilt(self) -> SchedulingQueue:
         """Another backlog, where the same pods are put where they are."""
         live = self.bench.backlog
-        other = Backlog(live.sort, self.bench.cache.store, live._observe, live._report)
+        other = SchedulingQueue(live.sort, self.bench.cache.store, live._observe, live._report)
         other.groups.listed = True
-        other._profiles.views.update(live._profiles.views)
-        for record in self.bench.cache.records():
+        other._profiles.configs.update(live._profiles.configs)
+        for record in self.bench.cache.pod_infos():
             other.groups.placed(record.pod, 1)
         for entry in live.entries():
             clone = dataclasses.replace(entry)
-            if entry.first_queued_at < float("inf"):
-                for roster in (other._all, other._rosters[entry.scheduler_name]):
-                    clone.place = Place.ACTIVE
-                    roster.moved(clone)
-            clone.place = entry.place
-            if clone.place in other._queues:
-                other._queues[clone.place].add(clone)
-            other._noted(clone)
-        list(other.groups.turned(0.0))
+            if entry.initial_attempt_timestamp < float("inf"):
+                for roster in (other._all, other._by_profile[entry.scheduler_name]):
+                    clone.state = QueueState.ACTIVE
+                    roster.record_move(clone)
+            clone.state = entry.state
+            if clone.state in other._queues:
+                other._queues[clone.state].add(clone)
+            other._record_move(clone)
+        list(other.groups.recheck(0.0))
         return other
 
-    def described(self, backlog: Backlog) -> Any:
+    def described(self, backlog: SchedulingQueue) -> Any:
         """A backlog as values, beside the cache's store."""
         return Description(self.bench.cache, self.bench.cache.store).of(backlog)
 
     def check_decisions(self, fresh: Cache, number: int) -> None:
         """Some pods that wait would be placed alike by somebody who starts anew."""
         scheduler, revision = self.bench.scheduler, self.bench.loop.live["test"]
-        other = Scheduler(fresh, scheduler.seed)
+        other = CycleContext(fresh, scheduler.seed)
         waiting = sorted(
-            (entry for entry in self.bench.backlog.entries() if self.bench.cache.record(entry.uid) is None), key=lambda entry: entry.uid
+            (entry for entry in self.bench.backlog.entries() if self.bench.cache.pod_info(entry.uid) is None), key=lambda entry: entry.uid
         )
         for entry in self.chance.sample(waiting, min(number, len(waiting))):
             mine, its = (said(decide(entry.pod, revision, one)) for one in (scheduler, other))
             assert mine == its, f"{entry.pod}"
 
 
-def said(outcome: Placement | Diagnosis) -> dict[str, Any]:
+def said(outcome: ScheduleResult | Diagnosis) -> dict[str, Any]:
     """All that a decision says."""
-    if isinstance(outcome, Placement):
-        return {"node": outcome.node, "score": outcome.score, "feasible": outcome.feasible}
-    uids = {"victims": [one.metadata.uid for one in outcome.victims], "kept by": {one.pod.metadata.uid for one in outcome.kept_by}}
-    return {**uids, "message": outcome.message, "code": outcome.code, "rejectors": outcome.rejectors, "node": outcome.nominated_node}
+    if isinstance(outcome, ScheduleResult):
+        return {"node": outcome.node, "score": outcome.score, "feasible": outcome.feasible_nodes}
+    uids = {
+        "victims": [one.metadata.uid for one in outcome.victims],
+        "kept by": {one.pod.metadata.uid for one in outcome.blocking_nominated_pods},
+    }
+    return {
+        **uids,
+        "message": outcome.message,
+        "code": outcome.code,
+        "rejectors": outcome.unschedulable_plugins,
+        "node": outcome.nominated_node,
+    }
 
 
 @functools.singledispatch
@@ -361,12 +378,12 @@ def written(value: Any) -> list[Any]:
 
 
 @written.register
-def _(value: Work) -> list[Any]:
+def _(value: PodVolumes) -> list[Any]:
     return list(value.writes)
 
 
 @written.register
-def _(value: Reservation) -> list[Any]:
+def _(value: ClaimReservation) -> list[Any]:
     claims = [one for one in value.claims if one.allocation is not None]
     return [
         msgspec.structs.replace(one.claim, status=msgspec.structs.replace(one.claim.status, allocation=one.allocation)) for one in claims

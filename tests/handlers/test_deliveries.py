@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from moorage.api.bodies import Body
-from moorage.handlers.deliveries import Deliveries, Listing
+from moorage.handlers.deliveries import Deliveries, ObjectListing
 
 
 def body(name: str, version: int) -> dict[str, Any]:
@@ -39,9 +39,9 @@ def test_an_event_becomes_one_call() -> None:
     """Added, changed, deleted: each is told once, a deletion as None."""
     told = Told()
     deliveries = Deliveries("things", told)
-    deliveries.take(body("a", 5), deleted=False)
-    deliveries.take(body("a", 6), deleted=False)
-    deliveries.take(body("a", 7), deleted=True)
+    deliveries.deliver(body("a", 5), deleted=False)
+    deliveries.deliver(body("a", 6), deleted=False)
+    deliveries.deliver(body("a", 7), deleted=True)
     assert told.calls == [("a", 5), ("a", 6), ("a", None)]
 
 
@@ -49,10 +49,10 @@ def test_an_older_state_never_follows_a_newer_one() -> None:
     """What a slow list brings after the watch, or after a deletion, is dropped; so is a repetition."""
     told = Told()
     deliveries = Deliveries("things", told)
-    deliveries.take(body("a", 9), deleted=True)
-    deliveries.take(body("a", 8), deleted=False)
-    deliveries.take(body("b", 4), deleted=False)
-    deliveries.take(body("b", 4), deleted=False)
+    deliveries.deliver(body("a", 9), deleted=True)
+    deliveries.deliver(body("a", 8), deleted=False)
+    deliveries.deliver(body("b", 4), deleted=False)
+    deliveries.deliver(body("b", 4), deleted=False)
     assert told.calls == [("a", None), ("b", 4)]
 
 
@@ -60,8 +60,8 @@ def test_a_name_may_be_used_again() -> None:
     """An object that is made anew after its deletion is told again."""
     told = Told()
     deliveries = Deliveries("things", told)
-    deliveries.take(body("a", 5), deleted=True)
-    deliveries.take(body("a", 6), deleted=False)
+    deliveries.deliver(body("a", 5), deleted=True)
+    deliveries.deliver(body("a", 6), deleted=False)
     assert told.state == {"a": 6}
 
 
@@ -70,16 +70,16 @@ def test_owed_is_what_a_list_has_and_nobody_delivered() -> None:
     told = Told()
     deliveries = Deliveries("things", told)
     for name, version in (("same", 3), ("older", 2), ("newer", 99), ("vanished", 4), ("made after", 98)):
-        deliveries.take(body(name, version), deleted=False)
-    deliveries.take(body("deleted after", 97), deleted=True)
+        deliveries.deliver(body(name, version), deleted=False)
+    deliveries.deliver(body("deleted after", 97), deleted=True)
     objects = {
         name: body(name, version) for name, version in (("same", 3), ("older", 5), ("newer", 6), ("missing", 7), ("deleted after", 8))
     }
-    listing = Listing(10, objects)
-    assert sorted(deliveries.owed(listing)) == ["missing", "older", "vanished"]
-    for name in deliveries.owed(listing):
-        deliveries.make_up(name, listing)
-    assert deliveries.owed(listing) == []
+    listing = ObjectListing(10, objects)
+    assert sorted(deliveries.missing(listing)) == ["missing", "older", "vanished"]
+    for name in deliveries.missing(listing):
+        deliveries.redeliver(name, listing)
+    assert deliveries.missing(listing) == []
     assert told.state == {"same": 3, "older": 5, "newer": 99, "missing": 7, "made after": 98}
 
 
@@ -101,10 +101,10 @@ def test_any_order_and_any_loss_ends_in_the_lists_state(history: list[tuple[str,
             final[seen["metadata"]["name"]] = seen
     delivered = random.choices(events, k=keep) if events else []
     for seen, deleted in delivered:
-        deliveries.take(seen, deleted)
-    listing = Listing(len(events), final)
-    for name in deliveries.owed(listing):
-        deliveries.make_up(name, listing)
+        deliveries.deliver(seen, deleted)
+    listing = ObjectListing(len(events), final)
+    for name in deliveries.missing(listing):
+        deliveries.redeliver(name, listing)
     assert told.state == {name: int(seen["metadata"]["resourceVersion"]) for name, seen in final.items()}
 
 
@@ -119,7 +119,7 @@ def test_a_receiver_that_fails_on_one_object_goes_on_with_the_others(caplog: pyt
 
     deliveries = Deliveries("pluginconfigs", tell)
     for name in ("a", "odd", "b"):
-        deliveries.take({"metadata": {"name": name, "resourceVersion": "1"}}, deleted=False)
+        deliveries.deliver({"metadata": {"name": name, "resourceVersion": "1"}}, deleted=False)
     assert took == ["a", "b"]
     (record,) = caplog.records
     assert vars(record)["object"] == "odd"

@@ -12,9 +12,9 @@ import pytest
 
 from moorage.handlers import delivery_check
 from moorage.handlers.deliveries import Deliveries
-from moorage.handlers.delivery_check import Comparing, WatcherDied
+from moorage.handlers.delivery_check import DeliveryCheck, WatcherDied
 from moorage.ports.errors import EdgeError, NotFound, Retryable
-from moorage.ports.http_calls import Call
+from moorage.ports.http_calls import HttpCall
 from tests.fakes.clocks import EagerClock
 
 PATH = "/apis/example.dev/v1/things"
@@ -65,7 +65,7 @@ class Server:
         """An object as it is now."""
         return {"metadata": {"name": name, "resourceVersion": str(self.objects[name])}}
 
-    async def call(self, call: Call) -> bytes:
+    async def call(self, call: HttpCall) -> bytes:
         """A list."""
         path, _, query = call.path.partition("?")
         assert (call.method, path) == ("GET", PATH)
@@ -100,11 +100,11 @@ class Bench:
         self.state: dict[str, int] = {}
         self.kind = Deliveries("things", self._tell)
         self.listed_at: float | None = None
-        self.comparing = Comparing(self.server, self.clock, "/apis/example.dev/v1", [self.kind], self._listed)
+        self.comparing = DeliveryCheck(self.server, self.clock, "/apis/example.dev/v1", [self.kind], self._listed)
 
     def kopf(self, name: str) -> None:
         """Kopf delivers an object as it is now."""
-        self.kind.take(self.server.body(name), deleted=False)
+        self.kind.deliver(self.server.body(name), deleted=False)
 
     async def run(self, seconds: float) -> None:
         """Run until so much time has passed. Raises what ``Comparing.run`` raises."""
@@ -140,7 +140,7 @@ def test_listed_means_that_kopf_has_delivered_all() -> None:
     bench.server.put("b")
     bench.clock.at = [(1.0, lambda: bench.kopf("a")), (3.0, lambda: bench.kopf("b"))]
     asyncio.run(bench.run(10.0))
-    assert bench.listed_at == pytest.approx(3.0, abs=delivery_check.LOOK)
+    assert bench.listed_at == pytest.approx(3.0, abs=delivery_check.POLL_SECONDS)
     assert bench.state == bench.server.objects
 
 
@@ -149,7 +149,7 @@ def test_what_is_owed_may_stand_on_any_page() -> None:
     bench = Bench()
     for number in range(5):
         bench.server.put(f"a{number}")
-    asyncio.run(bench.run(delivery_check.FIRST_GRACE + 1))
+    asyncio.run(bench.run(delivery_check.FIRST_GRACE_SECONDS + 1))
     assert bench.state == bench.server.objects
 
 
@@ -157,9 +157,9 @@ def test_a_silent_kopf_does_not_stop_the_start(caplog: pytest.LogCaptureFixture)
     """What Kopf has not delivered in time is handed over, with an error in the log that names it."""
     bench = Bench()
     bench.server.put("a")
-    asyncio.run(bench.run(delivery_check.FIRST_GRACE + 1))
+    asyncio.run(bench.run(delivery_check.FIRST_GRACE_SECONDS + 1))
     assert bench.state == bench.server.objects
-    assert bench.listed_at == pytest.approx(delivery_check.FIRST_GRACE, abs=2 * delivery_check.LOOK)
+    assert bench.listed_at == pytest.approx(delivery_check.FIRST_GRACE_SECONDS, abs=2 * delivery_check.POLL_SECONDS)
     assert "things" in caplog.text and "'a'" in caplog.text
 
 
@@ -192,7 +192,7 @@ def test_a_missed_change_is_made_up_for_within_the_period() -> None:
         (20.0, lambda: bench.server.put("changed")),
         (20.0, lambda: bench.server.delete("vanished")),
     ]
-    asyncio.run(bench.run(delivery_check.PERIOD + delivery_check.GRACE + 1))
+    asyncio.run(bench.run(delivery_check.PERIOD_SECONDS + delivery_check.GRACE_SECONDS + 1))
     assert bench.state == bench.server.objects
 
 
@@ -200,10 +200,10 @@ def test_a_late_delivery_is_no_strike() -> None:
     """What comes within the grace period was under way: however often that happens, the watcher lives."""
     bench = Bench()
     for minute in range(1, 8):
-        at = minute * delivery_check.PERIOD
+        at = minute * delivery_check.PERIOD_SECONDS
         # The grace period of each comparison moves the next one by the time that Kopf took.
         bench.clock.at += [(at - 1, lambda: bench.server.put("a")), (at + 2.5, lambda: bench.kopf("a"))]
-    asyncio.run(bench.run(7 * delivery_check.PERIOD))
+    asyncio.run(bench.run(7 * delivery_check.PERIOD_SECONDS))
     assert bench.state == bench.server.objects
 
 
@@ -212,15 +212,15 @@ def test_a_dead_watcher_ends_the_process() -> None:
     bench = Bench()
     bench.clock.at = [(minute * 60.0 - 1, lambda: bench.server.put("a")) for minute in range(1, 6)]
     with pytest.raises(WatcherDied, match="things"):
-        asyncio.run(bench.run(10 * delivery_check.PERIOD))
-    assert bench.server.lists == 1 + delivery_check.STRIKES
+        asyncio.run(bench.run(10 * delivery_check.PERIOD_SECONDS))
+    assert bench.server.lists == 1 + delivery_check.MAX_FAILED_COMPARISONS
 
 
 def test_strikes_are_counted_in_a_row() -> None:
     """A comparison that finds nothing owed clears the count."""
     bench = Bench()
     bench.clock.at = [(at, lambda: bench.server.put("a")) for at in (50.0, 110.0, 240.0, 310.0)]
-    asyncio.run(bench.run(8 * delivery_check.PERIOD))
+    asyncio.run(bench.run(8 * delivery_check.PERIOD_SECONDS))
     assert bench.state == bench.server.objects
 
 
@@ -232,7 +232,7 @@ def test_a_list_that_fails_changes_nothing() -> None:
         (0.05, lambda: bench.kopf("a")),
         (30.0, lambda: bench.server.errors.extend([Retryable("away"), NotFound(f"GET {PATH}", 404)])),
     ]
-    asyncio.run(bench.run(4 * delivery_check.PERIOD))
+    asyncio.run(bench.run(4 * delivery_check.PERIOD_SECONDS))
     assert bench.state == {"a": 2}
 
 

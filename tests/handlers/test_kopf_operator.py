@@ -16,12 +16,12 @@ from aiohttp import web
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.system_clock import SystemClock
 from moorage.handlers import kopf_operator
-from moorage.handlers.kopf_operator import Connection, EmbeddedKopf
-from moorage.ports.http_calls import Call
+from moorage.handlers.kopf_operator import EmbeddedKopf, KopfConnection
+from moorage.ports.http_calls import HttpCall
 from tests.handlers.fake_api import FakeApi
 
 
-class Engine:
+class RecordingReceiver:
     """A receiver that keeps what it was told."""
 
     def __init__(self) -> None:
@@ -29,11 +29,11 @@ class Engine:
         self.configs: dict[str, Any] = {}
         self.is_listed = False
 
-    def profile_seen(self, name: str, body: Mapping[str, Any] | None) -> None:
+    def profile_changed(self, name: str, body: Mapping[str, Any] | None) -> None:
         """A profile's state."""
         self.profiles[name] = body["spec"] if body is not None else None
 
-    def plugin_config_seen(self, name: str, body: Mapping[str, Any] | None) -> None:
+    def plugin_config_changed(self, name: str, body: Mapping[str, Any] | None) -> None:
         """A config's state."""
         self.configs[name] = body["spec"] if body is not None else None
 
@@ -50,12 +50,12 @@ async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> No
 
 
 @asynccontextmanager
-async def kopf_on(api: FakeApi, engine: Engine, kubeconfig: str = "") -> AsyncIterator[tuple[EmbeddedKopf, KubeSession]]:
+async def kopf_on(api: FakeApi, engine: RecordingReceiver, kubeconfig: str = "") -> AsyncIterator[tuple[EmbeddedKopf, KubeSession]]:
     """Kopf at work, the comparison beside it; all ended afterwards."""
     async with api.serve() as server:
         clock = SystemClock()
         session = await KubeSession.open(KubeSource(kubeconfig, server), "test", clock)
-        embedded = EmbeddedKopf(engine, Connection(server, session.lend, session, clock))
+        embedded = EmbeddedKopf(engine, KopfConnection(server, session.new_client_session, session, clock))
         assert str(embedded.problem) == "profiles are not listed yet"
         await embedded.start()
         try:
@@ -70,7 +70,7 @@ def test_events_of_both_kinds_reach_the_engine_and_nothing_is_written() -> None:
     """Listed, made, changed and deleted objects are told; Kopf sends no request but GET, and asks for nothing it has no right to."""
 
     async def scenario() -> None:
-        api, engine = FakeApi(), Engine()
+        api, engine = FakeApi(), RecordingReceiver()
         api.put("schedulerprofiles", "there", preset="Spread")
         async with kopf_on(api, engine):
             await eventually(lambda: engine.is_listed)
@@ -92,7 +92,7 @@ def test_a_bind_in_flight_survives_kopfs_stop() -> None:
     """Kopf ends its own tasks only: a request of ours that was under way is answered, and new ones are possible."""
 
     async def scenario() -> None:
-        api, engine = FakeApi(), Engine()
+        api, engine = FakeApi(), RecordingReceiver()
         arrived, answer = asyncio.Event(), asyncio.Event()
 
         async def bind(_request: web.Request) -> web.Response:
@@ -103,7 +103,7 @@ def test_a_bind_in_flight_survives_kopfs_stop() -> None:
         api.app.router.add_post("/api/v1/namespaces/default/pods/a/binding", bind)
         async with kopf_on(api, engine) as (embedded, session):
             await eventually(lambda: engine.is_listed)
-            call = Call("POST", "/api/v1/namespaces/default/pods/a/binding", b"{}")
+            call = HttpCall("POST", "/api/v1/namespaces/default/pods/a/binding", b"{}")
             binding = asyncio.create_task(session.call(call))
             await arrived.wait()
             await embedded.stop()
@@ -118,7 +118,7 @@ def test_a_bind_in_flight_survives_kopfs_stop() -> None:
 
 def test_a_replaced_token_is_used_without_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a 401 Kopf logs in again, at a measured pace, and goes on with the new token."""
-    monkeypatch.setattr(kopf_operator, "LOGIN_APART", 0.3)
+    monkeypatch.setattr(kopf_operator, "LOGIN_INTERVAL_SECONDS", 0.3)
     token_file = tmp_path / "token"
     token_file.write_text("old")
     kubeconfig = tmp_path / "kubeconfig"
@@ -134,14 +134,14 @@ users: [{{name: u, user: {{tokenFile: {token_file}}}}}]
     )
 
     async def scenario() -> None:
-        api, engine = FakeApi(), Engine()
+        api, engine = FakeApi(), RecordingReceiver()
         api.refuse = {"Bearer old": 401}
         async with kopf_on(api, engine, str(kubeconfig)) as (_, session):
             await asyncio.sleep(1.0)
             assert 2 <= len(api.requests) < 60, "logins are to be paced"
             assert not engine.is_listed
             token_file.write_text("new")
-            await session.call(Call("GET", "/api"))
+            await session.call(HttpCall("GET", "/api"))
             await eventually(lambda: engine.is_listed)
             api.put("schedulerprofiles", "a")
             await eventually(lambda: "a" in engine.profiles)
@@ -151,10 +151,10 @@ users: [{{name: u, user: {{tokenFile: {token_file}}}}}]
 
 def test_an_outage_ends_no_watcher() -> None:
     """Kopf's attempts never run out: an outage may last as long as it likes."""
-    waits = list(itertools.islice(iter(kopf_operator.Backoffs()), 10_000))
+    waits = list(itertools.islice(iter(kopf_operator.KopfBackoffs()), 10_000))
     assert waits[:6] == [1, 1, 2, 3, 5, 8]
     assert set(waits[5:]) == {8}
-    assert not hasattr(kopf_operator.Backoffs(), "__len__"), "Kopf would count the attempts"
+    assert not hasattr(kopf_operator.KopfBackoffs(), "__len__"), "Kopf would count the attempts"
 
 
 def test_settings_leave_the_process_and_the_objects_alone() -> None:
@@ -168,7 +168,7 @@ def test_kopf_does_not_tell_of_every_event() -> None:
     """The logger of objects is quiet below warnings."""
 
     async def scenario() -> None:
-        async with kopf_on(FakeApi(), Engine()):
+        async with kopf_on(FakeApi(), RecordingReceiver()):
             assert logging.getLogger("kopf.objects").level == logging.WARNING
 
     asyncio.run(scenario())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from moorage.engine.reports.metrics import LAG_EVERY, LAG_LIMIT
+from moorage.engine.reports.metrics import LAG_INTERVAL_SECONDS, LAG_LIMIT_SECONDS
 from tests.load.run_queues import RunQueue
 from tests.load.swapping import PROFILE, make_pools, profile, swap_while
 from tests.load.traffic import Traffic, accepted_binds, longest_gap, overcommitted, wait_all_bound
@@ -20,13 +20,13 @@ RATE, SECONDS, PERIOD = 50, 60, 2.0
 
 def began(late: dict[str, Any]) -> float:
     """When a step that was reported late can have begun: at most one look at the clock before it was due."""
-    return float(late["at"] - late["seconds"] - LAG_EVERY)
+    return float(late["at"] - late["seconds"] - LAG_INTERVAL_SECONDS)
 
 
 def slow_steps(log: list[dict[str, Any]], queue: RunQueue) -> list[dict[str, Any]]:
     """Steps of the event loop over 50 ms, less what the process waited for a processor meanwhile."""
     late = [line for line in log if line["logger"] == "moorage.engine.reports.metrics"]
-    return [line for line in late if line["seconds"] - queue.waited(began(line), line["at"]) > LAG_LIMIT]
+    return [line for line in late if line["seconds"] - queue.waited(began(line), line["at"]) > LAG_LIMIT_SECONDS]
 
 
 def overlapping(log: list[dict[str, Any]], slow: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from moorage.ports.guards import FAULTS, HOPELESS, going, guard, heard, quiet
+from moorage.ports.guards import FAULTS, MAX_FAILURES_IN_A_ROW, guard, guarded_listener, guarded_port, run_restarting
 from tests.fakes.clocks import EagerClock
 
 KINDS = [ValueError("v"), RecursionError("r"), MemoryError(), SystemExit(3)]
@@ -27,8 +27,8 @@ def test_what_is_raised_ends_there_and_is_named(fault: BaseException, caplog: py
 
     with guard("taking it in", pod="d/p"):
         raise fault
-    heard(listener)("d/p")
-    quiet(Port()).told("d/p")
+    guarded_listener(listener)("d/p")
+    guarded_port(Port()).told("d/p")
     assert [vars(record).get("pod") or vars(record)["about"] for record in caplog.records] == ["d/p"] * 3
     assert all(record.levelno == logging.ERROR and record.exc_info for record in caplog.records)
 
@@ -45,7 +45,7 @@ def test_what_is_no_fault_passes(error: type[BaseException]) -> None:
     ("part", "attempts"),
     [
         pytest.param(lambda attempt: 5.0 if attempt % 2 else 0.0, 200, id="fails now and then: begun anew"),
-        pytest.param(lambda attempt: 0.0, HOPELESS, id="fails each time: cannot go on"),
+        pytest.param(lambda attempt: 0.0, MAX_FAILURES_IN_A_ROW, id="fails each time: cannot go on"),
     ],
 )
 def test_a_part_is_begun_anew(part: Callable[[int], float], attempts: int) -> None:
@@ -61,5 +61,5 @@ def test_a_part_is_begun_anew(part: Callable[[int], float], attempts: int) -> No
         raise ValueError if count % 3 else asyncio.CancelledError
 
     with pytest.raises((KeyboardInterrupt, ValueError, asyncio.CancelledError)):
-        asyncio.run(going("it", run, clock))
+        asyncio.run(run_restarting("it", run, clock))
     assert count == attempts

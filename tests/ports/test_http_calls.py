@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.ports.errors import EdgeError, Protected, Retryable
-from moorage.ports.http_calls import LONGEST, refusal
+from moorage.ports.errors import EdgeError, EvictionBlocked, Retryable
+from moorage.ports.http_calls import MAX_RETRY_AFTER_SECONDS, error_from_response
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -25,7 +25,7 @@ JSON = st.recursive(
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()), st.sampled_from((401, 404, 409, 410, 422, 429, 500)), st.text())
 def test_a_refusal_is_an_error_of_the_edge_whatever_its_body(body: bytes, code: int, retry_after: str) -> None:
     """Proxies stand before API servers: nothing in a body is taken to be what it should be."""
-    error = refusal("GET /x", code, body, retry_after)
+    error = error_from_response("GET /x", code, body, retry_after)
     assert isinstance(error, EdgeError)
     assert len(str(error)) < 1000
 
@@ -33,24 +33,32 @@ def test_a_refusal_is_an_error_of_the_edge_whatever_its_body(body: bytes, code: 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"details":' * 50_000, b"\xff", b"null", b""])
 def test_a_body_that_nobody_can_read_is_quoted(body: bytes) -> None:
     """Also one that is too deep."""
-    assert isinstance(refusal("GET /x", 503, body), Retryable)
+    assert isinstance(error_from_response("GET /x", 503, body), Retryable)
 
 
 @pytest.mark.parametrize(
     ("given", "seconds"),
-    [("7", 7.0), ("-7", 0.0), ("1000000000", LONGEST), ("1e999", LONGEST), ("nan", 0.0), ("Wed, 21 Oct 2065 07:28:00 GMT", 0.0), ("", 0.0)],
+    [
+        ("7", 7.0),
+        ("-7", 0.0),
+        ("1000000000", MAX_RETRY_AFTER_SECONDS),
+        ("1e999", MAX_RETRY_AFTER_SECONDS),
+        ("nan", 0.0),
+        ("Wed, 21 Oct 2065 07:28:00 GMT", 0.0),
+        ("", 0.0),
+    ],
 )
 def test_how_long_a_refusal_may_ask_to_wait(given: str, seconds: float) -> None:
     """In the header or in the body: a wrong one silences nobody for ever."""
-    by_header = refusal("GET /x", 429, b"", given)
+    by_header = error_from_response("GET /x", 429, b"", given)
     assert isinstance(by_header, Retryable) and by_header.after == seconds
     details: dict[str, Any] = {"retryAfterSeconds": given}
-    by_body = refusal("GET /x", 429, json.dumps({"details": details}).encode())
+    by_body = error_from_response("GET /x", 429, json.dumps({"details": details}).encode())
     assert isinstance(by_body, Retryable) and by_body.after == seconds
 
 
 def test_a_budget_is_told_from_too_many_requests() -> None:
     """By its cause; other causes, and what is none, are passed over."""
     causes = [{"reason": "DisruptionBudget", "message": "it needs 3"}, {"reason": "Other"}, "x", None]
-    error = refusal("POST /x", 429, json.dumps({"message": "no", "details": {"causes": causes}}).encode())
-    assert isinstance(error, Protected) and error.message == "no it needs 3"
+    error = error_from_response("POST /x", 429, json.dumps({"message": "no", "details": {"causes": causes}}).encode())
+    assert isinstance(error, EvictionBlocked) and error.message == "no it needs 3"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 
-from moorage.ports.repeated_logs import CAUSES, FIRST, LONGEST, Repeats, bug, told_once
+from moorage.ports.repeated_logs import FIRST_PERIOD_SECONDS, MAX_CAUSES, MAX_PERIOD_SECONDS, RepeatedLogs, once_per_bug, once_per_cause
 
 
 def line(at: float, cause: str = "", message: str = "it failed: %s", *args: object) -> logging.LogRecord:
     """A log line of this moment."""
-    extra = told_once(cause, pod="d/p") if cause else {}
+    extra = once_per_cause(cause, pod="d/p") if cause else {}
     record = logging.getLogger("x").makeRecord("x", logging.ERROR, "f.py", 1, message, args or ("why",), None, extra=extra)
     record.created = at
     return record
@@ -22,11 +22,11 @@ def repeated(record: logging.LogRecord) -> int:
 
 def test_a_cause_that_goes_on_is_told_once_then_counted_ever_more_seldom() -> None:
     """An hour and a half of one failure a second are eight lines, whose counts are complete."""
-    repeats = Repeats()
+    repeats = RepeatedLogs()
     written = 0
     counted: list[logging.LogRecord] = []
     for second in range(5400):
-        written += not repeats.counts(line(second, "the server"))
+        written += not repeats.is_repeated(line(second, "the server"))
         counted += repeats.due(second)
     counted += repeats.due(5400, last=True)
     assert written == 1
@@ -36,8 +36,8 @@ def test_a_cause_that_goes_on_is_told_once_then_counted_ever_more_seldom() -> No
 
 def test_a_clock_that_is_put_back_silences_nothing() -> None:
     """What was told before is told with its count at once, and from then on as always."""
-    repeats = Repeats()
-    assert [repeats.counts(line(at, "a")) for at in (7200, 7201)] == [False, True]
+    repeats = RepeatedLogs()
+    assert [repeats.is_repeated(line(at, "a")) for at in (7200, 7201)] == [False, True]
     (record,) = repeats.due(10)
     assert (record.created, repeated(record)) == (10, 1)
     assert not list(repeats.due(11))
@@ -45,28 +45,28 @@ def test_a_clock_that_is_put_back_silences_nothing() -> None:
 
 def test_a_cause_that_was_silent_is_told_again_at_once() -> None:
     """And so is another cause, and each line that names none."""
-    repeats = Repeats()
-    assert [repeats.counts(line(0, "a")), repeats.counts(line(1, "a")), repeats.counts(line(1, "b"))] == [False, True, False]
-    assert not repeats.counts(line(2)) and not repeats.counts(line(2))
-    assert [repeated(record) for record in repeats.due(FIRST)] == [1]
-    assert not list(repeats.due(3 * FIRST))
-    assert not repeats.counts(line(3 * FIRST, "a"))
+    repeats = RepeatedLogs()
+    assert [repeats.is_repeated(line(0, "a")), repeats.is_repeated(line(1, "a")), repeats.is_repeated(line(1, "b"))] == [False, True, False]
+    assert not repeats.is_repeated(line(2)) and not repeats.is_repeated(line(2))
+    assert [repeated(record) for record in repeats.due(FIRST_PERIOD_SECONDS)] == [1]
+    assert not list(repeats.due(3 * FIRST_PERIOD_SECONDS))
+    assert not repeats.is_repeated(line(3 * FIRST_PERIOD_SECONDS, "a"))
 
 
 def test_what_is_remembered_is_bounded_and_holds_no_objects() -> None:
     """A line's traceback and arguments are not kept alive, nor are causes without end."""
-    repeats = Repeats()
-    for i in range(2 * CAUSES):
-        repeats.counts(line(i / 1000, f"cause {i}", "%s", ValueError(i)))
-    assert len(repeats._told) == CAUSES
-    assert all(told.line.args is None and told.line.exc_info is None for told in repeats._told.values())
-    assert not list(repeats.due(LONGEST))
-    assert not repeats._told
+    repeats = RepeatedLogs()
+    for i in range(2 * MAX_CAUSES):
+        repeats.is_repeated(line(i / 1000, f"cause {i}", "%s", ValueError(i)))
+    assert len(repeats._logged) == MAX_CAUSES
+    assert all(told.line.args is None and told.line.exc_info is None for told in repeats._logged.values())
+    assert not list(repeats.due(MAX_PERIOD_SECONDS))
+    assert not repeats._logged
 
 
 def test_a_line_that_cannot_be_formatted_is_left_to_whom_writes_it() -> None:
     """It raises nothing where it is logged."""
-    assert not Repeats().counts(line(0, "a", "%s and %s", 1))
+    assert not RepeatedLogs().is_repeated(line(0, "a", "%s and %s", 1))
 
 
 def test_a_bug_is_one_cause_whatever_it_says() -> None:
@@ -83,6 +83,6 @@ def test_a_bug_is_one_cause_whatever_it_says() -> None:
             except RuntimeError as outer:
                 return outer
 
-    causes = {bug(failing(i, wrapped=i % 2 == 0))["cause"] for i in range(4)}
+    causes = {once_per_bug(failing(i, wrapped=i % 2 == 0))["cause"] for i in range(4)}
     assert len(causes) == 1
-    assert bug(KeyError("no traceback"))["cause"] not in causes
+    assert once_per_bug(KeyError("no traceback"))["cause"] not in causes

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.adapters.kube_reads import KubeReads
+from moorage.adapters.kube_reads import HttpKubeReader
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.kube_writes import KubeWrites
+from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.adapters.system_clock import SystemClock
 from moorage.core.devices.extended_resources import claim_to_create
 from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod, PodExtendedResourceClaimStatus
@@ -26,7 +26,7 @@ from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import PodRef, Reads, Writes
+from moorage.ports.kube import KubeReader, KubeWriter, PodRef
 from tests.fakes.kube import InMemoryKube
 from tests.rig import ControlPlane
 from tests.rig.clients import Client
@@ -240,8 +240,8 @@ def test_a_claim_whose_node_is_gone_gives_its_device_back(client: Client) -> Non
 class Side:
     """An API server, or what stands for one: writes, reads, and how objects come to be there and look like."""
 
-    writes: Writes
-    reads: Reads
+    writes: KubeWriter
+    reads: KubeReader
     put: Callable[[str, dict[str, Any]], None]
     get: Callable[[str, type[Any]], Any]
 
@@ -251,12 +251,12 @@ def real_side(client: Client, session: KubeSession) -> Side:
     clock = SystemClock()
     fence = Fence(clock.boottime)
     fence.extend(clock.boottime() + 60)
-    reads = KubeReads(session, clock, NAMESPACE, "moorage")
+    reads = HttpKubeReader(session, clock, NAMESPACE, "moorage")
 
     def get(path: str, kind: type[Any]) -> Any:
         return msgspec.convert(client.get(path), kind, strict=False)
 
-    return Side(KubeWrites(session, fence, NAMESPACE, "moorage"), reads, client.post, get)
+    return Side(HttpKubeWriter(session, fence, NAMESPACE, "moorage"), reads, client.post, get)
 
 
 def fake_side() -> Side:

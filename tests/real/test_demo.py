@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apps.demo.kube_client import Api
+from moorage.apps.demo.kube_client import KubeClient
 from tests.rig.operators import until
 
 DEMO = (sys.executable, "-I", "-m", "moorage", "demo")
@@ -101,7 +101,7 @@ def test_it_leaves_nothing(number: signal.Signals, ends_with: int) -> None:
 def test_what_it_shows() -> None:
     """As many nodes as are wanted; pods where their profiles put them; a killed replica comes back."""
     with demo("--nodes=8", "--zones=2") as shown:
-        with contextlib.closing(Api(shown.kubeconfig)) as api:
+        with contextlib.closing(KubeClient(shown.kubeconfig)) as api:
             assert len(api.items("/api/v1/nodes")) == 8
             pods = api.items("/api/v1/namespaces/demo/pods")
             places = {
@@ -153,7 +153,7 @@ def test_own_nodes(tmp_path: Path) -> None:
     """The shape of the user's own cluster."""
     shape = tmp_path / "nodes.yaml"
     shape.write_text("- {count: 3, name: big, zone: x, cpu: 64, memory: 256Gi}\n- {name: small, zone: z, cpu: 2, memory: 4Gi}\n")
-    with demo(f"--shape={shape}") as shown, contextlib.closing(Api(shown.kubeconfig)) as api:
+    with demo(f"--shape={shape}") as shown, contextlib.closing(KubeClient(shown.kubeconfig)) as api:
         assert {node["metadata"]["name"] for node in api.items("/api/v1/nodes")} == {"big-1", "big-2", "big-3", "small"}
 
 

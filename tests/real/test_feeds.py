@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from moorage.adapters.event_broadcaster import EventSender
-from moorage.adapters.kube_reads import KubeReads
+from moorage.adapters.event_broadcaster import EventBroadcaster
+from moorage.adapters.kube_reads import HttpKubeReader
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.kube_writes import KubeWrites
-from moorage.adapters.reflector import KubeFeed, Watched
+from moorage.adapters.kube_writes import HttpKubeWriter
+from moorage.adapters.reflector import ListWatch, Reflector
 from moorage.adapters.replica_leases import ReplicaLeases
 from moorage.adapters.system_clock import SystemClock
 from moorage.core.objects.nodes import Node
@@ -25,7 +25,7 @@ from moorage.engine.profiles.stored_revisions import named
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.event_recorder import Event, ObjectRef
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import PodRef, Replica, StoredRevision, Unreadable
+from moorage.ports.kube import PodRef, ReplicaAnnouncement, StoredRevision, UnreadableObject
 from tests.fakes.sinks import CountingTelemetry
 from tests.rig import ControlPlane, Rig
 from tests.rig.clients import Client
@@ -59,7 +59,7 @@ class Sink:
         """Gone."""
         self.there.pop(obj.metadata.name, None)
 
-    def unreadable(self, obj: Unreadable, deleted: bool) -> None:
+    def unreadable(self, obj: UnreadableObject, deleted: bool) -> None:
         """Nothing here is."""
         raise AssertionError(obj)
 
@@ -77,13 +77,13 @@ class Edge:
     client: Client
 
     @contextlib.asynccontextmanager
-    async def feeding(self, watched: Watched[Any]) -> AsyncIterator[tuple[KubeFeed[Any], Sink]]:
+    async def feeding(self, watched: ListWatch[Any]) -> AsyncIterator[tuple[Reflector[Any], Sink]]:
         """A running feed that has listed."""
         sink = Sink()
-        feed = KubeFeed(self.session, SystemClock(), watched, sink)
+        feed = Reflector(self.session, SystemClock(), watched, sink)
         task = asyncio.create_task(feed.run())
         try:
-            await until(lambda: feed.synced)
+            await until(lambda: feed.has_synced)
             yield feed, sink
         finally:
             task.cancel()
@@ -138,7 +138,7 @@ def test_list_then_watch(run: Run) -> None:
 
     async def scenario(edge: Edge) -> None:
         first = edge.pod("first")
-        async with edge.feeding(Watched("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")) as (feed, sink):
+        async with edge.feeding(ListWatch("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")) as (feed, sink):
             assert sink.there == {"first": first.uid}
             second = edge.pod("second")
             await until(lambda: sink.there.get("second") == second.uid)
@@ -155,11 +155,11 @@ def test_catch_up_where_nothing_happens(run: Run, resource: str, kind: type[Any]
     """A version that only other resources have moved on to is reached by a bookmark, within seconds and without a new list."""
 
     async def scenario(edge: Edge) -> None:
-        async with edge.feeding(Watched(resource, f"/api/v1/{resource}", kind)) as (feed, sink):
+        async with edge.feeding(ListWatch(resource, f"/api/v1/{resource}", kind)) as (feed, sink):
             for number in range(3):
                 edge.client.post(f"/api/v1/namespaces/{PLACE}/configmaps", {"metadata": {"name": f"{resource}-{number}"}})
             started = time.monotonic()
-            await feed.catch_up()
+            await feed.wait_caught_up()
             assert time.monotonic() - started < 5
             assert sink.lists == 1
 
@@ -171,7 +171,7 @@ def test_a_restarted_api_server_is_watched_on(rig: Rig, run: Run) -> None:
     """The API server goes away and comes back: the feed goes on, and what happened meanwhile comes."""
 
     async def scenario(edge: Edge) -> None:
-        async with edge.feeding(Watched("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")) as (feed, sink):
+        async with edge.feeding(ListWatch("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")) as (feed, sink):
             # From this thread, although that holds the loop: the server lives as long as the thread that started it.
             rig.restart_apiserver()
             with contextlib.closing(Client(rig)) as client:
@@ -190,7 +190,7 @@ def test_binding(run: Run) -> None:
         clock = SystemClock()
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
-        writes, reads = KubeWrites(edge.session, fence, NAMESPACE, "moorage"), KubeReads(edge.session, clock, NAMESPACE, "moorage")
+        writes, reads = HttpKubeWriter(edge.session, fence, NAMESPACE, "moorage"), HttpKubeReader(edge.session, clock, NAMESPACE, "moorage")
         edge.client.post("/api/v1/nodes", {"metadata": {"name": "feeds-node"}})
         pod = edge.pod("bound")
         namesake = dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000")
@@ -217,7 +217,7 @@ def test_conditions(run: Run) -> None:
         clock = SystemClock()
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
-        writes = KubeWrites(edge.session, fence, NAMESPACE, "moorage")
+        writes = HttpKubeWriter(edge.session, fence, NAMESPACE, "moorage")
         pod = edge.pod("waiting")
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "one"}
         await writes.pod_condition(pod, condition, "feeds-other")
@@ -241,7 +241,7 @@ def test_evictions(run: Run) -> None:
         clock = SystemClock()
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
-        writes = KubeWrites(edge.session, fence, NAMESPACE, "moorage")
+        writes = HttpKubeWriter(edge.session, fence, NAMESPACE, "moorage")
         pod = edge.pod("victim")
         namesake = dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000")
         await writes.pod_nomination(pod, "feeds-other")
@@ -266,7 +266,7 @@ def test_revisions_and_replicas(rig: ControlPlane, run: Run) -> None:
         clock = SystemClock()
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
-        writes, reads = KubeWrites(edge.session, fence, NAMESPACE, "feeds"), KubeReads(edge.session, clock, NAMESPACE, "feeds")
+        writes, reads = HttpKubeWriter(edge.session, fence, NAMESPACE, "feeds"), HttpKubeReader(edge.session, clock, NAMESPACE, "feeds")
         profile = "feeds." + "x" * 80
         revisions = [StoredRevision(f"feeds-{number}", profile, number, {"uid": "u-1", "spec": {"n": [number, None]}}) for number in (1, 2)]
         for revision in revisions:
@@ -281,7 +281,7 @@ def test_revisions_and_replicas(rig: ControlPlane, run: Run) -> None:
         announcer = ReplicaLeases(edge.session, clock, NAMESPACE, "feeds")
         for found in ({"p": "r1"}, {"p": "r2", "q": "r1"}):
             await announcer.announce("host_1", found)
-            assert await reads.replicas() == [Replica("host_1", found)]
+            assert await reads.replicas() == [ReplicaAnnouncement("host_1", found)]
         await announcer.withdraw("host_1")
         await announcer.withdraw("host_1")
         assert await reads.replicas() == []
@@ -297,15 +297,15 @@ def test_events(run: Run) -> None:
 
     async def scenario(edge: Edge) -> None:
         telemetry = CountingTelemetry()
-        sender = EventSender(edge.session, SystemClock(), telemetry, "h" * 200, workers=2)
+        sender = EventBroadcaster(edge.session, SystemClock(), telemetry, "h" * 200, workers=2)
         task = asyncio.create_task(sender.run())
         pod = ObjectRef("Pod", "somebody", "uid-1", PLACE)
         event = Event(pod, "FailedScheduling", "é" * 3000, "Scheduling", controller="example.com/binpack", warning=True)
         for count in range(3):
-            sender.emit(event)
+            sender.record(event)
             await until(lambda count=count: telemetry.counts["event", "sent"] > count)  # type: ignore[misc]
         node = ObjectRef("Node", "n" * 253, "uid-2")
-        sender.emit(Event(node, "Activated", "hello", "Activate", controller="moorage", related=pod))
+        sender.record(Event(node, "Activated", "hello", "Activate", controller="moorage", related=pod))
         await sender.flush(5)
         task.cancel()
         assert telemetry.counts == {("event", "sent"): 4}

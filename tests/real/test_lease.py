@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.leader_election import LeaseElector, LeaseTimes
-from moorage.adapters.lease_store import KubeLease
+from moorage.adapters.leader_election import LeaderElectionTimes, LeaderElector
+from moorage.adapters.lease_store import KubeLeaseStore
 from moorage.adapters.system_clock import SystemClock
 from moorage.ports.fencing import Fence
 from tests.rig import ControlPlane
 from tests.rig.clients import Client
 from tests.rig.operators import NAMESPACE, install
 
-TIMES = LeaseTimes(lease_duration=5.0, renew_deadline=3.0, retry_period=0.5)
+TIMES = LeaderElectionTimes(lease_duration=5.0, renew_deadline=3.0, retry_period=0.5)
 NAME = "two-electors"
 
 
@@ -36,7 +36,7 @@ class Replica:
         clock = SystemClock()
         self.session = session
         self.fence = Fence(clock.boottime)
-        self.elector = LeaseElector(KubeLease(session, NAMESPACE, NAME, TIMES.renew_deadline), self.fence, clock, identity, TIMES)
+        self.elector = LeaderElector(KubeLeaseStore(session, NAMESPACE, NAME, TIMES.renew_deadline), self.fence, clock, identity, TIMES)
         self.terms = 0
         self.task = asyncio.create_task(self._run())
 

@@ -15,28 +15,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from moorage.adapters.kube_reads import KubeReads
+from moorage.adapters.kube_reads import HttpKubeReader
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.kube_writes import KubeWrites
+from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.adapters.prometheus import PrometheusTelemetry
-from moorage.adapters.reflector import KubeFeed
+from moorage.adapters.reflector import Reflector
 from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps.run import bootstrap
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.engine import Engine
-from moorage.ports.bundle import Surroundings
+from moorage.ports.bundle import Ports
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, StoredRevision
 from tests.engine.worlds import a_body
-from tests.fakes.extenders import ScriptedExtenders
+from tests.fakes.extenders import ScriptedExtenderClient
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import FakeEventRecorder
 from tests.rig import ControlPlane, Rig
 from tests.rig.clients import Client, many
 from tests.rig.demo import node
@@ -179,7 +179,7 @@ def test_a_look_inside(rig: ControlPlane, place: Client, operator: Operator) -> 
 # ---- beside kube-scheduler -----------------------------------------------------------------------------------------------------
 
 
-class CheckedWrites(KubeWrites):
+class CheckedWrites(HttpKubeWriter):
     """Before each binding is sent: does its node hold what was delivered and what is assumed, this pod among it?"""
 
     engine: Engine
@@ -227,10 +227,10 @@ class Beside:
         fence = Fence(clock.boottime)
         fence.extend(float("inf"))
         writes = CheckedWrites(session, fence)
-        reads = KubeReads(session, clock, "moorage-system", "none")
+        reads = HttpKubeReader(session, clock, "moorage-system", "none")
         # The profile is no object of the API server's, and nobody else announces anything: events and replicas stay here.
-        around = Surroundings(clock, writes, reads, RecordingEvents(), telemetry, InMemoryKube(), ScriptedExtenders(), "beside")
-        registry = build_registry(INTREE, [PluginSpec("Slow", None, acts_at=frozenset({Point.PRE_BIND}))])
+        around = Ports(clock, writes, reads, FakeEventRecorder(), telemetry, InMemoryKube(), ScriptedExtenderClient(), "beside")
+        registry = build_registry(INTREE, [PluginSpec("Slow", None, acts_at=frozenset({ExtensionPoint.PRE_BIND}))])
         config, actors = OperatorConfiguration(), {**ACTORS, "Slow": lambda tools: Slow()}
         engine = writes.engine = Engine(config, around, Resolver(registry, PRESETS, config), registry, actors)
         return cls(session, writes, telemetry, engine)
@@ -238,14 +238,14 @@ class Beside:
     @contextlib.asynccontextmanager
     async def deciding(self) -> Any:
         """Run it."""
-        feeds = [KubeFeed(self.session, SystemClock(), what, sink) for what, sink in bootstrap._watched(self.engine)]
+        feeds = [Reflector(self.session, SystemClock(), what, sink) for what, sink in bootstrap._list_watches(self.engine)]
         tasks = [asyncio.create_task(feed.run()) for feed in feeds]
         tasks.append(asyncio.create_task(self.engine.run()))
-        self.engine.profile_seen("ours", a_body("ours", plugins={"multiPoint": {"enabled": [{"name": "Slow"}]}}))
+        self.engine.profile_changed("ours", a_body("ours", plugins={"multiPoint": {"enabled": [{"name": "Slow"}]}}))
         self.engine.listed()
-        while not all(feed.synced for feed in feeds):
+        while not all(feed.has_synced for feed in feeds):
             await asyncio.sleep(0.05)
-        await asyncio.gather(*(feed.catch_up() for feed in feeds))
+        await asyncio.gather(*(feed.wait_caught_up() for feed in feeds))
         self.engine.lead(lambda: None)
         async with asyncio.timeout(10):
             while "ours" not in self.engine.loop.live:
@@ -303,7 +303,7 @@ def test_a_kube_scheduler_that_fills_the_same_nodes(rig: Rig, place: Client) -> 
     assert all(sum(both.values()) > 7500 for both in used.values())
     raced = {where: dict(both) for where, both in used.items() if sum(both.values()) > 8000}
     told = f"{counts.sent} bindings sent, {counts.overtaken} overtaken, nodes overfull by a race: {raced}"
-    print(told)  # noqa: T201 - races are told, not judged
+    print(told)
 
 
 @dataclasses.dataclass

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from moorage.apps.run.watchdog import HUNG
+from moorage.apps.run.watchdog import HUNG_EXIT_STATUS
 from moorage.ports.quarantine_record import QUARANTINE_ANNOTATION
 from tests.rig import Rig
 from tests.rig.clients import Client
@@ -191,7 +191,7 @@ def test_a_plugin_that_hangs(world: World) -> None:
     until(lambda: world.place("good"), "a pod for which the plugin does not hang")
     create(world.rig, a_pod("bad", "hanging", hang="yes"))
     until(lambda: not first.alive, "the end of a process that hangs", 20)
-    assert first.terminate() == HUNG
+    assert first.terminate() == HUNG_EXIT_STATUS
     text = first.log_file.read_text(errors="replace")
     assert "Fatal Python error: Aborted" in text
     assert "in filter_node" in text

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.kube_writes import KubeWrites
+from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.adapters.system_clock import SystemClock
-from moorage.ports.errors import Conflict, NotFound, Protected
+from moorage.ports.errors import Conflict, EvictionBlocked, NotFound
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef
 from tests.rig import ControlPlane
@@ -222,8 +222,8 @@ def test_what_an_eviction_is_answered(world: World, kubeconfig: Path) -> None:
         fence.extend(clock.boottime() + 60)
         session = await KubeSession.open(KubeSource(str(kubeconfig)), "moorage/test (preemption)", clock)
         try:
-            writes = KubeWrites(session, fence, PLACE, "moorage")
-            with pytest.raises(Protected, match="The disruption budget asked needs 1 healthy pods and has 1 currently"):
+            writes = HttpKubeWriter(session, fence, PLACE, "moorage")
+            with pytest.raises(EvictionBlocked, match="The disruption budget asked needs 1 healthy pods and has 1 currently"):
                 await writes.evict_pod(pod)
             with pytest.raises(NotFound):
                 await writes.evict_pod(dataclasses.replace(pod, name="asked-nobody"))

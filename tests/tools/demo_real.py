@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     command = [sys.executable, "-m", "tests.rig.demo", *nodes]
     last = options.exit_after_tour
     print("Building the control plane takes some minutes the first time.", flush=True)
-    return demo.run(demo.Options(command, options.tour or last, last, 0.0 if last else options.pace))
+    return demo.run(demo.DemoOptions(command, options.tour or last, last, 0.0 if last else options.pace))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ async def edit_of_a_profile() -> Passed:
         before = world.engine.loop.live["test"]
         passed = Passed()
         with passed.noted():
-            world.engine.profile_seen("test", a_body("test", plugins=STEPS, generation=2, percentageOfNodesToScore=50))
+            world.engine.profile_changed("test", a_body("test", plugins=STEPS, generation=2, percentageOfNodesToScore=50))
             await world.clock.advance(0.5)
         assert world.engine.loop.live["test"] is not before
         return passed

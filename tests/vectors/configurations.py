@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.apps.convert.effective import effective
-from moorage.apps.convert.loading import Refused, read
-from moorage.core.framework.arguments import Problem, Violation
+from moorage.apps.convert.loading import ConfigurationRefused, read
+from moorage.core.framework.arguments import FieldErrorType, Violation
 from moorage.core.framework.registry import PluginSpec, Registry
 from moorage.core.plugins.volume_binding import plugin as volume_binding
 from tests.vectors.files import Case
@@ -20,7 +20,7 @@ def configuration(case: Case) -> dict[str, Any]:
     """The verdict with what belongs to it; messages for people are not compared."""
     try:
         loaded = read(case["config"], REGISTRY)
-    except Refused as refused:
+    except ConfigurationRefused as refused:
         if refused.verdict != "invalid":
             return {"verdict": refused.verdict}
         errors = [_error(violation) for violation in refused.violations]
@@ -30,9 +30,9 @@ def configuration(case: Case) -> dict[str, Any]:
 
 def _error(violation: Violation) -> dict[str, str]:
     """kube-scheduler has no words beside the type for some errors, and never a suggestion."""
-    wordless = violation.problem is Problem.DUPLICATE or violation.message == "Required value"
+    wordless = violation.error_type is FieldErrorType.DUPLICATE or violation.message == "Required value"
     detail = "" if wordless else violation.message.partition("; did you mean")[0]
-    return {"field": violation.path, "type": violation.problem.value, "detail": detail}
+    return {"field": violation.path, "type": violation.error_type.value, "detail": detail}
 
 
 def _as_go_prints(error: dict[str, str]) -> str:

@@ -14,7 +14,7 @@ from moorage.core.framework.status import SUCCESS
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import Allocation
-from moorage.core.plugins.dynamic_resources.plugin import NAME, DynamicResources, Reservation
+from moorage.core.plugins.dynamic_resources.plugin import NAME, ClaimReservation, DynamicResources
 
 
 def allocations(pod: Pod, revision: Revision, snapshot: Snapshot, nodes: Iterable[str]) -> dict[str, Any]:
@@ -26,11 +26,11 @@ def allocations(pod: Pod, revision: Revision, snapshot: Snapshot, nodes: Iterabl
     for node in nodes:
         reserved = plugin.reserve(pod, node, snapshot)
         assert reserved.status == SUCCESS
-        if isinstance(reserved.value, Reservation):
+        if isinstance(reserved.value, ClaimReservation):
             given = [one for one in reserved.value.claims if one.allocation is not None]
             found[node] = {key(one.claim): _shown(one.allocation) for one in given}
-            assert reserved.undo is not None
-            reserved.undo()
+            assert reserved.unreserve is not None
+            reserved.unreserve()
     return {"allocations": found} if found else {}
 
 

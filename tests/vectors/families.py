@@ -11,7 +11,7 @@ import msgspec
 
 from kubefacts import quantities
 from moorage.core.columns.store import Store
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import pod_requests
 from tests.vectors.configurations import configuration
@@ -58,7 +58,7 @@ def requests(case: Case) -> dict[str, Any]:
 def gates(case: Case) -> dict[str, Any]:
     """The first preEnqueue plugin that holds the pod back."""
     pod = msgspec.convert(case["pod"], Pod)
-    for name, plugin in revision_of(case["profile"]).at(Point.PRE_ENQUEUE):
+    for name, plugin in revision_of(case["profile"]).at(ExtensionPoint.PRE_ENQUEUE):
         status = plugin.pre_enqueue(pod, Store())
         if status.reasons:
             return {"preEnqueue": {"code": status.code.value, "plugin": name, "reasons": list(status.reasons)}}
@@ -67,7 +67,7 @@ def gates(case: Case) -> dict[str, Any]:
 
 def queue(case: Case) -> dict[str, Any]:
     """Names of pods in queue order, equals together."""
-    ((_, plugin),) = revision_of(case["profile"]).at(Point.QUEUE_SORT)
+    ((_, plugin),) = revision_of(case["profile"]).at(ExtensionPoint.QUEUE_SORT)
     keyed = []
     for entry in case["queue"]:
         pod = msgspec.convert(entry["pod"], Pod)

@@ -12,16 +12,16 @@ from typing import Any
 
 import msgspec
 
-from moorage.core.columns.store import Objects
-from moorage.core.cycle.context import Scheduler
+from moorage.core.columns.store import Lister
+from moorage.core.cycle.context import CycleContext
 from moorage.core.cycle.cycle import decide
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.framework.object_changes import node_changes, pod_changes, room_freed
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.object_changes import node_changes, pod_changes, resources_freed
 from moorage.core.framework.revisions import ProfileErrors, Revision
 from moorage.core.framework.status import Code
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.ports.stored_kinds import STORED as KINDS
+from moorage.ports.stored_kinds import STORED_KINDS as KINDS
 from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import STORED, cluster
@@ -29,7 +29,7 @@ from tests.vectors.scheduling import STORED, cluster
 _EVENTS = {kind.struct: kind.event for kind in KINDS}
 Lists = dict[str, list[Any]]
 """A case's objects."""
-Registration = tuple[str, Resource | str, Action]
+Registration = tuple[str, EventResource | str, ActionType]
 """Of a plugin, by its name."""
 Change = tuple[str, str, list[ClusterEvent], Lists]
 """The list that changes, how, the events of it, and the objects after it."""
@@ -75,23 +75,23 @@ def overlooked(case: Case, change: Change, without: frozenset[Registration] = fr
         if not (there if "*" in nodes else nodes & there) - new.get(plugin, frozenset()):
             continue
         heard = [event for event in events if (plugin, event.resource, event.action) not in without]
-        asked = [(wake, event) for wake in revision.deciders[plugin].wakes for event in heard if wake.matches(event)]
+        asked = [(wake, event) for wake in revision.deciders[plugin].events_to_register for event in heard if wake.matches(event)]
         if not any(wake.hint is None or wake.hint(pod, event, store) for wake, event in asked):
             found.append(f"{plugin}: {name} {how}: {'its hint says no' if asked else 'it has not registered for that'}")
     return found
 
 
-def refused(pod: Pod, objects: Lists, revision: Revision) -> tuple[dict[str, frozenset[str]], Objects]:
+def refused(pod: Pod, objects: Lists, revision: Revision) -> tuple[dict[str, frozenset[str]], Lister]:
     """Plugin -> the nodes that it refuses, "*" for all of them at once; and the store."""
-    scheduler = Scheduler(cluster(objects, None))
+    scheduler = CycleContext(cluster(objects, None))
     decide(pod, revision, scheduler)
-    blueprint, nodes = scheduler.runner.blueprint(pod, revision), scheduler.snapshot.nodes
-    plugin, status = blueprint.verdict
+    blueprint, nodes = scheduler.evaluator.evaluation(pod, revision), scheduler.snapshot.nodes
+    plugin, status = blueprint.pre_filter_status
     if status.code is not Code.SUCCESS:
         return ({plugin: frozenset("*")} if plugin else {}), scheduler.cache.store
     found = {}
     for name, column in blueprint.filters.items():
-        if column.takes_part:
+        if column.applies:
             found[name] = frozenset(node for node, row in nodes.row_of.items() if int(column.values[row]))
     return found, scheduler.cache.store
 
@@ -101,11 +101,11 @@ def _events(name: str, old: Any, new: Any) -> list[ClusterEvent]:
         before, after = msgspec.convert(old, Node | None), msgspec.convert(new, Node | None)
         if before is not None and after is not None:
             return node_changes(before, after)
-        return [ClusterEvent(Resource.NODE, Action.ADD if before is None else Action.DELETE, before, after)]
+        return [ClusterEvent(EventResource.NODE, ActionType.ADD if before is None else ActionType.DELETE, before, after)]
     if name == "pods":
         return _pod_events(msgspec.convert(old, Pod | None), msgspec.convert(new, Pod | None))
     resource = _EVENTS[STORED[name]]
-    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
+    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
     before, after = (msgspec.convert(one, STORED[name] | None) for one in (old, new))
     return [] if resource is None else [ClusterEvent(resource, action, before, after)]
 
@@ -113,9 +113,9 @@ def _events(name: str, old: Any, new: Any) -> list[ClusterEvent]:
 def _pod_events(old: Pod | None, new: Pod | None) -> list[ClusterEvent]:
     """As ``engine.intake`` tells them; pods without a node are not in the worlds."""
     if old is not None and (new is None or old.spec.node_name != new.spec.node_name):
-        return [room_freed(old), *([ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, new=new)] if new is not None else [])]
+        return [resources_freed(old), *([ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=new)] if new is not None else [])]
     if new is None or old is None:
-        return [ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, new=new)]
+        return [ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=new)]
     return pod_changes(old, new)
 
 

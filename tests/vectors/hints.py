@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.framework.object_changes import node_changes, pod_changes
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -24,43 +24,43 @@ from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import cluster
 
-RESOURCES: dict[str, Resource] = {
-    "Pod": Resource.POD,
-    "AssignedPod": Resource.ASSIGNED_POD,
-    "UnschedulablePod": Resource.UNSCHEDULED_POD,
-    "Node": Resource.NODE,
-    "PersistentVolume": Resource.PERSISTENT_VOLUME,
-    "PersistentVolumeClaim": Resource.PERSISTENT_VOLUME_CLAIM,
-    "storage.k8s.io/StorageClass": Resource.STORAGE_CLASS,
-    "storage.k8s.io/CSINode": Resource.CSI_NODE,
-    "storage.k8s.io/CSIDriver": Resource.CSI_DRIVER,
-    "storage.k8s.io/CSIStorageCapacity": Resource.CSI_STORAGE_CAPACITY,
-    "storage.k8s.io/VolumeAttachment": Resource.VOLUME_ATTACHMENT,
-    "resource.k8s.io/ResourceClaim": Resource.RESOURCE_CLAIM,
-    "resource.k8s.io/ResourceSlice": Resource.RESOURCE_SLICE,
-    "resource.k8s.io/DeviceClass": Resource.DEVICE_CLASS,
+RESOURCES: dict[str, EventResource] = {
+    "Pod": EventResource.POD,
+    "AssignedPod": EventResource.ASSIGNED_POD,
+    "UnschedulablePod": EventResource.UNSCHEDULED_POD,
+    "Node": EventResource.NODE,
+    "PersistentVolume": EventResource.PERSISTENT_VOLUME,
+    "PersistentVolumeClaim": EventResource.PERSISTENT_VOLUME_CLAIM,
+    "storage.k8s.io/StorageClass": EventResource.STORAGE_CLASS,
+    "storage.k8s.io/CSINode": EventResource.CSI_NODE,
+    "storage.k8s.io/CSIDriver": EventResource.CSI_DRIVER,
+    "storage.k8s.io/CSIStorageCapacity": EventResource.CSI_STORAGE_CAPACITY,
+    "storage.k8s.io/VolumeAttachment": EventResource.VOLUME_ATTACHMENT,
+    "resource.k8s.io/ResourceClaim": EventResource.RESOURCE_CLAIM,
+    "resource.k8s.io/ResourceSlice": EventResource.RESOURCE_SLICE,
+    "resource.k8s.io/DeviceClass": EventResource.DEVICE_CLASS,
 }
 """kube-scheduler's names; what is not here is an event of ours alone."""
-_NAMES: dict[Resource | str, str] = {resource: name for name, resource in RESOURCES.items()}
-_KINDS: dict[Resource, type[Any]] = {
-    Resource.NODE: Node,
-    Resource.POD: Pod,
-    Resource.PERSISTENT_VOLUME: PersistentVolume,
-    Resource.PERSISTENT_VOLUME_CLAIM: PersistentVolumeClaim,
-    Resource.STORAGE_CLASS: StorageClass,
-    Resource.CSI_NODE: CSINode,
-    Resource.CSI_DRIVER: CSIDriver,
-    Resource.CSI_STORAGE_CAPACITY: CSIStorageCapacity,
-    Resource.VOLUME_ATTACHMENT: VolumeAttachment,
-    Resource.RESOURCE_CLAIM: ResourceClaim,
-    Resource.DEVICE_CLASS: DeviceClass,
+_NAMES: dict[EventResource | str, str] = {resource: name for name, resource in RESOURCES.items()}
+_KINDS: dict[EventResource, type[Any]] = {
+    EventResource.NODE: Node,
+    EventResource.POD: Pod,
+    EventResource.PERSISTENT_VOLUME: PersistentVolume,
+    EventResource.PERSISTENT_VOLUME_CLAIM: PersistentVolumeClaim,
+    EventResource.STORAGE_CLASS: StorageClass,
+    EventResource.CSI_NODE: CSINode,
+    EventResource.CSI_DRIVER: CSIDriver,
+    EventResource.CSI_STORAGE_CAPACITY: CSIStorageCapacity,
+    EventResource.VOLUME_ATTACHMENT: VolumeAttachment,
+    EventResource.RESOURCE_CLAIM: ResourceClaim,
+    EventResource.DEVICE_CLASS: DeviceClass,
 }
 """The kinds of object that cases of hints are about."""
 
 
 def hint(case: Case) -> dict[str, Any]:
     """Whether the plugin would have the pod tried again."""
-    wakes = revision_of(case["profile"]).deciders[case["plugin"]].wakes
+    wakes = revision_of(case["profile"]).deciders[case["plugin"]].events_to_register
     pod, event = msgspec.convert(case["pod"], Pod), _event(case)
     store = cluster(case["objects"], None).store
     answers = [wake.hint is None or wake.hint(pod, event, store) for wake in wakes if wake.matches(event)]
@@ -75,11 +75,11 @@ def overlooked(case: Case) -> str:
     there = [one for one in (event.old, event.new) if isinstance(one, Pod)]
     if not there or any(one.metadata.uid == pod.metadata.uid for one in there):
         return ""
-    for wake in plugin.wakes:
-        if wake.listens is None or not wake.matches(event) or wake.hint is None or not wake.hint(pod, event, store):
+    for wake in plugin.events_to_register:
+        if wake.pod_selectors is None or not wake.matches(event) or wake.hint is None or not wake.hint(pod, event, store):
             continue
-        heard = any(one.matches(each.metadata.labels) for one in wake.listens(pod) for each in there)
-        selected = wake.selects is not None and any(one.matches(pod.metadata.labels) for one in wake.selects(event))
+        heard = any(one.matches(each.metadata.labels) for one in wake.pod_selectors(pod) for each in there)
+        selected = wake.event_selectors is not None and any(one.matches(pod.metadata.labels) for one in wake.event_selectors(event))
         if not heard and not selected:
             return f"{case['id']}: {wake.resource}"
     return ""
@@ -87,11 +87,11 @@ def overlooked(case: Case) -> str:
 
 def _event(case: Case) -> ClusterEvent:
     resource = RESOURCES[case["event"]["resource"]]
-    (action,) = (action for action in (*Action, Action.UPDATE) if _spelled(action) == case["event"]["action"])
+    (action,) = (action for action in (*ActionType, ActionType.UPDATE) if _spelled(action) == case["event"]["action"])
     old: Any = msgspec.convert(case.get("oldObj"), _KINDS[resource] | None)
     new: Any = msgspec.convert(case.get("newObj"), _KINDS[resource] | None)
-    if resource is Resource.POD:
-        resource = Resource.ASSIGNED_POD if (new or old).spec.node_name else Resource.UNSCHEDULED_POD
+    if resource is EventResource.POD:
+        resource = EventResource.ASSIGNED_POD if (new or old).spec.node_name else EventResource.UNSCHEDULED_POD
     return ClusterEvent(resource, action, old, new)
 
 
@@ -107,17 +107,17 @@ def registrations(case: Case) -> dict[str, Any]:
     """What each plugin of the profile that may refuse a pod registers for."""
     found = {}
     for name, plugin in revision_of(case["profile"]).deciders.items():
-        if known := [wake for wake in plugin.wakes if wake.resource in _NAMES]:
+        if known := [wake for wake in plugin.events_to_register if wake.resource in _NAMES]:
             found[name] = [_registration(wake) for wake in known]
     return {"registrations": found}
 
 
-def _registration(wake: Wake) -> dict[str, Any]:
-    rest = wake.actions & ~Action.UPDATE if Action.UPDATE in wake.actions else wake.actions
-    actions = [_spelled(action) for action in rest] + (["Update"] if Action.UPDATE in wake.actions else [])
+def _registration(wake: ClusterEventWithHint) -> dict[str, Any]:
+    rest = wake.actions & ~ActionType.UPDATE if ActionType.UPDATE in wake.actions else wake.actions
+    actions = [_spelled(action) for action in rest] + (["Update"] if ActionType.UPDATE in wake.actions else [])
     return {"resource": _NAMES[wake.resource], "actions": actions, "hint": wake.hint is not None}
 
 
-def _spelled(action: Action) -> str:
+def _spelled(action: ActionType) -> str:
     """``UpdateNodeLabel``."""
     return str(action.name).title().replace("_", "")

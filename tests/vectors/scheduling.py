@@ -10,12 +10,12 @@ import numpy as np
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
-from moorage.core.framework.evaluation.evaluation import Blueprint
-from moorage.core.framework.interfaces import Point, Refusal
+from moorage.core.framework.evaluation.evaluation import Evaluation
+from moorage.core.framework.interfaces import ExtensionPoint, NodeRejection
 from moorage.core.framework.revisions import ProfileErrors, Revision
-from moorage.core.framework.status import Code, Status, failed, refused_for, texts
+from moorage.core.framework.status import Code, Status, error_status, rejected_for, texts
 from moorage.core.objects.meta import Namespace
 from moorage.core.objects.nodes import Node, NodeMeta, NodeStatus
 from moorage.core.objects.pods import Pod
@@ -42,22 +42,22 @@ REFUSED = "refused"
 
 def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
     """All that a scheduling case expects. With ``rows``, nodes get row numbers in another order and pods come before them."""
-    scheduler = Scheduler(cluster(case.get("objects", {}), rows))
+    scheduler = CycleContext(cluster(case.get("objects", {}), rows))
     pod = msgspec.convert(case["pod"], Pod)
-    scheduler.cache.nominations.read(pod, pod_requests(pod))
+    scheduler.cache.nominations.observe_status(pod, pod_requests(pod))
     try:
         revision = revision_of(case["profile"])
     except ProfileErrors as refusal:
         return {REFUSED: sorted({error.path for error in refusal.errors})}
     outcome = decide(pod, revision, scheduler)
-    blueprint = scheduler.runner.blueprint(pod, revision)
+    blueprint = scheduler.evaluator.evaluation(pod, revision)
     snapshot = scheduler.snapshot
     found: dict[str, Any] = {"nodeOrder": list(snapshot.nodes.order.names), "preFilter": _prefilter(blueprint)}
-    if blueprint.verdict[1].code is Code.SUCCESS:
+    if blueprint.pre_filter_status[1].code is Code.SUCCESS:
         crowded = _crowded(blueprint, snapshot)
         found["filter"] = {name: _filter(blueprint, row, crowded) for name, row in snapshot.nodes.row_of.items()}
         feasible = sorted(blueprint.feasible().tolist())
-        if blueprint.fault:
+        if blueprint.error:
             return _agree(found | {"cycleError": True}, outcome)
         if feasible:
             found |= allocations(pod, revision, snapshot, [snapshot.nodes.names[row] for row in feasible])
@@ -67,7 +67,7 @@ def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
                 found["preScoreSkipped"] = skipped
     if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
         found["fitError"] = outcome.message
-        if revision.points[Point.POST_FILTER]:
+        if revision.points[ExtensionPoint.POST_FILTER]:
             found["postFilter"] = post_filter(pod, revision, scheduler, blueprint)
     return _agree(found, outcome)
 
@@ -117,7 +117,7 @@ def _observe(cache: Cache, pods: list[Pod]) -> None:
         if pod.spec.node_name:
             cache.observe(pod, pod_requests(pod))
         elif pod.status.nominated_node_name:
-            cache.nominations.put(pod, pod.status.nominated_node_name, pod_requests(pod))
+            cache.nominations.add(pod, pod.status.nominated_node_name, pod_requests(pod))
 
 
 def _scramble_rows(cache: Cache, count: int, rows: random.Random) -> None:
@@ -130,42 +130,44 @@ def _scramble_rows(cache: Cache, count: int, rows: random.Random) -> None:
         cache.remove_node(name)
 
 
-def _prefilter(blueprint: Blueprint) -> dict[str, Any]:
-    plugin, status = blueprint.verdict
+def _prefilter(blueprint: Evaluation) -> dict[str, Any]:
+    plugin, status = blueprint.pre_filter_status
     skipped = []
-    for name, column in blueprint.preparing.items():
-        if not column.takes_part:
+    for name, column in blueprint.pre_filters.items():
+        if not column.applies:
             skipped.append(name)
         if name == plugin and status.code is not Code.UNSCHEDULABLE:
             break
     found = _status(plugin, status)
-    if status.code is Code.SUCCESS and skipped and len(skipped) == len(blueprint.preparing):
+    if status.code is Code.SUCCESS and skipped and len(skipped) == len(blueprint.pre_filters):
         found["code"] = "Skip"
     if skipped:
         found["skipped"] = sorted(skipped)
-    narrowed = [column.prepared.names for column in blueprint.preparing.values() if column.prepared.names is not None]
+    narrowed = [column.prepared.node_names for column in blueprint.pre_filters.values() if column.prepared.node_names is not None]
     if narrowed and status.code is Code.SUCCESS:
         found["nodeNames"] = sorted(frozenset.intersection(*narrowed))
     return found
 
 
-def _crowded(blueprint: Blueprint, snapshot: Snapshot) -> dict[int, Refusal | None]:
+def _crowded(blueprint: Evaluation, snapshot: Snapshot) -> dict[int, NodeRejection | None]:
     """What becomes of the nodes that pods are nominated to, whether preFilter left them in or not."""
-    with blueprint.what_if(snapshot) as what_if:
+    with blueprint.dry_run(snapshot) as what_if:
         nodes = snapshot.nodes
-        rows = [row for row in map(nodes.row_of.get, snapshot.nominations.nodes) if row is not None and what_if.guests(row)]
-        return dict.fromkeys(rows) | what_if.ask(np.array(rows, np.intp))
+        rows = [row for row in map(nodes.row_of.get, snapshot.nominations.nodes) if row is not None and what_if.nominated_pods(row)]
+        return dict.fromkeys(rows) | what_if.run_filters(np.array(rows, np.intp))
 
 
-def _filter(blueprint: Blueprint, row: int, crowded: dict[int, Refusal | None]) -> dict[str, Any] | None:
+def _filter(blueprint: Evaluation, row: int, crowded: dict[int, NodeRejection | None]) -> dict[str, Any] | None:
     """Who refuses this node first, whether preFilter left it in or not."""
     if row in crowded:
         refusal = crowded[row]
-        return _status(list(blueprint.filters)[refusal.place], refused_for(refusal.why)) if refusal else None
+        return _status(list(blueprint.filters)[refusal.filter_index], rejected_for(refusal.why)) if refusal else None
     for name, column in blueprint.filters.items():
-        if column.takes_part and (code := int(column.values[row])):
+        if column.applies and (code := int(column.values[row])):
             why = column.plugin.explain(column.prepared.state, code)  # type: ignore[attr-defined]  # a filter plugin
-            return _status(name, refused_for(why) if code > 0 else failed(f'running "{name}" filter plugin: {", ".join(texts(why))}'))
+            return _status(
+                name, rejected_for(why) if code > 0 else error_status(f'running "{name}" filter plugin: {", ".join(texts(why))}')
+            )
     return None
 
 
@@ -178,21 +180,21 @@ def _status(plugin: str, status: Status) -> dict[str, Any]:
     return found
 
 
-def _silent(pod: Pod, revision: Revision, blueprint: Blueprint, snapshot: Snapshot) -> list[str]:
+def _silent(pod: Pod, revision: Revision, blueprint: Evaluation, snapshot: Snapshot) -> list[str]:
     """The plugins that have nothing to prefer. Those that prepare and do not score are asked here alone: they could change nothing."""
-    idle = {name for name, part in blueprint.scores.items() if not part.column.takes_part}
-    unasked = {name: plugin for name, plugin in revision.at(Point.PRE_SCORE) if name not in blueprint.scores}
+    idle = {name for name, part in blueprint.scores.items() if not part.result.applies}
+    unasked = {name: plugin for name, plugin in revision.at(ExtensionPoint.PRE_SCORE) if name not in blueprint.scores}
     return sorted(idle | {name for name, plugin in unasked.items() if plugin.pre_score(pod, snapshot).status.code is Code.SKIP})
 
 
-def _scores(blueprint: Blueprint, status: Status, feasible: dict[str, int]) -> dict[str, Any]:
+def _scores(blueprint: Evaluation, status: Status, feasible: dict[str, int]) -> dict[str, Any]:
     if status.code is not Code.SUCCESS:
         return {"scoreError": _status("", status)}
     rows = blueprint.feasible()
     ranked = {}
     for name, part in blueprint.scores.items():
-        if part.column.takes_part:
-            raw, normalized = (dict(zip(rows.tolist(), scores.tolist(), strict=True)) for scores in part.rank(rows))
+        if part.result.applies:
+            raw, normalized = (dict(zip(rows.tolist(), scores.tolist(), strict=True)) for scores in part.score_feasible(rows))
             ranked[name] = {
                 "raw": {node: raw[row] for node, row in feasible.items()},
                 "normalized": {node: normalized[row] for node, row in feasible.items()},
@@ -204,9 +206,9 @@ def _scores(blueprint: Blueprint, status: Status, feasible: dict[str, int]) -> d
     return found
 
 
-def _agree(found: dict[str, Any], outcome: Placement | Diagnosis) -> dict[str, Any]:
+def _agree(found: dict[str, Any], outcome: ScheduleResult | Diagnosis) -> dict[str, Any]:
     """What was found, unless the cycle's outcome is at odds with it."""
-    if isinstance(outcome, Placement):
+    if isinstance(outcome, ScheduleResult):
         candidates = found.get("best", [node for node, refusal in found["filter"].items() if refusal is None])
         if outcome.node not in candidates:
             raise AssertionError(f"the cycle chose {outcome.node}, which is not among {candidates}")

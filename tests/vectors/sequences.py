@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Diagnosis, Scheduler
+from moorage.core.cycle.context import CycleContext, Diagnosis
 from moorage.core.cycle.cycle import decide
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, on_node
@@ -22,10 +22,12 @@ from tests.vectors.scheduling import cluster
 
 def sequence(case: Case) -> dict[str, Any]:
     """What each scheduling step expects, as ``{"steps": [...]}``; a pod then runs on the first of its best nodes by name."""
-    scheduler = Scheduler(cluster(case.get("objects", {}), None))
+    scheduler = CycleContext(cluster(case.get("objects", {}), None))
     assert len(scheduler.snapshot.nodes.order.names) == len(scheduler.snapshot.nodes)  # the first look, before any step
     revision = revision_of(case["profile"])
-    revision = dataclasses.replace(revision, points={**revision.points, Point.POST_FILTER: ()})  # the texts end before preemption's
+    revision = dataclasses.replace(
+        revision, points={**revision.points, ExtensionPoint.POST_FILTER: ()}
+    )  # the texts end before preemption's
     uids = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod["metadata"]["uid"] for pod in _pods(case)}
     found = []
     for step in case["steps"]:
@@ -36,13 +38,13 @@ def sequence(case: Case) -> dict[str, Any]:
     return {"steps": found}
 
 
-def _schedule(pod: Pod, revision: Revision, scheduler: Scheduler) -> dict[str, Any]:
+def _schedule(pod: Pod, revision: Revision, scheduler: CycleContext) -> dict[str, Any]:
     outcome = decide(pod, revision, scheduler)
     snapshot = scheduler.snapshot
     found: dict[str, Any] = {"nodeOrder": list(snapshot.nodes.order.names)}
     if isinstance(outcome, Diagnosis):
         return {**found, "fitError": outcome.message}
-    blueprint = scheduler.runner.blueprint(pod, revision)
+    blueprint = scheduler.evaluator.evaluation(pod, revision)
     blueprint.refresh_scores(snapshot)
     found["total"] = {snapshot.nodes.names[row]: int(blueprint.totals[row]) for row in blueprint.feasible().tolist()}
     found["best"] = sorted(node for node, total in found["total"].items() if total == max(found["total"].values()))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.core.framework.cluster_events import Action, Resource
+from moorage.core.framework.cluster_events import ActionType, EventResource
 from tests.vectors.families import BUILT
 from tests.vectors.files import CASES, Case, read_cases
 from tests.vectors.freeing import Registration, changes, overlooked
@@ -18,20 +18,20 @@ from tests.vectors.scheduling import scheduling
 
 FAMILIES = sorted(family for family, adapter in BUILT.items() if adapter is scheduling)
 BEYOND: dict[Registration, str] = {
-    ("DynamicResources", Resource.RESOURCE_CLAIM, Action.DELETE): "DynamicResources-1-5/0",
-    ("DynamicResources", Resource.DEVICE_CLASS, Action.DELETE): "DynamicResources-1-46/0",
-    ("DynamicResources", Resource.RESOURCE_SLICE, Action.DELETE): "DynamicResourcesMore-1-26/3",
-    ("DynamicResources", Resource.ASSIGNED_POD, Action.DELETE): "",
-    ("InterPodAffinity", Resource.NODE, Action.DELETE): "InterPodAffinity-1-44/0",
-    ("NodeVolumeLimits", Resource.CSI_NODE, Action.DELETE): "NodeVolumeLimits-1-0/0",
-    ("NodeVolumeLimits", Resource.ASSIGNED_POD, Action.ADD): "NodeVolumeLimits-1-79/40",
-    ("NodeVolumeLimits", Resource.PERSISTENT_VOLUME_CLAIM, Action.UPDATE): "NodeVolumeLimits-1-3/2",
-    ("NodeVolumeLimits", Resource.PERSISTENT_VOLUME_CLAIM, Action.DELETE): "NodeVolumeLimits-1-40/0",
-    ("NodeVolumeLimits", Resource.PERSISTENT_VOLUME, Action.DELETE): "NodeVolumeLimits-1-9/0",
-    ("NodeVolumeLimits", Resource.STORAGE_CLASS, Action.DELETE): "NodeVolumeLimits-1-3/0",
-    ("VolumeBinding", Resource.CSI_DRIVER, Action.DELETE): "VolumeBinding-1-0/0",
-    ("VolumeBinding", Resource.ASSIGNED_POD, Action.DELETE): "",
-    ("VolumeRestrictions", Resource.NODE, Action.DELETE): "VolumeRestrictions-1-71/0",
+    ("DynamicResources", EventResource.RESOURCE_CLAIM, ActionType.DELETE): "DynamicResources-1-5/0",
+    ("DynamicResources", EventResource.DEVICE_CLASS, ActionType.DELETE): "DynamicResources-1-46/0",
+    ("DynamicResources", EventResource.RESOURCE_SLICE, ActionType.DELETE): "DynamicResourcesMore-1-26/3",
+    ("DynamicResources", EventResource.ASSIGNED_POD, ActionType.DELETE): "",
+    ("InterPodAffinity", EventResource.NODE, ActionType.DELETE): "InterPodAffinity-1-44/0",
+    ("NodeVolumeLimits", EventResource.CSI_NODE, ActionType.DELETE): "NodeVolumeLimits-1-0/0",
+    ("NodeVolumeLimits", EventResource.ASSIGNED_POD, ActionType.ADD): "NodeVolumeLimits-1-79/40",
+    ("NodeVolumeLimits", EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.UPDATE): "NodeVolumeLimits-1-3/2",
+    ("NodeVolumeLimits", EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.DELETE): "NodeVolumeLimits-1-40/0",
+    ("NodeVolumeLimits", EventResource.PERSISTENT_VOLUME, ActionType.DELETE): "NodeVolumeLimits-1-9/0",
+    ("NodeVolumeLimits", EventResource.STORAGE_CLASS, ActionType.DELETE): "NodeVolumeLimits-1-3/0",
+    ("VolumeBinding", EventResource.CSI_DRIVER, ActionType.DELETE): "VolumeBinding-1-0/0",
+    ("VolumeBinding", EventResource.ASSIGNED_POD, ActionType.DELETE): "",
+    ("VolumeRestrictions", EventResource.NODE, ActionType.DELETE): "VolumeRestrictions-1-71/0",
 }
 """What plugins register for beyond kube-scheduler 1.36, with a case that shows why; "": what another pod's undone decision frees, which
 tests/engine/scheduling/test_freed_room.py has."""

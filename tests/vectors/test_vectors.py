@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from moorage.core.framework.interfaces import HeedingPlugin, is_a
+from moorage.core.framework.interfaces import HintSignaturePlugin, is_a
 from moorage.core.objects.pods import Pod
-from moorage.core.pods.signatures import waiting_key
+from moorage.core.pods.signatures import waiting_signature
 from tests.vectors.__main__ import failures_of, main
 from tests.vectors.comparing import differences
 from tests.vectors.deviations import deviations
@@ -70,10 +70,10 @@ def test_shared_hints_do_not_tell_pods_apart() -> None:
     for case in cases_of("Hints"):
         twin = {**case["pod"], "metadata": {**case["pod"]["metadata"], "name": "twin", "uid": "uid-twin"}}
         plugin = revision_of(case["profile"]).deciders[case["plugin"]]
-        if is_a(plugin, HeedingPlugin):
+        if is_a(plugin, HintSignaturePlugin):
             twin["metadata"]["labels"] = {**twin["metadata"].get("labels", {}), "statefulset.kubernetes.io/pod-name": "twin"}
         twin = {**twin, "status": {**twin.get("status", {}), "nominatedNodeName": "n0"}}
-        heeds = plugin.heeds if is_a(plugin, HeedingPlugin) else waiting_key
+        heeds = plugin.hint_signature if is_a(plugin, HintSignaturePlugin) else waiting_signature
         alike = len({heeds(msgspec.convert(pod, Pod)) for pod in (case["pod"], twin)}) == 1
         about = {case[field]["metadata"].get("uid") for field in ("oldObj", "newObj") if field in case}
         if alike and case["pod"]["metadata"]["uid"] not in about:

@@ -11,17 +11,17 @@ from moorage.ports.errors import Retryable
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding raises: for what is no such JSON, for text that is not UTF-8, for what is nested too deeply."""
 
-LONGEST_LINE = 2**25
+MAX_LINE_BYTES = 2**25
 """Bytes of one line of a watch. An object has 1.5 MiB as the API server keeps it, and as JSON at most six times that."""
 
 T = TypeVar("T")
 
 
-class TooLong(Exception):
+class LineTooLong(Exception):
     """A line does not come to its end."""
 
 
-class Lines:
+class LineSplitter:
     """Cuts chunks into lines; the start of an unfinished line is kept in pieces, so that a giant one is joined once."""
 
     def __init__(self) -> None:
@@ -46,8 +46,8 @@ class Lines:
     def _keep(self, piece: bytes) -> None:
         self._pieces.append(piece)
         self._length += len(piece)
-        if self._length > LONGEST_LINE:
-            raise TooLong(f"a line is longer than {LONGEST_LINE} bytes")
+        if self._length > MAX_LINE_BYTES:
+            raise LineTooLong(f"a line is longer than {MAX_LINE_BYTES} bytes")
 
 
 def decoded(request: str, body: bytes, kind: type[T], *, outcome_unknown: bool = False) -> T:

@@ -18,23 +18,23 @@ import msgspec
 from moorage.adapters.answers import decoded
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
-from moorage.ports.http_calls import Call
-from moorage.ports.repeated_logs import told_once
+from moorage.ports.http_calls import HttpCall
+from moorage.ports.repeated_logs import once_per_cause
 from moorage.ports.requesters import Caller, Denied
 
 log = logging.getLogger(__name__)
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-KEPT_SECONDS = 10.0
+CACHE_SECONDS = 10.0
 """How long an answer counts, as in kube-scheduler: a token that was taken back is good for so long."""
-MOST_KEPT = 1024
-AT_ONCE = 8
+MAX_CACHED_REVIEWS = 1024
+MAX_CONCURRENT_REVIEWS = 8
 """Reviews in flight: a flood of unknown tokens becomes none at the API server."""
-ASK_SECONDS = 10.0
-MASTERS = "system:masters"
+REVIEW_TIMEOUT_SECONDS = 10.0
+MASTERS_GROUP = "system:masters"
 """Who is of this group may do everything, also while the API server does not answer."""
-AUTHORITIES = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+AUTHORITIES_PATH = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 
 
 class _User(msgspec.Struct):
@@ -67,7 +67,7 @@ class _ConfigMap(msgspec.Struct):
 
 
 @dataclasses.dataclass(slots=True)
-class _Answer(Generic[V]):
+class _CachedReview(Generic[V]):
     """An answer, or what will be one; ``waiting`` callers wait for it."""
 
     asked: float
@@ -75,7 +75,7 @@ class _Answer(Generic[V]):
     waiting: int = 0
 
 
-class _Answers(Generic[K, V]):
+class _ReviewCache(Generic[K, V]):
     """What was answered lately, by question. Those who ask the same at one time wait for one answer; failures are not kept.
 
     What nobody waits for any more is not asked: else those who come and go would leave ever more behind while answers are slow.
@@ -83,7 +83,7 @@ class _Answers(Generic[K, V]):
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[K, _Answer[V]] = {}
+        self._known: dict[K, _CachedReview[V]] = {}
 
     async def get(self, question: K, ask: Callable[[], Awaitable[V]]) -> V:
         """The answer, asked for where there is none. Raises what ``ask`` raises."""
@@ -91,7 +91,7 @@ class _Answers(Generic[K, V]):
         self._drop(now)
         answer = self._known.get(question)
         if answer is None:
-            answer = self._known[question] = _Answer(now, asyncio.create_task(_awaited(ask)))
+            answer = self._known[question] = _CachedReview(now, asyncio.create_task(_awaited(ask)))
         answer.waiting += 1
         try:
             return await asyncio.shield(answer.task)  # who goes away does not take the answer from the others
@@ -105,7 +105,7 @@ class _Answers(Generic[K, V]):
     def _drop(self, now: float) -> None:
         """The oldest come first."""
         for question, answer in list(self._known.items()):
-            if answer.asked + KEPT_SECONDS > now and len(self._known) < MOST_KEPT:
+            if answer.asked + CACHE_SECONDS > now and len(self._known) < MAX_CACHED_REVIEWS:
                 return
             del self._known[question]
 
@@ -130,11 +130,11 @@ class _Right(NamedTuple):
 class ApiReviews:
     """``ports.requesters.Gatekeeper``; ``call`` is one request to the API server (``ports.http_calls.Session.call``)."""
 
-    def __init__(self, call: Callable[[Call], Awaitable[bytes]], clock: Clock) -> None:
+    def __init__(self, call: Callable[[HttpCall], Awaitable[bytes]], clock: Clock) -> None:
         self._call = call
-        self._tokens: _Answers[bytes, Caller | None] = _Answers(clock)
-        self._rights: _Answers[_Right, bool] = _Answers(clock)
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._tokens: _ReviewCache[bytes, Caller | None] = _ReviewCache(clock)
+        self._rights: _ReviewCache[_Right, bool] = _ReviewCache(clock)
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT_REVIEWS)
 
     async def admit(self, token: str, certified: Caller | None, verb: str, path: str) -> None:
         """Return when the caller may do this. Raises Denied."""
@@ -144,43 +144,50 @@ class ApiReviews:
                 raise Denied(
                     401, "the bearer token is not known, or not any more" if token else "a client certificate or a bearer token is needed"
                 )
-            if MASTERS not in caller.groups and not await self._may(caller, verb, path):
+            if MASTERS_GROUP not in caller.groups and not await self._is_allowed(caller, verb, path):
                 raise Denied(403, f"user {caller.name!r} may not {verb} {path}")
         except EdgeError as error:
             log.warning(
-                "who may see %s cannot be found out, so nobody may: %s", path, error, extra=told_once(f"reviews {type(error).__name__}")
+                "who may see %s cannot be found out, so nobody may: %s",
+                path,
+                error,
+                extra=once_per_cause(f"reviews {type(error).__name__}"),
             )
             raise Denied(503, "who may see this cannot be found out now: the API server does not say") from error
 
     async def client_authorities(self) -> str:
         """``client-ca-file`` of the ConfigMap in which kube-apiserver says whose client certificates it believes. Raises EdgeError."""
         try:
-            found = decoded(AUTHORITIES, await self._call(Call("GET", AUTHORITIES, timeout=ASK_SECONDS)), _ConfigMap)
+            found = decoded(
+                AUTHORITIES_PATH, await self._call(HttpCall("GET", AUTHORITIES_PATH, timeout=REVIEW_TIMEOUT_SECONDS)), _ConfigMap
+            )
         except (Forbidden, NotFound) as error:
-            log.warning("client certificates do not count, as their authority cannot be read: %s", error, extra=told_once("no authority"))
+            log.warning(
+                "client certificates do not count, as their authority cannot be read: %s", error, extra=once_per_cause("no authority")
+            )
             return ""
         return (found.data or {}).get("client-ca-file", "")
 
     async def _caller(self, token: str) -> Caller | None:
         if not token:
             return None
-        return await self._tokens.get(hashlib.sha256(token.encode()).digest(), lambda: self._whose(token))
+        return await self._tokens.get(hashlib.sha256(token.encode()).digest(), lambda: self._review_token(token))
 
-    async def _may(self, caller: Caller, verb: str, path: str) -> bool:
+    async def _is_allowed(self, caller: Caller, verb: str, path: str) -> bool:
         user = {"user": caller.name, "uid": caller.uid, "groups": [*caller.groups], "extra": {**caller.extra}}
         right = _Right(json.dumps(user, sort_keys=True), verb, path)
-        return await self._rights.get(right, lambda: self._allowed(user, verb, path))
+        return await self._rights.get(right, lambda: self._review_access(user, verb, path))
 
     # ---- what the API server is asked --------------------------------------------------------------------------------------
 
-    async def _whose(self, token: str) -> Caller | None:
+    async def _review_token(self, token: str) -> Caller | None:
         status = (await self._review("authentication.k8s.io", "TokenReview", {"token": token}, _TokenReview)).status
         if not status.authenticated or status.user is None or not status.user.username:
             return None
         user = status.user
         return Caller(user.username, user.groups or (), user.uid, user.extra or {})
 
-    async def _allowed(self, user: dict[str, Any], verb: str, path: str) -> bool:
+    async def _review_access(self, user: dict[str, Any], verb: str, path: str) -> bool:
         spec = {**user, "nonResourceAttributes": {"verb": verb, "path": path}}
         status = (await self._review("authorization.k8s.io", "SubjectAccessReview", spec, _AccessReview)).status
         return status.allowed and not status.denied
@@ -188,4 +195,6 @@ class ApiReviews:
     async def _review(self, group: str, kind: str, spec: dict[str, Any], answer: type[V]) -> V:
         body = json.dumps({"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}).encode()
         async with self._slots:
-            return decoded(kind, await self._call(Call("POST", f"/apis/{group}/v1/{kind.lower()}s", body, timeout=ASK_SECONDS)), answer)
+            return decoded(
+                kind, await self._call(HttpCall("POST", f"/apis/{group}/v1/{kind.lower()}s", body, timeout=REVIEW_TIMEOUT_SECONDS)), answer
+            )

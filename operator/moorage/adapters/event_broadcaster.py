@@ -22,10 +22,10 @@ import msgspec
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.event_recorder import Event, ObjectRef
-from moorage.ports.http_calls import MERGE_PATCH, Call, Session
-from moorage.ports.made_names import NAME_LIMIT
+from moorage.ports.http_calls import MERGE_PATCH, HttpCall, HttpSession
+from moorage.ports.made_names import MAX_NAME_CHARACTERS
 from moorage.ports.printable import printable
-from moorage.ports.repeated_logs import failed, told_once
+from moorage.ports.repeated_logs import once_per_cause, once_per_failure
 from moorage.ports.retrying import Backoff
 from moorage.ports.telemetry import Telemetry
 
@@ -34,13 +34,13 @@ log = logging.getLogger(__name__)
 SERIES_SECONDS = 360.0
 BURST = 25
 REFILL_SECONDS = 300.0
-QUEUE_LIMIT = 10_000
+MAX_QUEUED_EVENTS = 10_000
 WORKERS = 2
 """Events that are sent at a time: few, so that what decides and evicts has the API server first when there is much to tell."""
-TABLE_LIMIT = 4096
+MAX_TABLE_ENTRIES = 4096
 """Entries of the tables of series and of objects, as many as client-go keeps."""
-NOTE_LIMIT = 1024
-INSTANCE_LIMIT = 128
+MAX_NOTE_BYTES = 1024
+MAX_INSTANCE_CHARACTERS = 128
 GIVE_UP_SECONDS = 600.0
 """How long an event is tried again. Its name stays the same, so one that was made by a request without an answer is not made twice."""
 BACKOFF = Backoff(0.2, 5.0)
@@ -78,16 +78,16 @@ class _Bucket:
     filled: float
 
 
-class EventSender:
+class EventBroadcaster:
     """``ports.surroundings.EventSink``. ``run`` sends until cancelled; ``flush`` before that, at the end."""
 
-    def __init__(self, session: Session, clock: Clock, telemetry: Telemetry, host: str, workers: int = WORKERS) -> None:
+    def __init__(self, session: HttpSession, clock: Clock, telemetry: Telemetry, host: str, workers: int = WORKERS) -> None:
         self._session = session
         self._clock = clock
         self._telemetry = telemetry
         self._host = host
         self._workers = workers
-        self._queue: asyncio.Queue[_Series] = asyncio.Queue(QUEUE_LIMIT)
+        self._queue: asyncio.Queue[_Series] = asyncio.Queue(MAX_QUEUED_EVENTS)
         self._series: collections.OrderedDict[Any, _Series] = collections.OrderedDict()
         self._buckets: collections.OrderedDict[tuple[str, str], _Bucket] = collections.OrderedDict()
         self._last_stamp = 0
@@ -96,16 +96,16 @@ class EventSender:
         self.dropped = 0
         """Events that did not fit into the queue."""
 
-    def emit(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         """Log it and queue it."""
         event = dataclasses.replace(event, note=printable(event.note))
         kind, name = event.regarding.kind.lower(), f"{event.regarding.namespace}/{event.regarding.name}".lstrip("/")
         if event.warning:
             cause = f"event {event.reason} {kind} {name} {shortened_note(event.note)}"
-            log.warning("event: %s", event.note, extra=told_once(cause, reason=event.reason, **{kind: name}))
+            log.warning("event: %s", event.note, extra=once_per_cause(cause, reason=event.reason, **{kind: name}))
         else:
             log.info("event: %s", event.note, extra={"reason": event.reason, kind: name})
-        series = self._recorded(event)
+        series = self._series_of(event)
         if series.busy:
             self._telemetry.event("merged")
         else:
@@ -127,10 +127,12 @@ class EventSender:
 
     # ---- what to send --------------------------------------------------------------------------------------------------
 
-    def _recorded(self, event: Event) -> _Series:
+    def _series_of(self, event: Event) -> _Series:
         """The series that the event starts or goes on."""
         boot, now = self._clock.boottime(), self._clock.now()
-        while self._series and (len(self._series) > TABLE_LIMIT or boot - next(iter(self._series.values())).last_boot >= SERIES_SECONDS):
+        while self._series and (
+            len(self._series) > MAX_TABLE_ENTRIES or boot - next(iter(self._series.values())).last_boot >= SERIES_SECONDS
+        ):
             self._series.popitem(last=False)
         series = self._series.get(event)
         if series is None:
@@ -141,14 +143,14 @@ class EventSender:
             self._series.move_to_end(event)
         return series
 
-    def _permitted(self, event: Event) -> bool:
+    def _take_token(self, event: Event) -> bool:
         """Take a token of the object's bucket."""
         boot = self._clock.boottime()
         key = (event.regarding.uid or event.regarding.name, event.controller)
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._buckets[key] = _Bucket(BURST, boot)
-            if len(self._buckets) > TABLE_LIMIT:
+            if len(self._buckets) > MAX_TABLE_ENTRIES:
                 self._buckets.popitem(last=False)
         else:
             self._buckets.move_to_end(key)
@@ -160,7 +162,7 @@ class EventSender:
         return True
 
     def _submit(self, series: _Series) -> None:
-        if not self._permitted(series.event):
+        if not self._take_token(series.event):
             self._telemetry.event("limited")
             return
         try:
@@ -179,7 +181,7 @@ class EventSender:
         stamp = int(now.timestamp() * 1_000_000) * 1000
         self._last_stamp = max(stamp, self._last_stamp + 1)
         suffix = f".{self._last_stamp:x}"
-        return regarding[: NAME_LIMIT - len(suffix)].rstrip("-.") + suffix
+        return regarding[: MAX_NAME_CHARACTERS - len(suffix)].rstrip("-.") + suffix
 
     # ---- sending -----------------------------------------------------------------------------------------------------------
 
@@ -221,7 +223,9 @@ class EventSender:
 
     def _failed(self, series: _Series, error: EdgeError) -> None:
         self._telemetry.event("failed")
-        log.warning("an event was not sent: %s", error, extra=failed(error, "event ", reason=series.event.reason, event=series.name))
+        log.warning(
+            "an event was not sent: %s", error, extra=once_per_failure(error, "event ", reason=series.event.reason, event=series.name)
+        )
 
     async def _deliver(self, series: _Series) -> None:
         """Bring the API server's copy up to date."""
@@ -229,7 +233,7 @@ class EventSender:
         if series.sent:
             body = _encode({"series": _counted(series)})
             try:
-                await self._session.call(Call("PATCH", f"{series.path}/{series.name}", body, MERGE_PATCH))
+                await self._session.call(HttpCall("PATCH", f"{series.path}/{series.name}", body, MERGE_PATCH))
                 series.sent = count
                 return
             except NotFound:
@@ -237,7 +241,7 @@ class EventSender:
                 series.sent, series.name = 0, self._name(series.event.regarding.name, self._clock.now())
         # Conflict: an attempt whose answer did not come has created it after all.
         with contextlib.suppress(Conflict):
-            await self._session.call(Call("POST", series.path, _encode(self._body(series))))
+            await self._session.call(HttpCall("POST", series.path, _encode(self._body(series))))
         series.sent = count
 
     def _body(self, series: _Series) -> dict[str, Any]:
@@ -248,7 +252,7 @@ class EventSender:
             "metadata": {"name": series.name, "namespace": event.regarding.namespace or "default"},
             "eventTime": _micro_time(series.first),
             "reportingController": event.controller,
-            "reportingInstance": f"{event.controller}-{self._host}"[:INSTANCE_LIMIT],
+            "reportingInstance": f"{event.controller}-{self._host}"[:MAX_INSTANCE_CHARACTERS],
             "action": event.action,
             "reason": event.reason,
             "regarding": _reference(event.regarding),
@@ -265,7 +269,7 @@ class EventSender:
 def shortened_note(note: str) -> str:
     """At most 1024 bytes of UTF-8, cut between characters; a cut note ends in " ..."."""
     raw = note.encode()
-    return note if len(raw) <= NOTE_LIMIT else raw[: NOTE_LIMIT - 4].decode(errors="ignore") + " ..."
+    return note if len(raw) <= MAX_NOTE_BYTES else raw[: MAX_NOTE_BYTES - 4].decode(errors="ignore") + " ..."
 
 
 def _counted(series: _Series) -> dict[str, Any]:

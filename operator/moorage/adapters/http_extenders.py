@@ -19,19 +19,19 @@ import aiohttp
 import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS
-from moorage.core.framework.extenders import Extender, Filtered, Spared
+from moorage.core.framework.extenders import Extender, ExtenderFilterResult, MetaVictims
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Retryable
-from moorage.ports.extender_calls import Candidates, Proposal
-from moorage.ports.kube import PodRef, Reads
+from moorage.ports.extender_calls import CandidateNodes, NodeVictims
+from moorage.ports.kube import KubeReader, PodRef
 
 CERTIFICATES_SECONDS = 60.0
 """How old what was read of a Secret may be."""
-SMALL = 2**20
+MIN_ANSWER_BYTES_ALLOWED = 2**20
 """Bytes that an answer may have beside twice the question's, less the pod: whoever writes pods decides how long that is."""
-AT_ONCE = 2**16
+LONG_ANSWER_BYTES = 2**16
 """Longer answers are read one at a time, and others have their turn in between."""
-FEW = 1000
+MIN_ENTRIES_ALLOWED = 1000
 """Entries that an answer may have beside twice what was asked about."""
 _LONGEST_TEXT = 1000
 _Fields: TypeAlias = dict[str, msgspec.Raw]
@@ -52,13 +52,13 @@ class _Question:
     """What is sent, and how many bytes the answer may have."""
 
     body: bytes
-    room: int
+    max_answer_bytes: int
 
 
-class HttpExtenders:
+class HttpExtenderClient:
     """See the module's docstring."""
 
-    def __init__(self, reads: Reads, clock: Clock, user_agent: str) -> None:
+    def __init__(self, reads: KubeReader, clock: Clock, user_agent: str) -> None:
         self._reads = reads
         self._clock = clock
         self._certificates: dict[tuple[str, bool], _Certificates] = {}
@@ -73,30 +73,30 @@ class HttpExtenders:
 
     # ---- questions ---------------------------------------------------------------------------------------------------------
 
-    async def filter(self, extender: Extender, pod: bytes, nodes: Candidates) -> Filtered:
+    async def filter(self, extender: Extender, pod: bytes, nodes: CandidateNodes) -> ExtenderFilterResult:
         """Which of the nodes pass; an extender that names none lets none pass."""
         body = _arguments(extender, pod, nodes)
-        return await self._ask(extender, extender.filter_verb, body, lambda text: _filtered(_fields(text), extender, nodes))
+        return await self._ask(extender, extender.filter_verb, body, lambda text: _filter_result(_fields(text), extender, nodes))
 
-    async def prioritize(self, extender: Extender, pod: bytes, nodes: Candidates) -> Sequence[tuple[str, int]]:
+    async def prioritize(self, extender: Extender, pod: bytes, nodes: CandidateNodes) -> Sequence[tuple[str, int]]:
         """(node, priority) pairs."""
         body = _arguments(extender, pod, nodes)
         return await self._ask(extender, extender.prioritize_verb, body, lambda text: _pairs(text, len(nodes.names)))
 
-    async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, Proposal]) -> Mapping[str, Spared]:
+    async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, NodeVictims]) -> Mapping[str, MetaVictims]:
         """What it makes of the victims; the answer always names pods by UID."""
         capable = extender.node_cache_capable
         proposed = {
             node: {
                 "Pods": [{"UID": uid} if capable else msgspec.Raw(text) for uid, text in proposal.pods.items()],
-                "NumPDBViolations": proposal.violations,
+                "NumPDBViolations": proposal.num_pdb_violations,
             }
             for node, proposal in victims.items()
         }
         named = {"NodeNameToVictims": None if capable else proposed, "NodeNameToMetaVictims": proposed if capable else None}
         asked = len(victims) + sum(len(proposal.pods) for proposal in victims.values())
         body = {"Pod": msgspec.Raw(pod), **named}
-        return await self._ask(extender, extender.preempt_verb, body, lambda text: _all_spared(text, asked))
+        return await self._ask(extender, extender.preempt_verb, body, lambda text: _meta_victims_by_node(text, asked))
 
     async def bind(self, extender: Extender, pod: PodRef, node: str) -> None:
         """Have it bind the pod; whatever it answers but a plain yes, it may have done so."""
@@ -109,23 +109,23 @@ class HttpExtenders:
         """The answer as ``read`` understands it. ``again``: a question may be put twice, where a kept connection turns out dead."""
         url = f"{extender.url.rstrip('/')}/{verb}"
         question = msgspec.json.encode(body)
-        room = SMALL + 2 * (len(question) - len(bytes(body.get("Pod", b""))))
+        room = MIN_ANSWER_BYTES_ALLOWED + 2 * (len(question) - len(bytes(body.get("Pod", b""))))
         try:
             async with asyncio.timeout(extender.timeout):
                 text = await self._send(extender, verb, url, _Question(question, room), again=again)
         except TimeoutError as error:
-            raise _fault(f'Post "{url}": no answer within {extender.timeout:g} s') from error
+            raise _error(f'Post "{url}": no answer within {extender.timeout:g} s') from error
         except aiohttp.ClientError as error:
             sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL)
-            raise _fault(f'Post "{url}": {str(error) or type(error).__name__}', sent=sent) from error
+            raise _error(f'Post "{url}": {str(error) or type(error).__name__}', sent=sent) from error
         try:
-            if len(text) <= AT_ONCE:
+            if len(text) <= LONG_ANSWER_BYTES:
                 return read(text)
             async with self._reading:
                 await asyncio.sleep(0)
                 return read(text)
         except DECODE_ERRORS as error:
-            raise _fault(f"the answer of {verb} by extender at URL {url} cannot be read: {error}") from error
+            raise _error(f"the answer of {verb} by extender at URL {url} cannot be read: {error}") from error
 
     async def _send(self, extender: Extender, verb: str, url: str, question: _Question, *, again: bool) -> bytes:
         """The body of a 200. A handshake that fails is tried again with the certificates as they are now."""
@@ -145,15 +145,15 @@ class HttpExtenders:
             tls = {"ssl": await self._context(extender), "server_hostname": extender.server_name or None}
         async with self._http().post(url, data=question.body, allow_redirects=False, **tls) as response:
             if response.status != 200:
-                raise _fault(f"failed {verb} with extender at URL {url}, code {response.status}")
-            room = question.room
+                raise _error(f"failed {verb} with extender at URL {url}, code {response.status}")
+            room = question.max_answer_bytes
             parts: list[bytes] = []
             async for part in response.content.iter_any():
                 parts.append(part)
                 room -= len(part)
                 if room < 0:
                     response.close()
-                    raise _fault(f"the answer of {verb} by extender at URL {url} is too long")
+                    raise _error(f"the answer of {verb} by extender at URL {url} is too long")
             return b"".join(parts)
 
     def _http(self) -> aiohttp.ClientSession:
@@ -176,7 +176,7 @@ class HttpExtenders:
         if known is None or now - known.read_at >= CERTIFICATES_SECONDS:
             secret = await self._reads.secret(extender.secret) if extender.secret else {}
             if secret is None:
-                raise _fault(f"extender {extender.url}: there is no Secret {extender.secret!r} in the operator's namespace", sent=False)
+                raise _error(f"extender {extender.url}: there is no Secret {extender.secret!r} in the operator's namespace", sent=False)
             known = self._certificates[identity] = _Certificates(_context_of(extender, secret), now)
         return known.context
 
@@ -191,12 +191,12 @@ def _context_of(extender: Extender, secret: Mapping[str, bytes]) -> ssl.SSLConte
         elif "ca.crt" in secret:
             context.load_verify_locations(cadata=secret["ca.crt"].decode("ascii"))
         else:
-            raise _fault(f"extender {extender.url}: Secret {extender.secret!r} has no ca.crt", sent=False)
+            raise _error(f"extender {extender.url}: Secret {extender.secret!r} has no ca.crt", sent=False)
         if "tls.crt" in secret or "tls.key" in secret:
             _load(context, secret.get("tls.crt", b"") + b"\n" + secret.get("tls.key", b""))
     except (OSError, ValueError) as error:
         text = f"extender {extender.url}: Secret {extender.secret!r} cannot be used: {error}"
-        raise _fault(text, sent=False) from error
+        raise _error(text, sent=False) from error
     return context
 
 
@@ -217,13 +217,13 @@ def _identity(extender: Extender) -> tuple[str, bool]:
 # ---- bodies ----------------------------------------------------------------------------------------------------------------
 
 
-def _fault(text: str, sent: bool = True) -> EdgeError:
+def _error(text: str, sent: bool = True) -> EdgeError:
     return Retryable(text, outcome_unknown=sent)
 
 
-def _arguments(extender: Extender, pod: bytes, nodes: Candidates) -> dict[str, Any]:
+def _arguments(extender: Extender, pod: bytes, nodes: CandidateNodes) -> dict[str, Any]:
     names = list(nodes.names) if extender.node_cache_capable else None
-    whole = {"metadata": {}, "items": [msgspec.Raw(nodes.whole[name]) for name in nodes.names]} if names is None else None
+    whole = {"metadata": {}, "items": [msgspec.Raw(nodes.node_json[name]) for name in nodes.names]} if names is None else None
     return {"Pod": msgspec.Raw(pod), "Nodes": whole, "NodeNames": names}
 
 
@@ -253,45 +253,45 @@ def _name(node: msgspec.Raw) -> str:
     return _optional(_fields(fields["metadata"]), "name", str, "") if "metadata" in fields else ""
 
 
-def _texts(fields: _Fields, key: str, nodes: Candidates) -> dict[str, str]:
+def _texts(fields: _Fields, key: str, nodes: CandidateNodes) -> dict[str, str]:
     found = _read(fields[key], dict[str, str]) if key in fields else {}
     return {node: found[node][:_LONGEST_TEXT] for node in nodes.names if node in found}
 
 
-def _filtered(fields: _Fields, extender: Extender, nodes: Candidates) -> Filtered:
+def _filter_result(fields: _Fields, extender: Extender, nodes: CandidateNodes) -> ExtenderFilterResult:
     _no_error(fields)
     passed: Sequence[str] = ()
     if extender.node_cache_capable and "nodenames" in fields:
         passed = _read(fields["nodenames"], list[str])
     elif "nodes" in fields:
-        passed = [_name(item) for item in _few(_items(_fields(fields["nodes"])), len(nodes.names))]
-    return Filtered(tuple(passed), _texts(fields, "failednodes", nodes), _texts(fields, "failedandunresolvablenodes", nodes))
+        passed = [_name(item) for item in _bounded_entries(_items(_fields(fields["nodes"])), len(nodes.names))]
+    return ExtenderFilterResult(tuple(passed), _texts(fields, "failednodes", nodes), _texts(fields, "failedandunresolvablenodes", nodes))
 
 
 def _pairs(text: bytes, asked: int) -> list[tuple[str, int]]:
-    pairs = [_fields(item) for item in _few(_list(text), asked)]
+    pairs = [_fields(item) for item in _bounded_entries(_list(text), asked)]
     return [(_optional(pair, "host", str, ""), _optional(pair, "score", int, 0)) for pair in pairs]
 
 
-def _all_spared(text: bytes, asked: int) -> dict[str, Spared]:
+def _meta_victims_by_node(text: bytes, asked: int) -> dict[str, MetaVictims]:
     by_node = _optional(_fields(text), "nodenametometavictims", dict[str, msgspec.Raw], {})
-    nodes = {node: _fields(by_node[node]) for node in _few(list(by_node), asked)}
+    nodes = {node: _fields(by_node[node]) for node in _bounded_entries(list(by_node), asked)}
     pods = {node: _list(fields["pods"]) if "pods" in fields else [] for node, fields in nodes.items()}
-    _few([pod for some in pods.values() for pod in some], asked)
-    return {node: _spared(fields, pods[node]) for node, fields in nodes.items()}
+    _bounded_entries([pod for some in pods.values() for pod in some], asked)
+    return {node: _meta_victims(fields, pods[node]) for node, fields in nodes.items()}
 
 
-def _spared(fields: _Fields, pods: list[msgspec.Raw]) -> Spared:
-    return Spared(tuple(_optional(_fields(pod), "uid", str, "") for pod in pods), _optional(fields, "numpdbviolations", int, 0))
+def _meta_victims(fields: _Fields, pods: list[msgspec.Raw]) -> MetaVictims:
+    return MetaVictims(tuple(_optional(_fields(pod), "uid", str, "") for pod in pods), _optional(fields, "numpdbviolations", int, 0))
 
 
-def _few(entries: list[T], asked: int) -> list[T]:
+def _bounded_entries(entries: list[T], asked: int) -> list[T]:
     """The entries of an answer; more than can be about what was asked would only hold the loop. Raises ValidationError."""
-    if len(entries) > FEW + 2 * asked:
+    if len(entries) > MIN_ENTRIES_ALLOWED + 2 * asked:
         raise msgspec.ValidationError(f"it has {len(entries)} entries, and was asked about {asked}")
     return entries
 
 
 def _no_error(fields: _Fields) -> None:
     if text := _optional(fields, "error", str, ""):
-        raise _fault(text[:_LONGEST_TEXT])
+        raise _error(text[:_LONGEST_TEXT])

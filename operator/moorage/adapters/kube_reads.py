@@ -15,23 +15,23 @@ from moorage.core.objects.resource_claims import ResourceClaim
 from moorage.ports import quarantine_record
 from moorage.ports.clock import Clock
 from moorage.ports.errors import NotFound, Retryable
-from moorage.ports.http_calls import Call, Session
+from moorage.ports.http_calls import HttpCall, HttpSession
 from moorage.ports.kube import (
     INSTALLATION_LABEL,
     LIVE_PODS,
     PROFILE_LABEL,
-    REPLICA_PERIOD,
+    REPLICA_PERIOD_SECONDS,
     REVISIONS_ANNOTATION,
-    PodPlace,
+    PodNode,
     PodRef,
-    Replica,
+    ReplicaAnnouncement,
     StoredRevision,
 )
 from moorage.ports.made_names import replica_lease, shortened
 
-LIVE_SECONDS = 3 * REPLICA_PERIOD
+LIVE_SECONDS = 3 * REPLICA_PERIOD_SECONDS
 """A replica counts as live for so long after its Lease last changed."""
-PAGE = 500
+PAGE_SIZE = 500
 """Objects a page: a few milliseconds to read."""
 REVISIONS_PAGE = 10
 """The same of stored revisions, each of which may have a megabyte."""
@@ -138,10 +138,10 @@ class _Sighting:
 T = TypeVar("T")
 
 
-class KubeReads:
+class HttpKubeReader:
     """``ports.kube.Reads``. ``namespace`` and ``lease`` are those of the leader's Lease."""
 
-    def __init__(self, session: Session, clock: Clock, namespace: str, lease: str) -> None:
+    def __init__(self, session: HttpSession, clock: Clock, namespace: str, lease: str) -> None:
         self._session = session
         self._clock = clock
         self._namespace = namespace
@@ -158,10 +158,10 @@ class KubeReads:
         """Page by page, of one moment."""
         return [node.metadata.name async for node in self._pages("/api/v1/nodes", {}, _Places)]
 
-    async def pod_places(self) -> Sequence[PodPlace]:
+    async def pod_places(self) -> Sequence[PodNode]:
         """Page by page, of one moment."""
         return [
-            PodPlace(
+            PodNode(
                 pod.metadata.uid, f"{pod.metadata.namespace}/{pod.metadata.name}", pod.spec.node_name, bool(pod.metadata.deletion_timestamp)
             )
             async for pod in self._pages("/api/v1/pods", {"fieldSelector": LIVE_PODS}, _Places)
@@ -202,7 +202,7 @@ class KubeReads:
         found = await self._named(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions", name, _ControllerRevision)
         return None if found is None else _stored(found)
 
-    async def replicas(self) -> Sequence[Replica]:
+    async def replicas(self) -> Sequence[ReplicaAnnouncement]:
         """The live replicas, by identity.
 
         Times of other machines are not compared with ours: a replica is live until its Lease has not changed for LIVE_SECONDS, so one
@@ -217,7 +217,7 @@ class KubeReads:
             seen[identity] = before if before is not None and before.renewed == renewed else _Sighting(renewed, now)
         self._sightings = seen
         return [
-            Replica(identity, _announced(lease.metadata.annotations))
+            ReplicaAnnouncement(identity, _announced(lease.metadata.annotations))
             for identity, lease in sorted(leases.items())
             if now - seen[identity].at < LIVE_SECONDS
         ]
@@ -249,7 +249,7 @@ class KubeReads:
     async def quarantined(self) -> Mapping[str, str]:
         """As the leader's Lease has them; none without it."""
         lease = await self._found(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{self._lease}", _Lease)
-        return {} if lease is None else quarantine_record.read(lease.metadata.annotations)
+        return {} if lease is None else quarantine_record.parse_annotations(lease.metadata.annotations)
 
     async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
         """Ask with a SelfSubjectAccessReview; ``resource`` may name a subresource, as in pods/binding."""
@@ -263,7 +263,7 @@ class KubeReads:
             "spec": {"resourceAttributes": attributes},
         }
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        return decoded(path, await self._session.call(Call("POST", path, msgspec.json.encode(review))), _Review).status.allowed
+        return decoded(path, await self._session.call(HttpCall("POST", path, msgspec.json.encode(review))), _Review).status.allowed
 
     async def _lease_of(self, namespace: str, name: str) -> _Lease | None:
         """Another installation's; the names come from a status that anyone with the right to may have written."""
@@ -277,7 +277,7 @@ class KubeReads:
         return {item.spec.holder_identity: item for item in found.items or () if item.spec.holder_identity}
 
     async def _pages(
-        self, path: str, query: Mapping[str, str], kind: type[_Places | _Whole | _RevisionList], limit: int = PAGE
+        self, path: str, query: Mapping[str, str], kind: type[_Places | _Whole | _RevisionList], limit: int = PAGE_SIZE
     ) -> AsyncIterator[Any]:
         """All objects of a list, by pages of this kind.
 
@@ -312,7 +312,7 @@ class KubeReads:
             return None
 
     async def _get(self, path: str, kind: type[T]) -> T:
-        return decoded(path, await self._session.call(Call("GET", path)), kind)
+        return decoded(path, await self._session.call(HttpCall("GET", path)), kind)
 
 
 def _named(item: _ControllerRevision) -> StoredRevision:

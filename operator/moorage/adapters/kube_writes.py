@@ -20,7 +20,7 @@ from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
-from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Call, Session
+from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, HttpCall, HttpSession
 from moorage.ports.kube import PROFILE_LABEL, PodRef, StoredRevision
 from moorage.ports.made_names import replica_lease, shortened
 
@@ -57,13 +57,13 @@ class _Done(msgspec.Struct):
     status: str = ""
 
 
-class KubeWrites:
+class HttpKubeWriter:
     """``ports.kube.Writes``. ``namespace`` and ``lease`` are those of the leader's Lease; revisions are stored beside it.
 
     At most ``bindings`` are asked for at a time.
     """
 
-    def __init__(self, session: Session, fence: Fence, namespace: str, lease: str, bindings: int = 64) -> None:
+    def __init__(self, session: HttpSession, fence: Fence, namespace: str, lease: str, bindings: int = 64) -> None:
         self._session = session
         self._fence = fence
         self._namespace = namespace
@@ -227,7 +227,7 @@ class KubeWrites:
             return  # as wished
 
     async def _send(self, method: str, path: str, body: bytes | None = None, content_type: str = "application/json") -> bytes:
-        return await self._session.call(Call(method, path, body, content_type, guard=lambda: self._fence.check(f"{method} {path}")))
+        return await self._session.call(HttpCall(method, path, body, content_type, guard=lambda: self._fence.check(f"{method} {path}")))
 
 
 def _seen(meta: ObjectMeta) -> dict[str, Any]:

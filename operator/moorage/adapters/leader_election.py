@@ -29,25 +29,25 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Invalid, NotFound, Refused
 from moorage.ports.fencing import Fence, late_seconds
 from moorage.ports.leadership import Leadership, LeaseRecord, LeaseStore
-from moorage.ports.repeated_logs import failed
+from moorage.ports.repeated_logs import once_per_failure
 
 log = logging.getLogger(__name__)
 
 ACQUIRE_JITTER = 1.2
-MAX_MARGIN = 2.0
-APART = 0.25
+MAX_MARGIN_SECONDS = 2.0
+ATTEMPT_INTERVAL_SECONDS = 0.25
 """Seconds within which no more than two attempts begin."""
-AT_ONCE = 3
+MAX_CONCURRENT_RENEWALS = 3
 """Renewals that are sent together once one had no answer: each may be the one that gets through."""
 RELEASE_SECONDS = 3.0
 
-Attempt = Callable[[], Coroutine[Any, Any, bool | None]]
+LeaseAttempt = Callable[[], Coroutine[Any, Any, bool | None]]
 """Whether it came to what was wanted, by an answer; None when there was no answer."""
-Try = asyncio.Task[bool | None]
+AttemptTask = asyncio.Task[bool | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LeaseTimes:
+class LeaderElectionTimes:
     """Seconds. A replica that cannot renew gives up after ``renew_deadline``; another may lead after ``lease_duration``."""
 
     lease_duration: float = 15.0
@@ -57,30 +57,30 @@ class LeaseTimes:
     @property
     def margin(self) -> float:
         """How long before the lease's end the fence closes: time for a write that was just sent to arrive."""
-        return min(MAX_MARGIN, (self.lease_duration - self.renew_deadline) / 2)
+        return min(MAX_MARGIN_SECONDS, (self.lease_duration - self.renew_deadline) / 2)
 
     @property
-    def overtake(self) -> float:
+    def hedging_delay(self) -> float:
         """After this time a request without an answer is overtaken by another one."""
         return 0.9 * self.retry_period
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedRecord:
     """A record, its resourceVersion, and since when (boot time) it has been so as far as we saw."""
 
     record: LeaseRecord
     version: str
-    at: float
+    since: float
 
 
-def observe(before: Observed | None, record: LeaseRecord, version: str, now: float) -> Observed:
+def observe(before: ObservedRecord | None, record: LeaseRecord, version: str, now: float) -> ObservedRecord:
     """What is known after a read: the clock starts anew only when the record changed."""
     unchanged = before is not None and before.record == record
-    return Observed(record, version, before.at if before is not None and unchanged else now)
+    return ObservedRecord(record, version, before.since if before is not None and unchanged else now)
 
 
-def claim(seen: Observed | None, identity: str, now: float, wall: datetime.datetime, duration: float) -> LeaseRecord | None:
+def claim(seen: ObservedRecord | None, identity: str, now: float, wall: datetime.datetime, duration: float) -> LeaseRecord | None:
     """The record to write in order to hold the lease; None while another holds it."""
     seconds = math.ceil(duration)
     if seen is None:
@@ -88,24 +88,24 @@ def claim(seen: Observed | None, identity: str, now: float, wall: datetime.datet
     held = seen.record
     if held.holder == identity:
         return LeaseRecord(identity, seconds, held.acquired or wall, wall, held.transitions)
-    if held.holder and now < seen.at + held.duration:
+    if held.holder and now < seen.since + held.duration:
         return None
     return LeaseRecord(identity, seconds, wall, wall, held.transitions + 1)
 
 
-class LeaseElector:
+class LeaderElector:
     """``ports.kube.Elector``. A request may be overtaken by others, and the first that is answered counts."""
 
-    def __init__(self, store: LeaseStore, fence: Fence, clock: Clock, identity: str, times: LeaseTimes) -> None:
+    def __init__(self, store: LeaseStore, fence: Fence, clock: Clock, identity: str, times: LeaderElectionTimes) -> None:
         self._store = store
         self._fence = fence
         self._clock = clock
         self._identity = identity
         self._times = times
-        self._seen: Observed | None = None
+        self._observed: ObservedRecord | None = None
         self._claimed = False
         """Whether we have tried to write our name into it."""
-        self._ours = False
+        self._held = False
         """Whether it was ours by the last answer, so that renewing it needs no reading."""
         self._renewed = -math.inf
         self._late_until = -math.inf
@@ -120,9 +120,9 @@ class LeaseElector:
     @property
     def leadership(self) -> Leadership | None:
         """Who leads, as last read or written; holder "" after a release."""
-        if self._seen is None:
+        if self._observed is None:
             return None
-        record = self._seen.record
+        record = self._observed.record
         return Leadership(record.holder, _text(record.acquired), record.transitions, _text(record.renewed))
 
     @property
@@ -147,13 +147,13 @@ class LeaseElector:
                 deadline = self._renewed + self._times.renew_deadline
                 await self._clock.sleep(max(0.0, min(pause, deadline - self._clock.boottime())))
                 # Once at least: a machine that was asleep for longer may find its lease as it was.
-                until = max(deadline, self._clock.boottime() + self._times.overtake)
+                until = max(deadline, self._clock.boottime() + self._times.hedging_delay)
                 renewed = await self._answered(self._attempt, until, tries)
                 if not renewed and self._lost:
                     break
-                pause = self._times.retry_period if renewed else APART
+                pause = self._times.retry_period if renewed else ATTEMPT_INTERVAL_SECONDS
         self._fence.close()
-        log.error("the lease is lost", extra={"leader": self._seen.record.holder if self._seen else ""})
+        log.error("the lease is lost", extra={"leader": self._observed.record.holder if self._observed else ""})
 
     async def release(self) -> None:
         """Give the lease back. Where that fails it runs out by itself, which the log tells."""
@@ -166,11 +166,11 @@ class LeaseElector:
     @property
     def _lost(self) -> bool:
         """Whether there is no use in trying to renew any longer."""
-        if self._seen is not None and self._seen.record.holder not in ("", self._identity):
+        if self._observed is not None and self._observed.record.holder not in ("", self._identity):
             return True
         return self._clock.boottime() >= self._renewed + self._times.renew_deadline
 
-    async def _answered(self, attempt: Attempt, until: float, tries: set[Try]) -> bool | None:
+    async def _answered(self, attempt: LeaseAttempt, until: float, tries: set[AttemptTask]) -> bool | None:
         """What the first attempt says that is answered; None when there is no answer until then.
 
         One that takes long is overtaken by others, on connections of their own, and may still be answered later. One that failed is
@@ -179,19 +179,19 @@ class LeaseElector:
         """
         at_once, begins = 1, collections.deque([-math.inf] * 2, 2)
         while (left := until - self._clock.boottime()) > 0:
-            if (pause := begins[0] + APART - self._clock.boottime()) > 0:
+            if (pause := begins[0] + ATTEMPT_INTERVAL_SECONDS - self._clock.boottime()) > 0:
                 await self._clock.sleep(pause)
             begins.append(self._clock.boottime())
             tries |= {asyncio.create_task(attempt()) for _ in range(at_once)}
-            answer = await self._first(tries, min(self._times.overtake, left))
+            answer = await self._first(tries, min(self._times.hedging_delay, left))
             if answer is not None:
                 self.failures = 0
                 return answer
             self.failures += 1
-            at_once = AT_ONCE if self._ours else 1
+            at_once = MAX_CONCURRENT_RENEWALS if self._held else 1
         return None
 
-    async def _first(self, tries: set[Try], seconds: float) -> bool | None:
+    async def _first(self, tries: set[AttemptTask], seconds: float) -> bool | None:
         """The first answer within so many seconds; None as soon as there is nothing to wait for. Those that have ended are taken out."""
         enough = asyncio.create_task(self._clock.sleep(seconds))
         try:
@@ -208,40 +208,40 @@ class LeaseElector:
     async def _attempt(self) -> bool | None:
         """Try once to get or renew the lease: whether it is ours; None when there was no answer."""
         try:
-            if self._ours and await self._renew():
+            if self._held and await self._renew():
                 return True
-            await self._look()
-            record = claim(self._seen, self._identity, self._clock.boottime(), self._clock.now(), self._times.lease_duration)
+            await self._read_lease()
+            record = claim(self._observed, self._identity, self._clock.boottime(), self._clock.now(), self._times.lease_duration)
             if record is None:
                 return False
             self._claimed = True
-            if self._seen is not None and self._seen.record.holder == self._identity:
+            if self._observed is not None and self._observed.record.holder == self._identity:
                 return await self._renew()
-            self._note_late_writes()
+            self._record_late_writes()
             sent = self._clock.boottime()
-            if self._seen is None:
+            if self._observed is None:
                 version = await self._store.create(record)
             else:
-                version = await self._store.replace(record, self._seen.version)
+                version = await self._store.replace(record, self._observed.version)
         except Refused as error:
-            log.warning("the lease was not acquired or renewed: %s", error, extra=failed(error, "lease "))
+            log.warning("the lease was not acquired or renewed: %s", error, extra=once_per_failure(error, "lease "))
             return False
         except EdgeError as error:
-            log.warning("the lease was not acquired or renewed: %s", error, extra=failed(error, "lease "))
+            log.warning("the lease was not acquired or renewed: %s", error, extra=once_per_failure(error, "lease "))
             return None
         self._won(record, version, sent)
         return True
 
     async def _renew(self) -> bool:
         """Write our name anew where it stands; False when it stands there no longer."""
-        record = claim(self._seen, self._identity, self._clock.boottime(), self._clock.now(), self._times.lease_duration)
+        record = claim(self._observed, self._identity, self._clock.boottime(), self._clock.now(), self._times.lease_duration)
         if record is None:
             return False
         sent = self._clock.boottime()
         try:
             version = await self._store.rewrite(record, self._identity)
         except (NotFound, Invalid):
-            self._ours = False
+            self._held = False
             return False
         self._won(record, version, sent)
         return True
@@ -250,38 +250,38 @@ class LeaseElector:
         """The lease is ours, by a request that was sent at that moment."""
         if sent < self._renewed:
             return  # overtaken
-        self._seen, self._ours, self._renewed = Observed(record, version, sent), True, sent
+        self._observed, self._held, self._renewed = ObservedRecord(record, version, sent), True, sent
         self._fence.extend(self._renewed + self._times.lease_duration - self._times.margin)
 
     async def _give_back(self) -> bool | None:
         """Try once: True when it is not ours any more."""
         now = self._clock.now()
-        record = LeaseRecord("", 1, now, now, self._seen.record.transitions if self._seen else 0)
+        record = LeaseRecord("", 1, now, now, self._observed.record.transitions if self._observed else 0)
         try:
             version = await self._store.rewrite(record, self._identity)
         except Refused:
             return False  # it is another's, or gone
         except EdgeError as error:
-            log.warning("the lease was not given back: %s", error, extra=failed(error, "lease "))
+            log.warning("the lease was not given back: %s", error, extra=once_per_failure(error, "lease "))
             return None
-        self._seen, self._ours = Observed(record, version, self._clock.boottime()), False
+        self._observed, self._held = ObservedRecord(record, version, self._clock.boottime()), False
         return True
 
-    async def _look(self) -> None:
+    async def _read_lease(self) -> None:
         try:
             record, version = await self._store.read()
         except NotFound:
-            self._seen = None
+            self._observed = None
         else:
-            self._seen = observe(self._seen, record, version, self._clock.boottime())
+            self._observed = observe(self._observed, record, version, self._clock.boottime())
 
-    def _note_late_writes(self) -> None:
+    def _record_late_writes(self) -> None:
         """We are about to follow a leader that did not give its lease back."""
-        if self._seen is not None and self._seen.record.holder:
-            self._late_until = self._seen.at + self._seen.record.duration + late_seconds(self._seen.record.duration)
+        if self._observed is not None and self._observed.record.holder:
+            self._late_until = self._observed.since + self._observed.record.duration + late_seconds(self._observed.record.duration)
 
 
-class NoElection:
+class SingleReplica:
     """``ports.kube.Elector`` for a single replica (leaderElect=false): leads from the start, for ever."""
 
     def __init__(self, fence: Fence, identity: str) -> None:
@@ -316,9 +316,9 @@ class NoElection:
 
 
 @contextlib.contextmanager
-def _tries() -> Iterator[set[Try]]:
+def _tries() -> Iterator[set[AttemptTask]]:
     """Attempts that are under way; those that still are at the end are cut off."""
-    tries: set[Try] = set()
+    tries: set[AttemptTask] = set()
     try:
         yield tries
     finally:

@@ -11,7 +11,7 @@ import msgspec
 
 from moorage.adapters.answers import decoded
 from moorage.ports.errors import Refused, Retryable
-from moorage.ports.http_calls import JSON_PATCH, MERGE_PATCH, Call, Session
+from moorage.ports.http_calls import JSON_PATCH, MERGE_PATCH, HttpCall, HttpSession
 from moorage.ports.leadership import LeaseRecord
 
 
@@ -32,10 +32,10 @@ class _Lease(msgspec.Struct, rename="camel"):
     spec: _Spec | None = None
 
 
-class KubeLease:
+class KubeLeaseStore:
     """``ports.leases.LeaseStore`` for one Lease. ``timeout`` in seconds ends every request."""
 
-    def __init__(self, session: Session, namespace: str, name: str, timeout: float) -> None:
+    def __init__(self, session: HttpSession, namespace: str, name: str, timeout: float) -> None:
         self._session = session
         self._name = name
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
@@ -45,7 +45,7 @@ class KubeLease:
 
     async def read(self) -> tuple[LeaseRecord, str]:
         """Record and resourceVersion."""
-        lease = await self._ask(Call("GET", f"{self._path}/{self._name}"))
+        lease = await self._ask(HttpCall("GET", f"{self._path}/{self._name}"))
         spec = lease.spec or _Spec()
         record = LeaseRecord(
             holder=spec.holder_identity or "",
@@ -73,10 +73,10 @@ class KubeLease:
         return await self._write("PATCH", f"{self._path}/{self._name}", operations, JSON_PATCH)
 
     async def _write(self, method: str, path: str, body: object, content_type: str = "application/json") -> str:
-        lease = await self._ask(Call(method, path, msgspec.json.encode(body), content_type))
+        lease = await self._ask(HttpCall(method, path, msgspec.json.encode(body), content_type))
         return lease.metadata.resource_version
 
-    async def _ask(self, call: Call) -> _Lease:
+    async def _ask(self, call: HttpCall) -> _Lease:
         fresh, self._unanswered = self._unanswered, True
         try:
             body = await self._session.call(dataclasses.replace(call, timeout=self._timeout, fresh=fresh))

@@ -19,15 +19,15 @@ import time
 from typing import TextIO
 
 from moorage.ports.printable import printable, printable_lines
-from moorage.ports.repeated_logs import Repeats
+from moorage.ports.repeated_logs import RepeatedLogs
 
-QUEUE_LIMIT = 10_000
-MOMENT = 0.02
+MAX_QUEUED_RECORDS = 10_000
+GATHER_SECONDS = 0.02
 """Seconds."""
-COUNTS_EVERY = 1.0
+COUNTS_INTERVAL_SECONDS = 1.0
 """Seconds between looks at what was counted."""
 STOP_SECONDS = 2.0
-MESSAGE_LIMIT, VALUE_LIMIT, TRACE_LIMIT = 2000, 1000, 16_000
+MAX_MESSAGE_CHARACTERS, MAX_VALUE_CHARACTERS, MAX_TRACE_CHARACTERS = 2000, 1000, 16_000
 """Characters of a message, of each value beside it, and of a traceback; the middle of what is longer is left out."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "cause"}
@@ -62,15 +62,15 @@ class JsonFormatter(logging.Formatter):
 class LogOutput(logging.Handler):
     """A handler for the root logger; ``stop`` it at the end of the process."""
 
-    def __init__(self, stream: TextIO, formatter: logging.Formatter, limit: int = QUEUE_LIMIT) -> None:
+    def __init__(self, stream: TextIO, formatter: logging.Formatter, limit: int = MAX_QUEUED_RECORDS) -> None:
         super().__init__()
         self._stream = stream
         self._format = formatter.format
         self._queue: collections.deque[logging.LogRecord] = collections.deque()
         self._limit = limit
         self._came, self._stopping = threading.Event(), threading.Event()
-        self._repeats, self._counting = Repeats(), threading.Lock()
-        self._told = 0
+        self._repeats, self._counting = RepeatedLogs(), threading.Lock()
+        self._dropped_logged = 0
         self.dropped = 0
         """Records that did not fit into the queue."""
         # A daemon: a stream that blocks for ever must not keep the process from ending.
@@ -83,7 +83,7 @@ class LogOutput(logging.Handler):
             self.dropped += 1
             return
         with self._counting:
-            if self._repeats.counts(record):
+            if self._repeats.is_repeated(record):
                 return
         self._queue.append(record)
         if not self._came.is_set():
@@ -97,8 +97,8 @@ class LogOutput(logging.Handler):
 
     def _write_all(self) -> None:
         while not self._stopping.is_set():
-            self._came.wait(COUNTS_EVERY)
-            self._stopping.wait(MOMENT)
+            self._came.wait(COUNTS_INTERVAL_SECONDS)
+            self._stopping.wait(GATHER_SECONDS)
             self._came.clear()
             while self._queue:
                 self._write(self._text(self._queue.popleft()))
@@ -125,10 +125,10 @@ class LogOutput(logging.Handler):
     def _text(self, record: logging.LogRecord) -> str:
         try:
             text = self._format(record) + "\n"
-        except Exception as error:  # noqa: BLE001 a message whose arguments do not fit it
+        except Exception as error:
             text = f"a log record of {record.name} line {record.lineno} cannot be formatted: {error!r}\n"
-        if (dropped := self.dropped) > self._told:
-            self._told = dropped
+        if (dropped := self.dropped) > self._dropped_logged:
+            self._dropped_logged = dropped
             text = f"{_time(record)} WARNING {__name__} {dropped} log records were dropped so far\n" + text
         return text
 
@@ -161,12 +161,12 @@ def _extras(record: logging.LogRecord) -> dict[str, object]:
 def _bounded_value(value: object) -> object:
     """Numbers as they are, and structures as long as they are no longer than a traceback may be."""
     if isinstance(value, str):
-        return _bounded(value, VALUE_LIMIT)
-    return value if len(text := str(value)) <= TRACE_LIMIT else _bounded(text, TRACE_LIMIT)
+        return _bounded(value, MAX_VALUE_CHARACTERS)
+    return value if len(text := str(value)) <= MAX_TRACE_CHARACTERS else _bounded(text, MAX_TRACE_CHARACTERS)
 
 
 def _message(record: logging.LogRecord) -> str:
-    return _bounded(record.getMessage(), MESSAGE_LIMIT)
+    return _bounded(record.getMessage(), MAX_MESSAGE_CHARACTERS)
 
 
 def _bounded(text: str, limit: int) -> str:
@@ -189,4 +189,4 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    return _bounded(formatter.formatException(record.exc_info), TRACE_LIMIT) if record.exc_info else ""
+    return _bounded(formatter.formatException(record.exc_info), MAX_TRACE_CHARACTERS) if record.exc_info else ""

@@ -43,7 +43,7 @@ class _Children(Generic[M]):
             child = self._known[values] = self._metric.labels(*values) if values else self._metric
         return child
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop all children."""
         self._known.clear()
         self._metric.clear()
@@ -107,7 +107,7 @@ class PrometheusTelemetry:
         self._pod_attempts = self._histogram("scheduler_pod_scheduling_attempts", "Attempts that a bound pod took.", exponential(1, 2, 5))()
         self._preemption_attempts = self._counter("scheduler_preemption_attempts_total", "Attempts to make room for a pod by preemption.")()
         self._preemption_victims = self._histogram("scheduler_preemption_victims", "Victims of a preemption.", exponential(1, 2, 7))()
-        self._overtaken = self._counter(
+        self._stale_bindings = self._counter(
             "moorage_stale_bindings_total",
             "Pods that were not bound as their node was changed by somebody else after it was chosen, by profile.",
             "profile",
@@ -118,7 +118,7 @@ class PrometheusTelemetry:
         self._in_flight = self._gauge(
             "scheduler_inflight_events", "Events kept for pods whose attempt is running, by event; those pods as PodPopped.", "event"
         )
-        self._rejected = self._counter(
+        self._kubelet_rejections = self._counter(
             "moorage_kubelet_rejections_total",
             "Pods that a kubelet refused after they were bound to its node, by profile and reason.",
             "profile",
@@ -133,7 +133,7 @@ class PrometheusTelemetry:
         self._differences = self._gauge(
             "moorage_cache_differences", "What the last comparison of the cache with the API server found, by kind.", "kind"
         )
-        self._put_right = self._counter(
+        self._repairs = self._counter(
             "moorage_cache_repairs_total",
             "Objects that a watch had not told of and that comparing has put right, by resource and difference (missed, stale, redundant).",
             "resource",
@@ -168,7 +168,7 @@ class PrometheusTelemetry:
             "Objects that are left out of account, as they cannot be read or something failed on them.",
             "resource",
         )
-        self._plugin_faults = self._counter(
+        self._plugin_errors = self._counter(
             "moorage_plugin_errors_total",
             "Failures of plugins from outside the tree, by plugin and extension point.",
             "plugin",
@@ -225,9 +225,9 @@ class PrometheusTelemetry:
         """Observe how many."""
         self._preemption_victims.observe(victims)
 
-    def overtaken(self, profile: str) -> None:
+    def node_changed(self, profile: str) -> None:
         """A decision came to nothing by somebody else's doing."""
-        self._overtaken(profile).inc()
+        self._stale_bindings(profile).inc()
 
     def permit_wait(self, result: str, seconds: float) -> None:
         """A pod was held at permit."""
@@ -235,13 +235,13 @@ class PrometheusTelemetry:
 
     def in_flight(self, events: Mapping[str, int]) -> None:
         """Events that are kept, by event."""
-        self._in_flight.forget()
+        self._in_flight.clear()
         for event, count in events.items():
             self._in_flight(event).set(count)
 
-    def rejected(self, profile: str, reason: str) -> None:
+    def kubelet_rejected(self, profile: str, reason: str) -> None:
         """A kubelet refused a pod."""
-        self._rejected(profile, reason).inc()
+        self._kubelet_rejections(profile, reason).inc()
 
     def expression_failed(self, plugin: str, point: str) -> None:
         """An expression could not be evaluated."""
@@ -252,15 +252,15 @@ class PrometheusTelemetry:
         for kind, count in counts.items():
             self._differences(kind).set(count)
 
-    def put_right(self, resource: str, difference: str) -> None:
+    def repaired(self, resource: str, difference: str) -> None:
         """A comparison has mended something."""
-        self._put_right(resource, difference).inc()
+        self._repairs(resource, difference).inc()
 
-    def incoming(self, queue: str, event: str) -> None:
+    def pod_queued(self, queue: str, event: str) -> None:
         """A pod entered a queue."""
         self._incoming(queue, event).inc()
 
-    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+    def cache_sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
         """Pods by queue; what the cache holds."""
         for queue, count in pending.items():
             self._pending(queue).set(count)
@@ -274,13 +274,13 @@ class PrometheusTelemetry:
 
     def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """Waiting pods by the plugin that refused them."""
-        self._unschedulable.forget()
+        self._unschedulable.clear()
         for plugin, profile, count in counts:
             self._unschedulable(plugin, profile).set(count)
 
     def gated(self, counts: Mapping[str, int]) -> None:
         """Gated pods by gate."""
-        self._gated.forget()
+        self._gated.clear()
         for gate, count in counts.items():
             self._gated(gate).set(count)
 
@@ -292,8 +292,8 @@ class PrometheusTelemetry:
 
     def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """Each profile's active revision and how many older ones are still held."""
-        self._active.forget()
-        self._superseded.forget()
+        self._active.clear()
+        self._superseded.clear()
         for profile, active, superseded in counts:
             if active:
                 self._active(profile, active).set(1)
@@ -303,13 +303,13 @@ class PrometheusTelemetry:
         """Whether this replica leads."""
         self._leading(name).set(int(leader))
 
-    def loop_lag(self, seconds: float) -> None:
+    def event_loop_lag(self, seconds: float) -> None:
         """How late the event loop was."""
         self._lag_seconds.observe(seconds)
 
-    def plugin_fault(self, plugin: str, point: str) -> None:
+    def plugin_error(self, plugin: str, point: str) -> None:
         """A plugin from outside the tree failed there."""
-        self._plugin_faults(plugin, point).inc()
+        self._plugin_errors(plugin, point).inc()
 
     def event(self, result: str) -> None:
         """What became of an event."""

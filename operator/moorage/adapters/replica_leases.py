@@ -8,15 +8,15 @@ import msgspec
 
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, NotFound
-from moorage.ports.http_calls import MERGE_PATCH, Call, Session
-from moorage.ports.kube import INSTALLATION_LABEL, REPLICA_PERIOD, REVISIONS_ANNOTATION
+from moorage.ports.http_calls import MERGE_PATCH, HttpCall, HttpSession
+from moorage.ports.kube import INSTALLATION_LABEL, REPLICA_PERIOD_SECONDS, REVISIONS_ANNOTATION
 from moorage.ports.made_names import replica_lease, shortened
 
 
 class ReplicaLeases:
     """``ports.kube.Announcer``. ``namespace`` and ``lease`` are those of the leader's Lease."""
 
-    def __init__(self, session: Session, clock: Clock, namespace: str, lease: str) -> None:
+    def __init__(self, session: HttpSession, clock: Clock, namespace: str, lease: str) -> None:
         self._session = session
         self._clock = clock
         self._lease = lease
@@ -27,14 +27,14 @@ class ReplicaLeases:
         name = replica_lease(self._lease, identity)
         body = msgspec.json.encode(self._body(name, identity, revisions))
         try:
-            await self._session.call(Call("PATCH", f"{self._path}/{name}", body, MERGE_PATCH))
+            await self._session.call(HttpCall("PATCH", f"{self._path}/{name}", body, MERGE_PATCH))
         except NotFound:
-            await self._session.call(Call("POST", self._path, body))
+            await self._session.call(HttpCall("POST", self._path, body))
 
     async def withdraw(self, identity: str) -> None:
         """Delete our Lease."""
         try:
-            await self._session.call(Call("DELETE", f"{self._path}/{replica_lease(self._lease, identity)}"))
+            await self._session.call(HttpCall("DELETE", f"{self._path}/{replica_lease(self._lease, identity)}"))
         except (NotFound, Conflict):
             return  # nothing there, or being deleted already
 
@@ -50,7 +50,7 @@ class ReplicaLeases:
             },
             "spec": {
                 "holderIdentity": identity,
-                "leaseDurationSeconds": round(3 * REPLICA_PERIOD),
+                "leaseDurationSeconds": round(3 * REPLICA_PERIOD_SECONDS),
                 "renewTime": self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             },
         }

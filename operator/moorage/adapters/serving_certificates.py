@@ -22,14 +22,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from moorage.ports.clock import Clock
-from moorage.ports.repeated_logs import told_once
+from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
 
 LIFETIME = datetime.timedelta(days=365)
 """Of a certificate of our own."""
-RENEWED_BEFORE = datetime.timedelta(days=30)
-ANNOUNCED_BEFORE = datetime.timedelta(days=1)
+RENEW_BEFORE_EXPIRY = datetime.timedelta(days=30)
+WARN_BEFORE_EXPIRY = datetime.timedelta(days=1)
 """A certificate that ends so soon is told."""
 
 
@@ -37,7 +37,7 @@ class CertificateError(Exception):
     """A certificate or a key cannot be used; the text names the file."""
 
 
-class Source(Protocol):
+class CertificateSource(Protocol):
     """Where a certificate comes from."""
 
     def read(self) -> bytes:
@@ -62,7 +62,7 @@ class CertificateFiles:
         return f"serving.certFile {self.certificate} with serving.keyFile {self.key}"
 
 
-class OwnCertificate:
+class SelfSignedCertificate:
     """Signed by itself, for these host names and addresses; made anew before it ends."""
 
     def __init__(self, names: Sequence[str], clock: Clock) -> None:
@@ -73,7 +73,7 @@ class OwnCertificate:
     def read(self) -> bytes:
         """The one in use, or the next one."""
         now = self._clock.now()
-        if not self._pem or _end(self._pem) - now < RENEWED_BEFORE:
+        if not self._pem or _end(self._pem) - now < RENEW_BEFORE_EXPIRY:
             self._pem = _signed_by_itself(self._names, now)
         return self._pem
 
@@ -84,14 +84,14 @@ class OwnCertificate:
 class ServingCertificates:
     """Has the ``context`` for new connections."""
 
-    def __init__(self, source: Source, clock: Clock) -> None:
+    def __init__(self, source: CertificateSource, clock: Clock) -> None:
         """Raises CertificateError when the first certificate cannot be used."""
         self._source = source
         self._clock = clock
         self._pem = source.read()
         self._authorities = ""
         self.context = self._built(self._pem, "")
-        self._announce()
+        self._warn_of_expiry()
 
     def refresh(self, authorities: str) -> bool:
         """Take what has changed; whether there is another ``context`` now. ``authorities``: of clients, in PEM, "" for none."""
@@ -99,7 +99,7 @@ class ServingCertificates:
         try:
             pem = self._source.read()
         except CertificateError as error:
-            _stays(error)
+            _log_unchanged(error)
         # One after the other: what is wrong with one must not hold up the other.
         renewed = self._take(pem, self._authorities)
         return self._take(self._pem, authorities) or renewed
@@ -110,10 +110,10 @@ class ServingCertificates:
         try:
             self.context = self._built(pem, authorities)
         except CertificateError as error:
-            _stays(error)
+            _log_unchanged(error)
             return False
         self._pem, self._authorities = pem, authorities
-        self._announce()
+        self._warn_of_expiry()
         log.info("new connections see the newest certificates", extra={"until": _end(pem).isoformat()})
         return True
 
@@ -131,15 +131,15 @@ class ServingCertificates:
             raise CertificateError(f"the authorities of client certificates in kube-system: {error}") from error
         return context
 
-    def _announce(self) -> None:
+    def _warn_of_expiry(self) -> None:
         left = (end := _end(self._pem)) - self._clock.now()
-        if left < ANNOUNCED_BEFORE:
+        if left < WARN_BEFORE_EXPIRY:
             state = "has expired" if left <= datetime.timedelta() else "expires"
             log.warning("%s: %s, at %s: replace it, files are read again by themselves", self._source, state, end.isoformat())
 
 
-def _stays(error: CertificateError) -> None:
-    log.warning("%s; what was there before stays in use", error, extra=told_once(f"certificate {error}"))
+def _log_unchanged(error: CertificateError) -> None:
+    log.warning("%s; what was there before stays in use", error, extra=once_per_cause(f"certificate {error}"))
 
 
 def _context(pem: bytes) -> ssl.SSLContext:

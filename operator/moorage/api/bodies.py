@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from moorage.api.conditions import Reason
+from moorage.api.conditions import ConditionReason
 from moorage.api.decoding import DecodeError, decoder
 from moorage.api.size_limits import MOST_BYTES, excess
 from moorage.api.v1alpha1.common import API_VERSION, VERSION
@@ -95,7 +95,8 @@ def _decode(kind: type[_Kind], body: Body) -> _Kind:
         return decoder(kind).decode({"metadata": body.get("metadata", {}), "spec": body.get("spec", {})})
     except DecodeError as error:
         raise ProfileErrors(
-            FieldError(v.path.removeprefix("spec").removeprefix("."), v.value, v.message, Reason.INVALID_SPEC) for v in error.violations
+            FieldError(v.path.removeprefix("spec").removeprefix("."), v.value, v.message, ConditionReason.INVALID_SPEC)
+            for v in error.violations
         ) from error
 
 
@@ -202,10 +203,10 @@ def _references(spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _excess(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     """Fields that are too deep or have too many values; where there are none, a spec that is too long all the same."""
-    if found := [FieldError(name, "{…}", text, Reason.INVALID_SPEC) for name, value in spec.items() if (text := excess(value))]:
+    if found := [FieldError(name, "{…}", text, ConditionReason.INVALID_SPEC) for name, value in spec.items() if (text := excess(value))]:
         yield from found
     elif (size := len(_json(spec))) > MOST_BYTES:
-        yield FieldError("", "{…}", f"has {size} bytes of JSON, more than {MOST_BYTES}", Reason.INVALID_SPEC)
+        yield FieldError("", "{…}", f"has {size} bytes of JSON, more than {MOST_BYTES}", ConditionReason.INVALID_SPEC)
 
 
 def _json(value: object) -> bytes:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-MESSAGE_LIMIT = 1024
+MAX_MESSAGE_CHARACTERS = 1024
 """Characters of a message; what is longer is cut."""
 
 
@@ -30,7 +30,7 @@ class _Explained(enum.StrEnum):
         return member
 
 
-class Type(_Explained):
+class ConditionType(_Explained):
     """The condition types, with what True means."""
 
     ACCEPTED = "Accepted", "The spec is valid by itself and among the other objects."
@@ -40,7 +40,7 @@ class Type(_Explained):
     READY = "Ready", "Accepted, ResolvedRefs, Permitted and Active are all True; else it says why. Unknown: a former revision decides."
 
 
-class Reason(_Explained):
+class ConditionReason(_Explained):
     """The reasons, with what each tells the reader."""
 
     # True
@@ -71,10 +71,12 @@ class Reason(_Explained):
     LAST_GOOD = "LastGood", "The spec is bad; the last good revision goes on deciding: Ready is Unknown."
 
 
-REFERENCE_REASONS = frozenset({Reason.PLUGIN_CONFIG_NOT_FOUND, Reason.PLUGIN_CONFIG_INVALID, Reason.PLUGIN_MISMATCH})
+REFERENCE_REASONS = frozenset(
+    {ConditionReason.PLUGIN_CONFIG_NOT_FOUND, ConditionReason.PLUGIN_CONFIG_INVALID, ConditionReason.PLUGIN_MISMATCH}
+)
 """Faults of references: they count for ResolvedRefs, all others for Accepted."""
 
-_ROLLED_UP = (Type.ACCEPTED, Type.RESOLVED_REFS, Type.PERMITTED, Type.ACTIVE)
+_ROLLED_UP = (ConditionType.ACCEPTED, ConditionType.RESOLVED_REFS, ConditionType.PERMITTED, ConditionType.ACTIVE)
 
 
 class Condition(BaseModel):
@@ -96,34 +98,36 @@ class Condition(BaseModel):
     """Why, for people."""
 
 
-class Verdict(NamedTuple):
+class ConditionResult(NamedTuple):
     """What was found on one aspect; status None is Unknown."""
 
-    type: Type
+    type: ConditionType
     status: bool | None
     reason: str
     message: str = ""
 
 
-def roll_up(verdicts: Iterable[Verdict], *, decided: bool = False) -> Verdict:
+def summarise(verdicts: Iterable[ConditionResult], *, decided: bool = False) -> ConditionResult:
     """Ready: True, or the first of its parts that is not.
 
     ``decided``: some revision decides. Unknown then, with Active's reason, where that is not the one that the spec asks for.
     """
     by_type = {verdict.type: verdict for verdict in verdicts}
-    active = by_type.get(Type.ACTIVE)
+    active = by_type.get(ConditionType.ACTIVE)
     for part in _ROLLED_UP:
         verdict = by_type.get(part)
         if verdict is None:
-            return Verdict(Type.READY, None, Reason.WAITING, f"{part} is not known yet")
+            return ConditionResult(ConditionType.READY, None, ConditionReason.WAITING, f"{part} is not known yet")
         if verdict.status is not True:
             if decided and active is not None and active.status is False:
-                return Verdict(Type.READY, None, active.reason, "; ".join(dict.fromkeys((active.message, verdict.message))))
-            return Verdict(Type.READY, verdict.status, verdict.reason, verdict.message)
-    return Verdict(Type.READY, True, Reason.READY)
+                return ConditionResult(
+                    ConditionType.READY, None, active.reason, "; ".join(dict.fromkeys((active.message, verdict.message)))
+                )
+            return ConditionResult(ConditionType.READY, verdict.status, verdict.reason, verdict.message)
+    return ConditionResult(ConditionType.READY, True, ConditionReason.READY)
 
 
-def merge(old: Sequence[object], verdicts: Iterable[Verdict], generation: int, now: datetime.datetime) -> list[dict[str, Any]]:
+def merge(old: Sequence[object], verdicts: Iterable[ConditionResult], generation: int, now: datetime.datetime) -> list[dict[str, Any]]:
     """The conditions to write, in the verdicts' order.
 
     ``old`` is the list that stands in status, whatever it holds; of it only the times of conditions whose status is the same are
@@ -133,7 +137,7 @@ def merge(old: Sequence[object], verdicts: Iterable[Verdict], generation: int, n
     return [_condition(verdict, before.get(verdict.type), generation, now) for verdict in verdicts]
 
 
-def _condition(verdict: Verdict, old: Mapping[str, Any] | None, generation: int, now: datetime.datetime) -> dict[str, Any]:
+def _condition(verdict: ConditionResult, old: Mapping[str, Any] | None, generation: int, now: datetime.datetime) -> dict[str, Any]:
     status = "Unknown" if verdict.status is None else str(verdict.status)
     since = old.get("lastTransitionTime") if old is not None and old.get("status") == status else None
     return {
@@ -142,7 +146,7 @@ def _condition(verdict: Verdict, old: Mapping[str, Any] | None, generation: int,
         "observedGeneration": generation,
         "lastTransitionTime": since or timestamp(now),
         "reason": str(verdict.reason),
-        "message": bounded(verdict.message),
+        "message": truncated(verdict.message),
     }
 
 
@@ -151,6 +155,6 @@ def timestamp(moment: datetime.datetime) -> str:
     return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def bounded(text: str) -> str:
+def truncated(text: str) -> str:
     """The text, or its beginning and an ellipsis."""
-    return text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
+    return text if len(text) <= MAX_MESSAGE_CHARACTERS else text[: MAX_MESSAGE_CHARACTERS - 1] + "…"

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from moorage.api import yaml_documents
 from moorage.api.structural_schema import structural
-from moorage.api.v1alpha1.common import CATEGORY, GROUP, VERSION, Column, Kind
+from moorage.api.v1alpha1.common import CATEGORY, GROUP, VERSION, CustomResourceKind, PrinterColumn
 from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile
 
@@ -23,7 +23,7 @@ def crd_documents() -> dict[str, str]:
 
 def crd(model: type[SchedulerProfile] | type[PluginConfig]) -> dict[str, Any]:
     """The CustomResourceDefinition of one kind."""
-    kind: Kind = model.KIND
+    kind: CustomResourceKind = model.KIND
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -54,12 +54,12 @@ def crd(model: type[SchedulerProfile] | type[PluginConfig]) -> dict[str, Any]:
     }
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(column: PrinterColumn) -> dict[str, Any]:
     made: dict[str, Any] = {"name": column.name, "type": column.type, "jsonPath": column.path}
     return {**made, "priority": column.priority} if column.priority else made
 
 
-def _object_schema(model: type[BaseModel], kind: Kind) -> dict[str, Any]:
+def _object_schema(model: type[BaseModel], kind: CustomResourceKind) -> dict[str, Any]:
     """The schema of the whole object; metadata is the API server's business."""
     whole = structural(model.model_json_schema(by_alias=True))
     properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}

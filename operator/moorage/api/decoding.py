@@ -14,14 +14,14 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from moorage.api.structural_schema import structural
-from moorage.core.framework.arguments import Problem, Validated, Violation
+from moorage.core.framework.arguments import FieldErrorType, Validated, Violation
 from moorage.core.framework.revisions import suggest
 
 T = TypeVar("T")
 
-MOST_TOLD = 20
+MAX_VIOLATIONS = 20
 """Errors of one document that are told one by one."""
-_LONGEST_SHOWN = 100
+_MAX_SHOWN_CHARACTERS = 100
 _MUST_BE = {
     "string_type": "a string",
     "int_type": "an integer",
@@ -63,9 +63,9 @@ class Decoder(Generic[T]):
             value = self._adapter.validate_json(text, strict=True)
         except ValidationError as error:
             faults = error.errors(include_url=False)
-            told = [self._violation(fault) for fault in faults[:MOST_TOLD]]
-            if len(faults) > MOST_TOLD:
-                told.append(Violation("", None, f"{len(faults) - MOST_TOLD} more errors like these"))
+            told = [self._violation(fault) for fault in faults[:MAX_VIOLATIONS]]
+            if len(faults) > MAX_VIOLATIONS:
+                told.append(Violation("", None, f"{len(faults) - MAX_VIOLATIONS} more errors like these"))
             raise DecodeError(told) from error
         if found := _own_violations(value):
             raise DecodeError(violation._replace(value=shown(violation.value)) for violation in found)
@@ -134,7 +134,7 @@ def laid_over(base: Any, document: Any) -> Any:
 def shown(value: object) -> object:
     """A value as messages show it: containers and long texts abbreviated, so that the message itself is not pushed out."""
     if isinstance(value, str):
-        return value if len(value) <= _LONGEST_SHOWN else value[:_LONGEST_SHOWN] + "…"
+        return value if len(value) <= _MAX_SHOWN_CHARACTERS else value[:_MAX_SHOWN_CHARACTERS] + "…"
     if isinstance(value, Mapping):
         return "{…}"
     if value is None or isinstance(value, (bool, int, float)):
@@ -142,13 +142,13 @@ def shown(value: object) -> object:
     return "[…]" if isinstance(value, (list, tuple)) else f"{type(value).__name__}(…)"
 
 
-def _problem(kind: str) -> Problem:
+def _problem(kind: str) -> FieldErrorType:
     """What a pydantic fault is to Kubernetes."""
     if kind == "missing":
-        return Problem.REQUIRED
+        return FieldErrorType.REQUIRED
     if kind == "literal_error":
-        return Problem.UNSUPPORTED
-    return Problem.INVALID if kind in _OUT_OF_RANGE or kind in _OTHERWISE_INVALID else Problem.MALFORMED
+        return FieldErrorType.UNSUPPORTED
+    return FieldErrorType.INVALID if kind in _OUT_OF_RANGE or kind in _OTHERWISE_INVALID else FieldErrorType.MALFORMED
 
 
 def _message(fault: Mapping[str, Any], parent: Mapping[str, Any], node: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
 
-from kubefacts.durations import LONGEST, parse, parse_signed, text_of
+from kubefacts.durations import MAX_CHARACTERS, parse, parse_signed, text_of
 
 __all__ = ["Duration", "parse", "parse_signed", "text_of"]
 
@@ -20,6 +20,6 @@ Duration: TypeAlias = Annotated[
     float,
     BeforeValidator(_read),
     PlainSerializer(text_of),
-    WithJsonSchema({"type": "string", "maxLength": LONGEST, "pattern": r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$"}),
+    WithJsonSchema({"type": "string", "maxLength": MAX_CHARACTERS, "pattern": r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$"}),
 ]
 """A field that people write as text and code reads as seconds."""

@@ -13,13 +13,13 @@ from urllib.parse import SplitResult, urlsplit
 from kubefacts.names import qualified_name
 from moorage.api.v1alpha1 import scheduler_profile as model
 from moorage.core.framework.arguments import Violation
-from moorage.core.framework.extenders import DEFAULT_TIMEOUT, Extender
+from moorage.core.framework.extenders import DEFAULT_TIMEOUT_SECONDS, Extender
 from moorage.core.pods.resource_names import is_extended
 
 ANY_HOST = "*"
 
 
-class Managed(Protocol):
+class ManagedResourceFields(Protocol):
     """A resource that an extender looks after."""
 
     @property
@@ -31,7 +31,7 @@ class Managed(Protocol):
         """Whether NodeResourcesFit is to ignore it."""
 
 
-class Described(Protocol):
+class ExtenderFields(Protocol):
     """An extender, in a profile or in one of kube-scheduler's documents."""
 
     @property
@@ -47,11 +47,11 @@ class Described(Protocol):
         """Of its scores."""
 
     @property
-    def managed_resources(self) -> Sequence[Managed]:
+    def managed_resources(self) -> Sequence[ManagedResourceFields]:
         """What it looks after."""
 
 
-def violations(extenders: Sequence[Described]) -> Iterator[Violation]:
+def violations(extenders: Sequence[ExtenderFields]) -> Iterator[Violation]:
     """What kube-scheduler refuses: its paths, its words."""
     managed: set[str] = set()
     for i, extender in enumerate(extenders):
@@ -75,7 +75,7 @@ def _of_resource_name(path: str, name: str) -> Iterator[Violation]:
         yield Violation(path, name, "is an invalid extended resource name")
 
 
-def ignored_resources(extenders: Iterable[Described]) -> list[str]:
+def ignored_resources(extenders: Iterable[ExtenderFields]) -> list[str]:
     """The resources that extenders want NodeResourcesFit to ignore; where there are any, they replace its own ignoredResources."""
     return [one.name for extender in extenders for one in extender.managed_resources if one.ignored_by_scheduler]
 
@@ -83,7 +83,7 @@ def ignored_resources(extenders: Iterable[Described]) -> list[str]:
 # ---- of profiles -----------------------------------------------------------------------------------------------------------
 
 
-def unsafe(extenders: Sequence[model.Extender], allowed_hosts: Sequence[str]) -> Iterator[Violation]:
+def unsafe(extenders: Sequence[model.ProfileExtender], allowed_hosts: Sequence[str]) -> Iterator[Violation]:
     """What we refuse besides."""
     for i, extender in enumerate(extenders):
         path, prefix = f"extenders[{i}]", extender.url_prefix
@@ -99,7 +99,7 @@ def unsafe(extenders: Sequence[model.Extender], allowed_hosts: Sequence[str]) ->
             yield Violation(f"{path}.urlPrefix", prefix, text)
 
 
-def _of_trust(path: str, extender: model.Extender, *, secure: bool) -> Iterator[Violation]:
+def _of_trust(path: str, extender: model.ProfileExtender, *, secure: bool) -> Iterator[Violation]:
     if extender.enable_https and not secure:
         yield Violation(f"{path}.enableHTTPS", True, "urlPrefix has to begin with https:// then")
     tls = extender.tls_config
@@ -127,7 +127,7 @@ def _allows(allowed: str, host: str) -> bool:
     return allowed in (ANY_HOST, host) or (allowed.startswith("*.") and host.endswith(allowed[1:]))
 
 
-def made(extender: model.Extender) -> Extender:
+def made(extender: model.ProfileExtender) -> Extender:
     """What core is told."""
     tls = extender.tls_config or model.ExtenderTLS()
     return Extender(
@@ -138,9 +138,9 @@ def made(extender: model.Extender) -> Extender:
         bind_verb=extender.bind_verb,
         weight=extender.weight,
         node_cache_capable=extender.node_cache_capable,
-        managed=frozenset(resource.name for resource in extender.managed_resources),
+        managed_resources=frozenset(resource.name for resource in extender.managed_resources),
         ignorable=extender.ignorable,
-        timeout=extender.http_timeout or DEFAULT_TIMEOUT,
+        timeout=extender.http_timeout or DEFAULT_TIMEOUT_SECONDS,
         insecure=tls.insecure,
         server_name=tls.server_name or "",
         secret=tls.secret_ref.name if tls.secret_ref is not None else "",

@@ -43,7 +43,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class LeaderElection(_Part):
+class LeaderElectionOptions(_Part):
     """Which of several replicas decides."""
 
     leader_elect: bool = True
@@ -93,7 +93,7 @@ class LeaderElection(_Part):
         return value
 
 
-class ClientConnection(_Part):
+class ClientConnectionOptions(_Part):
     """How to reach the API server."""
 
     kubeconfig: str = ""
@@ -106,10 +106,10 @@ class ClientConnection(_Part):
     """How many of them at once."""
 
 
-class Serving(_Part):
+class ServingOptions(_Part):
     """Where health, metrics and looks inside are served, over HTTPS."""
 
-    bind_address: str = "0.0.0.0"  # noqa: S104 - probes and Prometheus come from outside the pod
+    bind_address: str = "0.0.0.0"
     """The address to listen at."""
     secure_port: Annotated[int, Field(ge=0, le=65535)] = 10259
     """The port; 0 takes any free one."""
@@ -147,7 +147,7 @@ class ExtenderPolicy(_Part):
     """Hosts that extenders may be at, by name or address; *.NAME for all below a name, * for all. None by default."""
 
 
-class Logging(_Part):
+class LoggingOptions(_Part):
     """The log, on stderr."""
 
     format: Literal["text", "json"] = "text"
@@ -163,9 +163,9 @@ class OperatorConfiguration(_Part):
     kind: Literal["OperatorConfiguration"] = "OperatorConfiguration"
     controller_name: QualifiedName = "moorage"
     """Serve the SchedulerProfiles that have this spec.controllerName."""
-    leader_election: LeaderElection = LeaderElection()
-    client_connection: ClientConnection = ClientConnection()
-    serving: Serving = Serving()
+    leader_election: LeaderElectionOptions = LeaderElectionOptions()
+    client_connection: ClientConnectionOptions = ClientConnectionOptions()
+    serving: ServingOptions = ServingOptions()
     queue_sort: Annotated[str, _to_come("PrioritySort")] = "PrioritySort"
     """The plugin that orders the queue, one for all profiles."""
     percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] = 100
@@ -190,7 +190,7 @@ class OperatorConfiguration(_Part):
     """Fill the cache only when leading: less memory in standbys, slower failover."""
     parallelism: Annotated[int, Field(ge=1)] | None = None
     """Has no effect; kube-scheduler has it."""
-    logging: Logging = Logging()
+    logging: LoggingOptions = LoggingOptions()
 
     @field_validator("pod_max_backoff_seconds")
     @classmethod

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from moorage.api.decoding import DecodeError, decoder, laid_over, shown
-from moorage.core.framework.arguments import Problem, Trial, Tried, Violation
+from moorage.core.framework.arguments import FieldErrorType, TimedArguments, TimedTrial, Violation
 from moorage.core.framework.guard import ARGUMENTS, Guard, PluginFault, call
 from moorage.core.framework.registry import PluginSpec
 
@@ -31,7 +31,9 @@ def decode(plugin: PluginSpec, document: Mapping[str, Any], base: Any = None, *,
     faults = list(_wrong_header(plugin, document))
     own = {name: value for name, value in document.items() if name not in ("apiVersion", "kind")}
     if plugin.args is None:
-        faults += [Violation(name, shown(value), f"{plugin.name} takes no arguments", Problem.MALFORMED) for name, value in own.items()]
+        faults += [
+            Violation(name, shown(value), f"{plugin.name} takes no arguments", FieldErrorType.MALFORMED) for name, value in own.items()
+        ]
         if faults:
             raise DecodeError(faults)
         return None
@@ -41,7 +43,7 @@ def decode(plugin: PluginSpec, document: Mapping[str, Any], base: Any = None, *,
         args = reader.decode(document) if plugin.guard is None else _guarded(plugin.guard, lambda: reader.decode(document))
     except DecodeError as error:
         raise DecodeError([*faults, *error.violations]) from error
-    if plugin.guard is None and not trusted and isinstance(args, Tried):
+    if plugin.guard is None and not trusted and isinstance(args, TimedArguments):
         faults += itertools.islice(filter(None, map(_too_slow, args.trials())), 1)  # one is enough: each holds up everybody
     if faults:
         raise DecodeError(faults)
@@ -54,7 +56,7 @@ def encode(args: Any) -> dict[str, Any]:
     return {name: value for name, value in document.items() if value != []}
 
 
-def _too_slow(trial: Trial) -> Violation | None:
+def _too_slow(trial: TimedTrial) -> Violation | None:
     """What takes longer than it may, at its fastest, in processor time: another process is nobody's fault here.
 
     The first time does not count, as it may make something ready; and it is tried again only where that may help.
@@ -65,11 +67,13 @@ def _too_slow(trial: Trial) -> Violation | None:
         began = time.thread_time()
         trial.run()
         best = min(best, time.thread_time() - began)
-        if best <= trial.limit:
+        if best <= trial.limit_seconds:
             return None
-        if best > _HOPELESS * trial.limit:
+        if best > _HOPELESS * trial.limit_seconds:
             break
-    text = f"one evaluation takes {best * 1e6:.0f} µs here, and it may take {trial.limit * 1e6:.0f} µs, as there is one for each node"
+    text = (
+        f"one evaluation takes {best * 1e6:.0f} µs here, and it may take {trial.limit_seconds * 1e6:.0f} µs, as there is one for each node"
+    )
     return Violation(trial.path, shown(trial.value), text)
 
 
@@ -91,4 +95,4 @@ def _wrong_header(plugin: PluginSpec, document: Mapping[str, Any]) -> Iterator[V
     for field, wanted in (("apiVersion", API_VERSION), ("kind", f"{plugin.name}Args")):
         value = document.get(field, wanted)
         if value != wanted:
-            yield Violation(field, shown(value), f'must be "{wanted}" or left out', Problem.MALFORMED)
+            yield Violation(field, shown(value), f'must be "{wanted}" or left out', FieldErrorType.MALFORMED)

@@ -13,20 +13,20 @@ from typing import Any
 
 from moorage.api import bodies, extender_rules, plugin_args
 from moorage.api.bodies import Body
-from moorage.api.conditions import Reason
+from moorage.api.conditions import ConditionReason
 from moorage.api.decoding import DecodeError
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.v1alpha1.scheduler_profile import Plugins, ProfilePluginConfig, SchedulerProfile
 from moorage.api.v1alpha1.scheduler_profile import PluginSet as PluginSetModel
 from moorage.core.framework import revisions
-from moorage.core.framework.extenders import EXTENDER, WAKES
-from moorage.core.framework.interfaces import HeedingPlugin, Point, is_a
+from moorage.core.framework.extenders import EVENTS_TO_REGISTER, EXTENDER
+from moorage.core.framework.interfaces import ExtensionPoint, HintSignaturePlugin, is_a
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry
-from moorage.core.framework.revisions import FieldError, PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision
+from moorage.core.framework.revisions import EnabledPlugins, FieldError, PluginRef, ProfileErrors, RequestedProfile, Revision
 from moorage.core.plugins.node_resources.fit import NAME as FIT
 from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs
-from moorage.core.queue.hints import ProfileView
+from moorage.core.queue.hints import ProfileQueueConfig
 
 PLUGINS_TO_COME = frozenset({"GangScheduling"})
 """kube-scheduler's plugins that this version may lack: naming one is no misspelling."""
@@ -46,7 +46,7 @@ class Resolution:
     used: Mapping[str, Body]
     configs: Mapping[str, int]
     errors: tuple[FieldError, ...] = ()
-    queue_view: ProfileView = dataclasses.field(default_factory=ProfileView)
+    queue_view: ProfileQueueConfig = dataclasses.field(default_factory=ProfileQueueConfig)
     """What the profile means to the queue."""
     made: Revision | None = None
 
@@ -73,7 +73,7 @@ class Resolution:
 
 def unresolved(profile: Body, bug: BaseException) -> Resolution:
     """What becomes of a profile that resolving failed on."""
-    fault = FieldError("spec", "{…}", f"cannot be looked into: {bug!r}; please report this", Reason.INVALID_SPEC)
+    fault = FieldError("spec", "{…}", f"cannot be looked into: {bug!r}; please report this", ConditionReason.INVALID_SPEC)
     return Resolution(bodies.scheduler_name(profile), "", profile, {}, {}, (fault,))
 
 
@@ -114,7 +114,7 @@ class Resolver:
             return
         for error in tuple(self._quarantined(decoded)) or _Resolving(self, decoded, used, trusted=False).outcome(blank).errors:
             # Not what is said of them only because a field in them was left out.
-            if error.reason != Reason.INVALID_SPEC and not any(path.startswith(error.path) for path in paths):
+            if error.reason != ConditionReason.INVALID_SPEC and not any(path.startswith(error.path) for path in paths):
                 yield error
 
     def config_errors(self, body: Body, *, trusted: bool = False) -> tuple[FieldError, ...]:
@@ -127,11 +127,11 @@ class Resolver:
         if plugin is None:
             return (_unknown_plugin("plugin", config.spec.plugin, self.registry),)
         if plugin.name in self.quarantined:
-            return (FieldError("plugin", plugin.name, self.quarantined[plugin.name], Reason.PLUGIN_QUARANTINED),)
+            return (FieldError("plugin", plugin.name, self.quarantined[plugin.name], ConditionReason.PLUGIN_QUARANTINED),)
         try:
             plugin_args.decode(plugin, config.spec.args, trusted=trusted)
         except DecodeError as error:
-            return tuple(_below("args", error, Reason.INVALID_PLUGIN_ARGS))
+            return tuple(_below("args", error, ConditionReason.INVALID_PLUGIN_ARGS))
         return ()
 
     def _quarantined(self, profile: SchedulerProfile) -> Iterator[FieldError]:
@@ -140,10 +140,10 @@ class Resolver:
             for i, ref in enumerate(plugins.enabled):
                 if ref.name in self.quarantined:
                     path = f"plugins.{point}.enabled[{i}].name"
-                    yield FieldError(path, ref.name, self.quarantined[ref.name], Reason.PLUGIN_QUARANTINED)
+                    yield FieldError(path, ref.name, self.quarantined[ref.name], ConditionReason.PLUGIN_QUARANTINED)
         for i, entry in enumerate(profile.spec.plugin_config):
             if entry.name in self.quarantined and entry.args is not None:
-                yield FieldError(f"pluginConfig[{i}].name", entry.name, self.quarantined[entry.name], Reason.PLUGIN_QUARANTINED)
+                yield FieldError(f"pluginConfig[{i}].name", entry.name, self.quarantined[entry.name], ConditionReason.PLUGIN_QUARANTINED)
 
 
 class _Resolving:
@@ -167,7 +167,7 @@ class _Resolving:
         errors += faults
         self._ignore_resources(args)
         percentage = self._spec.percentage_of_nodes_to_score
-        spec = ProfileSpec(
+        spec = RequestedProfile(
             scheduler_name=self._profile.scheduler_name,
             preset=self._spec.preset,
             plugins=self._plugins(),
@@ -186,27 +186,27 @@ class _Resolving:
 
     # ---- parts of the spec -------------------------------------------------------------------------------------------------
 
-    def _plugins(self) -> dict[str, PluginSet]:
+    def _plugins(self) -> dict[str, EnabledPlugins]:
         """By "multiPoint" or extension point; queueSort is always the operator's."""
         given = self._spec.plugins or Plugins()
         sets = {point: self._plugin_set(plugins) for point, plugins in _by_point(given)}
-        return {**sets, Point.QUEUE_SORT.value: PluginSet((PluginRef(self._resolver.config.queue_sort),), ("*",))}
+        return {**sets, ExtensionPoint.QUEUE_SORT.value: EnabledPlugins((PluginRef(self._resolver.config.queue_sort),), ("*",))}
 
-    def _plugin_set(self, plugins: PluginSetModel) -> PluginSet:
+    def _plugin_set(self, plugins: PluginSetModel) -> EnabledPlugins:
         """The same for core. Disabling what is not built yet is granted already."""
         absent = PLUGINS_TO_COME - self._registry.keys()
         disabled = tuple(ref.name for ref in plugins.disabled if ref.name not in absent)
-        return PluginSet(tuple(PluginRef(ref.name, ref.weight) for ref in plugins.enabled), disabled)
+        return EnabledPlugins(tuple(PluginRef(ref.name, ref.weight) for ref in plugins.enabled), disabled)
 
     def _other_queue_sorts(self) -> Iterator[FieldError]:
         mine = self._resolver.config.queue_sort
         for point, plugins in _by_point(self._spec.plugins or Plugins()):
             for i, ref in enumerate(plugins.enabled):
                 known = self._registry.get(ref.name)
-                sorts = point == Point.QUEUE_SORT.value or (known is not None and Point.QUEUE_SORT in known.points)
+                sorts = point == ExtensionPoint.QUEUE_SORT.value or (known is not None and ExtensionPoint.QUEUE_SORT in known.points)
                 if sorts and ref.name != mine:
                     text = f"all profiles share one queue, whose order is the operator's: only {mine} may stand here"
-                    yield FieldError(f"plugins.{point}.enabled[{i}].name", ref.name, text, Reason.QUEUE_SORT_CONFLICT)
+                    yield FieldError(f"plugins.{point}.enabled[{i}].name", ref.name, text, ConditionReason.QUEUE_SORT_CONFLICT)
 
     def _args(self) -> tuple[dict[str, Any], list[FieldError]]:
         """Arguments by plugin, those that can be read."""
@@ -241,21 +241,21 @@ class _Resolving:
         try:
             return plugin_args.decode(self._registry[plugin], document, self._preset_args.get(plugin), trusted=self._trusted)
         except DecodeError as error:
-            raise ProfileErrors(_below(f"{path}.args", error, Reason.INVALID_PLUGIN_ARGS)) from error
+            raise ProfileErrors(_below(f"{path}.args", error, ConditionReason.INVALID_PLUGIN_ARGS)) from error
 
     def _referenced(self, entry: ProfilePluginConfig, path: str) -> Body:
         """The PluginConfig that an entry refers to."""
         name = entry.config_ref.name if entry.config_ref is not None else ""
         body = self._configs.get(name)
         if body is None:
-            raise ProfileErrors([FieldError(path, name, "there is no PluginConfig of this name", Reason.PLUGIN_CONFIG_NOT_FOUND)])
+            raise ProfileErrors([FieldError(path, name, "there is no PluginConfig of this name", ConditionReason.PLUGIN_CONFIG_NOT_FOUND)])
         if faults := self._resolver.config_errors(body, trusted=self._trusted):
             text = f"this PluginConfig is not valid: {'; '.join(map(str, faults))}"
-            raise ProfileErrors([FieldError(path, name, text, Reason.PLUGIN_CONFIG_INVALID)])
+            raise ProfileErrors([FieldError(path, name, text, ConditionReason.PLUGIN_CONFIG_INVALID)])
         plugin = bodies.decode_plugin_config(body).spec.plugin
         if plugin != entry.name:
             text = f"this PluginConfig is for {plugin}, not for {entry.name}"
-            raise ProfileErrors([FieldError(path, name, text, Reason.PLUGIN_MISMATCH)])
+            raise ProfileErrors([FieldError(path, name, text, ConditionReason.PLUGIN_MISMATCH)])
         return body
 
     def _backoffs(self) -> tuple[float, float]:
@@ -287,14 +287,16 @@ class _Resolving:
 # ---- small helpers -------------------------------------------------------------------------------------------------------
 
 
-def _queue_view(revision: Revision, initial: float, most: float) -> ProfileView:
-    gates = tuple(plugin for _, plugin in revision.at(Point.PRE_ENQUEUE))
-    wakes = dict.fromkeys(revision.points[Point.PERMIT], WAKES)  # one that only acts cannot say what may change its mind
-    wakes |= {name: plugin.wakes for name, plugin in revision.deciders.items()}
+def _queue_view(revision: Revision, initial: float, most: float) -> ProfileQueueConfig:
+    gates = tuple(plugin for _, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE))
+    wakes = dict.fromkeys(
+        revision.points[ExtensionPoint.PERMIT], EVENTS_TO_REGISTER
+    )  # one that only acts cannot say what may change its mind
+    wakes |= {name: plugin.events_to_register for name, plugin in revision.deciders.items()}
     if revision.extenders:
-        wakes[EXTENDER] = WAKES
-    heeds = {name: plugin.heeds for name, plugin in revision.deciders.items() if is_a(plugin, HeedingPlugin)}
-    return ProfileView(gates, wakes, initial, most, heeds)
+        wakes[EXTENDER] = EVENTS_TO_REGISTER
+    heeds = {name: plugin.hint_signature for name, plugin in revision.deciders.items() if is_a(plugin, HintSignaturePlugin)}
+    return ProfileQueueConfig(gates, wakes, initial, most, heeds)
 
 
 def _by_point(plugins: Plugins) -> Iterator[tuple[str, PluginSetModel]]:
@@ -305,7 +307,7 @@ def _by_point(plugins: Plugins) -> Iterator[tuple[str, PluginSetModel]]:
             yield field.alias or name, value
 
 
-def _below(path: str, error: DecodeError, reason: Reason) -> Iterator[FieldError]:
+def _below(path: str, error: DecodeError, reason: ConditionReason) -> Iterator[FieldError]:
     """The violations as errors of the field ``path``."""
     for violation in error.violations:
         yield FieldError(f"{path}.{violation.path}" if violation.path else path, violation.value, violation.message, reason)
@@ -317,6 +319,8 @@ def _unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
 
 def _to_come(error: FieldError) -> FieldError:
     """An unknown plugin that kube-scheduler has is not misspelt but not built yet."""
-    if error.reason != Reason.UNKNOWN_PLUGIN or error.value not in PLUGINS_TO_COME:
+    if error.reason != ConditionReason.UNKNOWN_PLUGIN or error.value not in PLUGINS_TO_COME:
         return error
-    return dataclasses.replace(error, message="this plugin of kube-scheduler is not supported yet", reason=Reason.NOT_YET_SUPPORTED)
+    return dataclasses.replace(
+        error, message="this plugin of kube-scheduler is not supported yet", reason=ConditionReason.NOT_YET_SUPPORTED
+    )

@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Mapping
 
-DEEPEST = 64
+MAX_DEPTH = 64
 """Levels of a spec."""
-MOST_VALUES = 1_000
+MAX_VALUES = 1_000
 """Values of a field of a spec, at all levels together: the arguments of a plugin have a few hundred at most."""
 MOST_BYTES = 32 * 1024
 """Of a whole spec's JSON: thousands of objects must find room in memory, with what is made of them."""
@@ -28,14 +28,14 @@ def excess(value: object) -> str:
     count, depth, level = 0, 0, [value]
     while level:
         depth += 1
-        if depth > DEEPEST:
-            return f"is nested deeper than {DEEPEST} levels"
+        if depth > MAX_DEPTH:
+            return f"is nested deeper than {MAX_DEPTH} levels"
         below: list[object] = []
         for item in level:
             below += item.values() if isinstance(item, Mapping) else item if isinstance(item, (list, tuple)) else ()
         count += len(below)
-        if count > MOST_VALUES:
-            return f"holds more than {MOST_VALUES} values"
+        if count > MAX_VALUES:
+            return f"holds more than {MAX_VALUES} values"
         level = below
     return ""
 

@@ -15,7 +15,7 @@ class DocumentError(ValueError):
     """The text is not YAML, or not YAML that means one thing only."""
 
 
-MOST_VALUES = 100_000
+MAX_VALUES = 100_000
 """Of a document, its aliases written out."""
 
 
@@ -53,7 +53,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-class Loaded(NamedTuple):
+class LoadedDocument(NamedTuple):
     """A document; ``repeated``: where keys come twice in it, of which the last ones count."""
 
     document: Any
@@ -69,9 +69,9 @@ def load_all(text: str) -> list[Any]:
     return [one.document for one in loaded]
 
 
-def load_leniently(text: str) -> list[Loaded]:
+def load_leniently(text: str) -> list[LoadedDocument]:
     """The same, with keys that come twice as older programs read them. Raises DocumentError."""
-    documents: list[Loaded] = []
+    documents: list[LoadedDocument] = []
     try:
         loader = _Loader(text)
         while loader.check_data():  # type: ignore[no-untyped-call]
@@ -79,7 +79,7 @@ def load_leniently(text: str) -> list[Loaded]:
             _check_size(document)
             repeated, loader.repeated = tuple(map(_where, loader.repeated)), []
             if document is not None:
-                documents.append(Loaded(document, repeated))
+                documents.append(LoadedDocument(document, repeated))
     except yaml.YAMLError as error:
         raise DocumentError(f"not readable as YAML: {_where(error)}") from error
     except RecursionError as error:
@@ -91,13 +91,13 @@ def load_leniently(text: str) -> list[Loaded]:
 
 def _check_size(document: Any) -> None:
     """A small text can mean a huge document, or one without end, by aliases. Raises ValueError."""
-    left, waiting = MOST_VALUES, [document]
+    left, waiting = MAX_VALUES, [document]
     while waiting:
         value = waiting.pop()
         waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list | set | tuple) else ()
         left -= 1
         if left < len(waiting):
-            raise ValueError(f"it has more than {MOST_VALUES} values, its aliases written out")
+            raise ValueError(f"it has more than {MAX_VALUES} values, its aliases written out")
 
 
 def _where(error: yaml.YAMLError) -> str:

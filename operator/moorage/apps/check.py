@@ -18,7 +18,7 @@ from moorage.api.resolution import Resolver
 from moorage.api.v1alpha1.common import API_VERSION, GROUP
 from moorage.api.yaml_documents import DocumentError
 from moorage.apps.run import plugin_packages
-from moorage.apps.run.watchdog import Marks
+from moorage.apps.run.watchdog import CallMarks
 from moorage.core.framework.registry import build_registry
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.binding.actors.intree import ACTORS
@@ -29,7 +29,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Document:
+class CheckedDocument:
     """One object of a file; ``number`` counts the file's documents from 1."""
 
     file: Path
@@ -58,20 +58,20 @@ class Document:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """What to print, and the exit status: 0 all is well, 1 something is wrong, 2 nothing could be checked."""
 
     lines: tuple[str, ...]
     status: int
 
 
-def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) -> Report:
+def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) -> CheckReport:
     """Check files, and folders of files, as an operator of this configuration would. Raises PackageErrors."""
     resolver = _resolver(config or OperatorConfiguration())
     if absent := [path for path in paths if not path.exists()]:
-        return Report(tuple(f"{path}: no such file" for path in absent), 2)
+        return CheckReport(tuple(f"{path}: no such file" for path in absent), 2)
     faults: list[str] = []
-    found: list[Document] = []
+    found: list[CheckedDocument] = []
     for file in _files(paths):
         try:
             found += _documents(file)
@@ -80,10 +80,10 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
     ours = [document for document in found if document.ours]
     faults += _faults(ours, resolver)
     if not ours and not faults:
-        return Report((f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}",), 2)
+        return CheckReport((f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}",), 2)
     others = f", {len(found) - len(ours)} of other kinds passed over" if len(found) > len(ours) else ""
     summary = f"{_counted(len(ours), 'object')} checked{others}: {_counted(len(faults), 'error')}"
-    return Report((*faults, summary), 1 if faults else 0)
+    return CheckReport((*faults, summary), 1 if faults else 0)
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -94,23 +94,23 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _documents(file: Path) -> Iterator[Document]:
+def _documents(file: Path) -> Iterator[CheckedDocument]:
     """The objects in a file; those of a List one by one."""
     for number, document in enumerate(yaml_documents.load_all(file.read_text(encoding="utf-8")), start=1):
         if not isinstance(document, dict):
             raise DocumentError(f"document {number} is no object")
         items = document.get("items") if document.get("kind") == "List" else None
         for body in items if isinstance(items, list) else [document]:
-            yield Document(file, number, body if isinstance(body, dict) else {})
+            yield CheckedDocument(file, number, body if isinstance(body, dict) else {})
 
 
 def _resolver(config: OperatorConfiguration) -> Resolver:
     """With the plugins of the packages too."""
-    joined = plugin_packages.join(config.plugins.packages, build_registry(INTREE), ACTORS, Marks(), lambda plugin, point: None)
+    joined = plugin_packages.load(config.plugins.packages, build_registry(INTREE), ACTORS, CallMarks(), lambda plugin, point: None)
     return Resolver(joined.registry, PRESETS, config)
 
 
-def _faults(ours: Sequence[Document], resolver: Resolver) -> Iterator[str]:
+def _faults(ours: Sequence[CheckedDocument], resolver: Resolver) -> Iterator[str]:
     """All that is wrong with our objects, in the files' order."""
     configs = {document.name: document.body for document in ours if document.kind == CONFIG}
     counted = Counter((document.kind, document.name) for document in ours)
@@ -130,7 +130,7 @@ def _faults(ours: Sequence[Document], resolver: Resolver) -> Iterator[str]:
             yield document.fault(f"spec.schedulerName: {owner} has this name for pods already, or gets it by its own name")
 
 
-def _outside(document: Document) -> str | None:
+def _outside(document: CheckedDocument) -> str | None:
     """What is wrong before the spec is looked at."""
     if document.body.get("apiVersion") != API_VERSION:
         return f"apiVersion: {document.body.get('apiVersion')!r}: only {API_VERSION} is served"

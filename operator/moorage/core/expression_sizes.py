@@ -13,9 +13,9 @@ from typing import Any
 
 from moorage.core.expression_trees import CALL, COMPREHENSION, CONST, IDENT, LIST, SELECT, STRUCT, expression, fields, parts_of
 
-FIELD = 64
+FIELD_BYTES = 64
 """Characters of an attribute, or entries of the maps of a device."""
-MOST = 2**23
+MAX_WORK = 2**23
 """Work of an expression: a few hundredths of a second."""
 _GROWING = frozenset({"replace", "join"})
 """What makes more than it is given."""
@@ -26,12 +26,12 @@ _KEEPING = frozenset(
 """What makes as much; all else gives a number or a truth value."""
 
 
-def too_dear(serialized: bytes) -> bool:
+def is_too_expensive(serialized: bytes) -> bool:
     """Whether a compiled expression may be more work than is done for one."""
     checked = dict(fields(dict(fields(serialized))[2]))  # in a google.protobuf.Any
     bound = _Bound()
     bound.size(checked[4], {}, 1)
-    return bound.work > MOST
+    return bound.work > MAX_WORK
 
 
 class _Bound:
@@ -44,7 +44,7 @@ class _Bound:
         """The most that an expression can come to; ``local``: what variables of macros can. It is evaluated so many times."""
         _, kind, body = expression(message)
         if kind == IDENT:
-            return local.get(dict(fields(body)).get(1, b"").decode(), FIELD)
+            return local.get(dict(fields(body)).get(1, b"").decode(), FIELD_BYTES)
         if kind == SELECT:
             return self.size(dict(fields(body))[1], local, times)
         if kind == COMPREHENSION:

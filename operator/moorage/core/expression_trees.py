@@ -25,24 +25,26 @@ _JOINING = frozenset({b"add_string", b"add_list", b"add_bytes"})
 _WHERE = "may not stand in what a macro goes through, or in what cel.bind binds"
 
 
-class Fault(NamedTuple):
+class SyntaxFault(NamedTuple):
     """Something that an expression may not do; ``offset`` is its place in the text, in characters."""
 
     offset: int
     message: str
 
 
-class Survey(NamedTuple):
+class ExpressionSurvey(NamedTuple):
     """What was found."""
 
     reads: Reads
-    faults: tuple[Fault, ...]
+    faults: tuple[SyntaxFault, ...]
 
 
-def survey(serialized: bytes, variables: Mapping[str, object]) -> Survey:
+def survey(serialized: bytes, variables: Mapping[str, object]) -> ExpressionSurvey:
     """Look through an expression that was compiled with these variables, whose names all have a dot."""
     walk = _Walk(serialized, variables)
-    return Survey({name: None if keys is None else frozenset(keys) for name, keys in walk.reads.items()}, tuple(sorted(set(walk.faults))))
+    return ExpressionSurvey(
+        {name: None if keys is None else frozenset(keys) for name, keys in walk.reads.items()}, tuple(sorted(set(walk.faults)))
+    )
 
 
 class _Inside(NamedTuple):
@@ -58,7 +60,7 @@ class _Walk:
 
     def __init__(self, serialized: bytes, variables: Mapping[str, object]) -> None:
         self.reads: dict[str, set[str] | None] = {}
-        self.faults: list[Fault] = []
+        self.faults: list[SyntaxFault] = []
         self._variables = variables
         self._joins: set[int] = set()
         """The numbers of the calls of + that may be on texts or lists."""
@@ -91,7 +93,7 @@ class _Walk:
         if name in self._variables:
             self.reads[name] = None
         elif inside.literal and name in inside.local:
-            self._refuse(place, "a list or map with a macro's variable in it")
+            self._add_fault(place, "a list or map with a macro's variable in it")
 
     def _of(self, operand: bytes, key: str, inside: _Inside) -> None:
         """A field, or an entry with a constant key."""
@@ -113,7 +115,7 @@ class _Walk:
             else:
                 operands.append(value)
         if inside.bound and place in self._joins:
-            self._refuse(place, "+ on anything but numbers")
+            self._add_fault(place, "+ on anything but numbers")
         texts = [_text(operand) for operand in operands]
         if function in _INDEXING and texts[1] is not None:
             self._of(operands[0], texts[1], inside)
@@ -126,7 +128,7 @@ class _Walk:
     def _loop(self, place: int, parts: Mapping[int, Any], inside: _Inside) -> None:
         """A macro, or ``cel.bind``: a loop that is left at once, whose result is all that matters."""
         if inside.bound:
-            self._refuse(place, "a macro")
+            self._add_fault(place, "a macro")
             return
         for part in (2, 4):  # the range; what the accumulator begins with, which is what is bound
             self._visit(parts[part], inside._replace(bound=True))
@@ -134,10 +136,10 @@ class _Walk:
         for part in (5, 6, 7):
             self._visit(parts[part], inside._replace(local=local))
 
-    def _refuse(self, place: int, what: str) -> None:
+    def _add_fault(self, place: int, what: str) -> None:
         offsets = (dict(fields(value)) for number, value in fields(self._source) if number == 4)
         offset = next((entry.get(2, 0) for entry in offsets if entry.get(1) == place), 0)
-        self.faults.append(Fault(offset, f"{what} {_WHERE}"))
+        self.faults.append(SyntaxFault(offset, f"{what} {_WHERE}"))
 
 
 def expression(message: bytes) -> tuple[int, int, bytes]:

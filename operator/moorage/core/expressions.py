@@ -24,23 +24,23 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
 from kubefacts.quantities import NANO, QuantityError, nanos
-from moorage.core.expression_sizes import too_dear
+from moorage.core.expression_sizes import is_too_expensive
 from moorage.core.expression_trees import Reads, survey
-from moorage.core.structures.remembering import length, remembered
+from moorage.core.structures.remembering import byte_size, memoized
 
 _Value = Any
 """What the library takes and gives: bool, int, float, str, list, dict."""
 
 QUANTITY, SEMVER = "quantity", "semver"
-_REMEMBERED = 1024
+_MAX_KEPT_RESULTS = 1024
 """Answers kept for one device; more texts than that are not a cluster's few classes and templates."""
 
 
-TOO_DEAR = "operation cancelled: actual cost limit exceeded"
+COST_LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 """As Kubernetes says it."""
 
 
-class ExpressionError(ValueError):
+class CELExpressionError(ValueError):
     """An expression that does not compile, or that says nothing about a device. The message is for people."""
 
 
@@ -53,7 +53,7 @@ def semver(version: str) -> dict[str, str]:
     """A version as expressions see it: build metadata does not count. Raises ExpressionError."""
     parts = _SEMVER.fullmatch(version)
     if parts is None:
-        raise ExpressionError(f"{version!r} is not a semantic version; write one such as 1.2.3 or 1.2.3-rc.1")
+        raise CELExpressionError(f"{version!r} is not a semantic version; write one such as 1.2.3 or 1.2.3-rc.1")
     return {SEMVER: version.partition("+")[0]}
 
 
@@ -66,7 +66,7 @@ class DeviceFacts:
     ``fault``: why nothing can be said of it.
     """
 
-    __slots__ = ("_answers", "_device", "_fault")
+    __slots__ = ("_device", "_fault", "_results")
 
     def __init__(self, driver: str, shared: bool, attributes: Mapping[str, Any], capacity: Mapping[str, Any], fault: str = "") -> None:
         self._fault = fault
@@ -76,19 +76,19 @@ class DeviceFacts:
             "attributes": attributes,
             "capacity": capacity,
         }
-        self._answers: dict[str, bool | str] = {}
+        self._results: dict[str, bool | str] = {}
 
-    def knows(self, text: str) -> bool:
+    def is_evaluated(self, text: str) -> bool:
         """Whether the expression was asked already, so that it costs nothing now."""
-        return text in self._answers
+        return text in self._results
 
-    def ask(self, text: str) -> bool | str:
+    def evaluate(self, text: str) -> bool | str:
         """What the expression says; a text is an error."""
-        answer = self._answers.get(text)
+        answer = self._results.get(text)
         if answer is None:
-            if len(self._answers) >= _REMEMBERED:
-                self._answers.clear()
-            answer = self._answers[text] = self._evaluate(text)
+            if len(self._results) >= _MAX_KEPT_RESULTS:
+                self._results.clear()
+            answer = self._results[text] = self._evaluate(text)
         return answer
 
     def _evaluate(self, text: str) -> bool | str:
@@ -97,8 +97,8 @@ class DeviceFacts:
             return f"CEL compile error: {compiled}"
         if self._fault:
             return f"CEL runtime error: {self._fault}"
-        if _too_dear(text):
-            return f"CEL runtime error: {TOO_DEAR}"
+        if _is_too_expensive(text):
+            return f"CEL runtime error: {COST_LIMIT_EXCEEDED}"
         device = self._device
         while True:
             try:
@@ -121,16 +121,16 @@ class DeviceFacts:
 
 def holds(text: str, facts: DeviceFacts) -> bool:
     """Whether the expression is true of the device. Raises ExpressionError."""
-    answer = facts.ask(text)
+    answer = facts.evaluate(text)
     if isinstance(answer, str):
-        raise ExpressionError(answer)
+        raise CELExpressionError(answer)
     return answer
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------------
 
 
-class Kind(enum.Enum):
+class VariableType(enum.Enum):
     """The type of a variable."""
 
     TEXT = "string"
@@ -142,12 +142,12 @@ class Kind(enum.Enum):
     DOCUMENTS = "list(map(string, dyn))"
 
 
-Variables = tuple[tuple[str, Kind], ...]
+Variables = tuple[tuple[str, VariableType], ...]
 """Names, each with a dot, and their types. An expression reads ``a.b`` as the variable of that name, so what it misspells is found
 out when it is compiled."""
 
 
-class Program:
+class CELProgram:
     """An expression on some variables, ready to be asked. ``result`` is its type (``bool``, ``int``, …), ``reads`` what it reads."""
 
     __slots__ = ("_compiled", "reads", "result", "text")
@@ -158,34 +158,34 @@ class Program:
         self.result = compiled.return_type().name().lower()
         self._compiled = compiled
 
-    def ask(self, values: Mapping[str, _Value]) -> _Value:
+    def evaluate(self, values: Mapping[str, _Value]) -> _Value:
         """What it says of these values of its variables; others may stand there too. Raises ExpressionError."""
         try:
             result = self._compiled.eval(data=values)
         except (RuntimeError, MemoryError) as error:  # the iteration budget; a value that can't be had
-            raise ExpressionError(_plain(error)) from error
+            raise CELExpressionError(_plain(error)) from error
         if result.type() != cel.Type.ERROR:
             return result.value()
         missing = _MISSING_KEY.search(result.value())
-        raise ExpressionError(f"no such key: {missing['key']}" if missing else _plain(result.value()))
+        raise CELExpressionError(f"no such key: {missing['key']}" if missing else _plain(result.value()))
 
 
-@remembered(lambda _, text, variables: len(text), most=1024)
-def compile_program(text: str, variables: Variables) -> Program:
+@memoized(lambda _, text, variables: len(text), most=1024)
+def compile_program(text: str, variables: Variables) -> CELProgram:
     """Compile an expression. Raises ExpressionError, whose text begins with line:column, both from 1, where there is a place."""
     try:
         compiled = _environment_of(variables).compile(text)
     except TypeError as error:  # half a surrogate pair
-        raise ExpressionError("is no text") from error
+        raise CELExpressionError("is no text") from error
     except RuntimeError as error:
         found = _COMPILE_ERROR.search(_plain(error))
-        raise ExpressionError((found["place"] or "") + found["what"] if found else _plain(error).partition("\n")[0]) from error
+        raise CELExpressionError((found["place"] or "") + found["what"] if found else _plain(error).partition("\n")[0]) from error
     reads, faults = survey(compiled.serialize(), dict(variables))
     if faults:
         before = text[: faults[0].offset]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise ExpressionError(f"{line}:{column}: {faults[0].message}")
-    return Program(text, compiled, reads)
+        raise CELExpressionError(f"{line}:{column}: {faults[0].message}")
+    return CELProgram(text, compiled, reads)
 
 
 # ---- inside: the library -----------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 _COMPILE_ERROR = re.compile(r"ERROR: <input>:(-1:-1: |(?P<place>\d+:\d+: ))(?P<what>[^\n]*?)( \(in container ''\))?$", re.MULTILINE)
 
 
-@remembered(length)
+@memoized(byte_size)
 def _compiled(text: str) -> cel.Expression | str:
     """The expression ready to be asked, or why it is none."""
     try:
@@ -209,11 +209,11 @@ def _compiled(text: str) -> cel.Expression | str:
     return compiled
 
 
-@remembered(length)
-def _too_dear(text: str) -> bool:
+@memoized(byte_size)
+def _is_too_expensive(text: str) -> bool:
     """Whether an expression that compiles could make too much of little."""
     compiled = _compiled(text)
-    return not isinstance(compiled, str) and too_dear(compiled.serialize())
+    return not isinstance(compiled, str) and is_too_expensive(compiled.serialize())
 
 
 def _plain(message: object) -> str:
@@ -241,13 +241,13 @@ def _environment_of(variables: Variables) -> cel.Env:
 
 
 _TYPES = {
-    Kind.TEXT: cel.Type.STRING,
-    Kind.NUMBER: cel.Type.INT,
-    Kind.FLAG: cel.Type.BOOL,
-    Kind.TEXTS: cel.Type.Map(cel.Type.STRING, cel.Type.STRING),
-    Kind.NUMBERS: cel.Type.Map(cel.Type.STRING, cel.Type.INT),
-    Kind.RECORDS: cel.Type.List(cel.Type.Map(cel.Type.STRING, cel.Type.STRING)),
-    Kind.DOCUMENTS: cel.Type.List(cel.Type.Map(cel.Type.STRING, cel.Type.DYN)),
+    VariableType.TEXT: cel.Type.STRING,
+    VariableType.NUMBER: cel.Type.INT,
+    VariableType.FLAG: cel.Type.BOOL,
+    VariableType.TEXTS: cel.Type.Map(cel.Type.STRING, cel.Type.STRING),
+    VariableType.NUMBERS: cel.Type.Map(cel.Type.STRING, cel.Type.INT),
+    VariableType.RECORDS: cel.Type.List(cel.Type.Map(cel.Type.STRING, cel.Type.STRING)),
+    VariableType.DOCUMENTS: cel.Type.List(cel.Type.Map(cel.Type.STRING, cel.Type.DYN)),
 }
 
 # ---- inside: Kubernetes' functions ---------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ def _is(read: Callable[[str], object]) -> Callable[[str], bool]:
     def readable(text: str) -> bool:
         try:
             read(text)
-        except (QuantityError, ExpressionError):
+        except (QuantityError, CELExpressionError):
             return False
         return True
 

@@ -31,7 +31,7 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-class Background:
+class BackgroundTasks:
     """The pieces that are under way; ``what`` is one of them, for the log. Belongs to the event loop's thread."""
 
     def __init__(self, what: str) -> None:

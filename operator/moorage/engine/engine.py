@@ -12,55 +12,55 @@ from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Scheduler
+from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.guard import PluginFault
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.registry import Registry
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import Namespace, key
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.queue.scheduling_queue import QUEUE, Backlog
-from moorage.engine.binding.actors.contract import ActorFactory, Tools
+from moorage.core.queue.scheduling_queue import QUEUE_AS_PLUGIN, SchedulingQueue
+from moorage.engine.binding.actors.contract import ActorFactory, ActorTools
 from moorage.engine.binding.actors.intree import join
 from moorage.engine.binding.binder import Binder
-from moorage.engine.binding.object_waiter import Following
-from moorage.engine.binding.permit import Waiting
-from moorage.engine.binding.slots import Slots
-from moorage.engine.intake.node_sink import Nodes
-from moorage.engine.intake.pod_sink import Pods
-from moorage.engine.intake.set_aside import SetAside
-from moorage.engine.intake.stored_object_sink import Others
-from moorage.engine.profiles.ownership import Claims
-from moorage.engine.profiles.profile_status import Reconciler
-from moorage.engine.profiles.quarantine import Quarantine
-from moorage.engine.profiles.replica_monitor import Surveyor
-from moorage.engine.profiles.resolving import Resolver
-from moorage.engine.profiles.swap import Swapper, profile_object
-from moorage.engine.profiles.unmatched_pods import Strangers, Unserved
-from moorage.engine.reports.inspection import Inspector
-from moorage.engine.reports.kubelet_rejections import Rejections
-from moorage.engine.reports.metrics import Reporter
-from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, Failures, Verdict
-from moorage.engine.scheduling.gang_scheduler import Gangs
-from moorage.engine.scheduling.loop import Loop
-from moorage.engine.scheduling.nomination_controller import LOOK_EVERY, Promises
-from moorage.engine.scheduling.outcomes import Handover
-from moorage.engine.scheduling.post_filter_actions import Errands
+from moorage.engine.binding.object_waiter import ObjectWaiter
+from moorage.engine.binding.permit import WaitingPods
+from moorage.engine.binding.slots import BindingSlots
+from moorage.engine.intake.node_sink import NodeSink
+from moorage.engine.intake.pod_sink import PodSink
+from moorage.engine.intake.set_aside import UnreadableObjects
+from moorage.engine.intake.stored_object_sink import StoredObjectSink
+from moorage.engine.profiles.ownership import ProfileOwnership
+from moorage.engine.profiles.profile_status import ProfileStatusWriter
+from moorage.engine.profiles.quarantine import PluginQuarantine
+from moorage.engine.profiles.replica_monitor import ReplicaMonitor
+from moorage.engine.profiles.resolving import ProfileResolver
+from moorage.engine.profiles.swap import ProfileSwapper, profile_object
+from moorage.engine.profiles.unmatched_pods import PodsOfInvalidProfiles, UnmatchedPods
+from moorage.engine.reports.inspection import CacheInspector
+from moorage.engine.reports.kubelet_rejections import KubeletRejections
+from moorage.engine.reports.metrics import MetricsReporter
+from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, PodConditionUpdate, PodConditionWriter
+from moorage.engine.scheduling.gang_scheduler import GangScheduler
+from moorage.engine.scheduling.loop import SchedulingLoop
+from moorage.engine.scheduling.nomination_controller import CHECK_INTERVAL_SECONDS, NominationController
+from moorage.engine.scheduling.outcomes import CycleOutcomes
+from moorage.engine.scheduling.post_filter_actions import PostFilterActions
 from moorage.engine.scheduling.preemption import Preemptor
-from moorage.ports.bundle import Surroundings
+from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import ObjectRef
-from moorage.ports.guards import going, guard, heard, quiet
+from moorage.ports.guards import guard, guarded_listener, guarded_port, run_restarting
 from moorage.ports.kube import HOME_LABEL
 from moorage.ports.leadership import Leadership
-from moorage.ports.repeated_logs import bug
+from moorage.ports.repeated_logs import once_per_bug
 from moorage.ports.stored_kinds import NAMESPACES, POD_GROUPS, StoredKind, kinds_in, kinds_of
 
 log = logging.getLogger(__name__)
 
 CONDITION_WRITERS = 8
-TICK = 0.25
+TICK_SECONDS = 0.25
 """Seconds between looks at what is due by time, when nothing else happens."""
 
 
@@ -70,74 +70,93 @@ class Engine:
     def __init__(
         self,
         config: OperatorConfiguration,
-        around: Surroundings,
-        resolver: Resolver,
+        around: Ports,
+        resolver: ProfileResolver,
         registry: Registry,
         actors: Mapping[str, ActorFactory],
     ) -> None:
-        around = dataclasses.replace(around, events=quiet(around.events), telemetry=quiet(around.telemetry))
+        around = dataclasses.replace(around, events=guarded_port(around.events), telemetry=guarded_port(around.telemetry))
         clock, reads, writes, events, telemetry = around.clock, around.reads, around.writes, around.events, around.telemetry
-        self._around = around
+        self._ports = around
         self._config = config
         self._listed = asyncio.Event()
-        self._promises_due = 0.0
+        self._nomination_check_due = 0.0
         self._late: set[str] = set()
         """Resources that have not caught up since the lease was had."""
 
         # 1. What is known, and what waits.
         cache = Cache(INDEXES)
-        self.reporter = Reporter(telemetry, clock)
-        self.scheduler = Scheduler(cache, observer=self.reporter)
+        self.metrics = MetricsReporter(telemetry, clock)
+        self.scheduler = CycleContext(cache, observer=self.metrics)
         self.scheduler.snapshot.now, self.scheduler.snapshot.count_error = clock.boottime, telemetry.expression_failed
         flush_after = config.pod_max_in_unschedulable_pods_duration
-        self.backlog = Backlog(PrioritySort().sort_key, cache.store, heard(self._moved), heard(self._plugin_failed), flush_after)
+        self.backlog = SchedulingQueue(
+            PrioritySort().sort_key, cache.store, guarded_listener(self._pod_enqueued), guarded_listener(self._plugin_failed), flush_after
+        )
 
         # 2. What decides, and what is done with decisions.
-        tools = Tools(writes, reads, clock, Following(cache), Waiting(clock))
+        tools = ActorTools(writes, reads, clock, ObjectWaiter(cache), WaitingPods(clock))
         joined = join(registry, actors, tools)
-        self.failures = Failures(writes, events, clock, self._current)
-        self.gangs = Gangs(self.scheduler, self.backlog, self.failures, around)
-        self.promises = Promises(cache, self.backlog, self.failures, clock, lambda name: self.loop.ours(name))  # noqa: PLW0108 - it is made below
-        slots = Slots(config.bind_concurrency, lambda: self.loop.poke())  # noqa: PLW0108 - as above
-        self.binder = Binder(self.scheduler, joined, tools.waiting, around, slots)
-        preemptor = Preemptor(around, cache, self.failures, self.binder)
-        handover = Handover(around, cache, self.backlog, self.failures, self.gangs, self.promises, self.binder, preemptor, Errands(joined))
-        self.loop = Loop(self.scheduler, self.backlog, around, handover)
+        self.pod_conditions = PodConditionWriter(writes, events, clock, self._current)
+        self.gang_scheduler = GangScheduler(self.scheduler, self.backlog, self.pod_conditions, around)
+        self.nomination_controller = NominationController(
+            cache, self.backlog, self.pod_conditions, clock, lambda name: self.loop.owns(name)
+        )
+        slots = BindingSlots(config.bind_concurrency, lambda: self.loop.wake_up())
+        self.binder = Binder(self.scheduler, joined, tools.waiting_pods, around, slots)
+        preemptor = Preemptor(around, cache, self.pod_conditions, self.binder)
+        handover = CycleOutcomes(
+            around,
+            cache,
+            self.backlog,
+            self.pod_conditions,
+            self.gang_scheduler,
+            self.nomination_controller,
+            self.binder,
+            preemptor,
+            PostFilterActions(joined),
+        )
+        self.loop = SchedulingLoop(self.scheduler, self.backlog, around, handover)
 
         # 3. Profiles: from objects to what is live, and what is said of them.
         lease = config.leader_election
-        claims = Claims(reads, f"{lease.resource_namespace}/{lease.resource_name}", self._is_home)
-        self.swapper = Swapper(self.loop, resolver, around, claims)
-        self.unserved = Unserved(self.swapper, self.backlog, self.failures)
-        self.strangers = Strangers(self.backlog, clock, events, config.foreign_schedulers, self.unserved.tell)
-        self.reconciler = Reconciler(self.swapper, self.backlog, writes, clock)
-        self.reconciler.situation.claimed_by = claims.ours
-        self.quarantine = Quarantine(registry, reads, claims.ours, resolver.quarantined, self.swapper.quarantine)
-        self.surveyor = Surveyor(around, self.quarantine.look)
-        self.rejections = Rejections(clock, events, telemetry, self._profile, cache.nodes.is_resource)
-        self.inspector = Inspector(cache, self.backlog, reads, clock, telemetry)
-        self.swapper.changed, self.swapper.orphaned = heard(self._settled), heard(self.strangers.orphaned)
-        self.swapper.lacking = self._lacking
+        claims = ProfileOwnership(reads, f"{lease.resource_namespace}/{lease.resource_name}", self._may_hold_leases)
+        self.swapper = ProfileSwapper(self.loop, resolver, around, claims)
+        self.pods_of_invalid_profiles = PodsOfInvalidProfiles(self.swapper, self.backlog, self.pod_conditions)
+        self.unmatched_pods = UnmatchedPods(self.backlog, clock, events, config.foreign_schedulers, self.pods_of_invalid_profiles.report)
+        self.profile_status = ProfileStatusWriter(self.swapper, self.backlog, writes, clock)
+        self.profile_status.inputs.claimed_by = claims.own_lease
+        self.quarantine = PluginQuarantine(registry, reads, claims.own_lease, resolver.quarantined, self.swapper.quarantine)
+        self.replica_monitor = ReplicaMonitor(around, self.quarantine.refresh)
+        self.kubelet_rejections = KubeletRejections(clock, events, telemetry, self._profile, cache.nodes.is_resource)
+        self.inspector = CacheInspector(cache, self.backlog, reads, clock, telemetry)
+        self.swapper.changed, self.swapper.orphaned = (
+            guarded_listener(self._profiles_reconciled),
+            guarded_listener(self.unmatched_pods.profile_orphaned),
+        )
+        self.swapper.lacking = self._missing_kinds
 
         # 4. What the watches feed.
-        self.pods = Pods(cache, self.backlog, clock.boottime, heard(self._queued))
-        self.nodes = Nodes(cache, self.backlog, clock.boottime)
-        self.others = {kind: Others(kind, cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
+        self.pod_sink = PodSink(cache, self.backlog, clock.boottime, guarded_listener(self._pod_queued))
+        self.node_sink = NodeSink(cache, self.backlog, clock.boottime)
+        self.stored_object_sinks = {kind: StoredObjectSink(kind, cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
         self._listen()
-        handover.unbound = heard(self.pods.look_again)
-        self.set_aside = SetAside(self.pods, (self.nodes, *self.others.values()), self.failures, events, self.loop.ours)
+        handover.unbound = guarded_listener(self.pod_sink.admit_again)
+        self.set_aside = UnreadableObjects(
+            self.pod_sink, (self.node_sink, *self.stored_object_sinks.values()), self.pod_conditions, events, self.loop.owns
+        )
 
     # ---- what handlers say -------------------------------------------------------------------------------------------------
 
-    def profile_seen(self, name: str, body: Body | None) -> None:
+    def profile_changed(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile is in this state; None: it is gone. Those of other installations are none of ours."""
-        self.strangers.profile_seen(name, None if body is None else bodies.scheduler_name(body))
+        self.unmatched_pods.profile_changed(name, None if body is None else bodies.scheduler_name(body))
         mine = body is not None and bodies.controller_name(body) == self._config.controller_name
-        self.swapper.profile_seen(name, body if mine else None)
+        self.swapper.profile_changed(name, body if mine else None)
 
-    def plugin_config_seen(self, name: str, body: Body | None) -> None:
+    def plugin_config_changed(self, name: str, body: Body | None) -> None:
         """A PluginConfig is in this state; None: it is gone."""
-        self.swapper.plugin_config_seen(name, body)
+        self.swapper.plugin_config_changed(name, body)
 
     def listed(self) -> None:
         """Both kinds have been listed once: from now on what is not there is missing."""
@@ -150,39 +169,39 @@ class Engine:
 
         Where they cannot be read, what is known stays.
         """
-        await self.quarantine.look()
+        await self.quarantine.refresh()
         await self.swapper.stored.restore()
 
     def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str] = ()) -> None:
         """Start deciding and writing: the lease is held and the feeds have caught up, less the late ones: whoever reads these waits."""
-        self.reconciler.situation.leadership = leadership
+        self.profile_status.inputs.leadership = leadership
         self._late = set(late)
-        self.swapper.lead(self._around.identity)
+        self.swapper.lead(self._ports.identity)
         self.loop.deciding = True
-        self.strangers.lead()
-        self.rejections.leading = True
-        self.loop.poke()
+        self.unmatched_pods.lead()
+        self.kubelet_rejections.leading = True
+        self.loop.wake_up()
 
     def caught_up(self, resource: str) -> None:
         """What the API server held when the lease was had has come, of a resource that was late."""
         self._late.discard(resource)
-        self.swapper.review_lacking()
+        self.swapper.recheck_kinds()
 
     async def run(self) -> None:
         """Run all parts until cancelled; one that fails is begun anew."""
         parts: dict[str, Callable[[], Awaitable[None]]] = {
             "loop": self.loop.run,
-            "swapping": self._swap,
-            "survey": lambda: self.surveyor.run(self.swapper, self.reconciler),
-            "status": self.reconciler.run,
-            "time": self._time,
-            "lag": self.reporter.watch_lag,
+            "swapping": self._reconcile_profiles,
+            "survey": lambda: self.replica_monitor.run(self.swapper, self.profile_status),
+            "status": self.profile_status.run,
+            "time": self._tick,
+            "lag": self.metrics.watch_lag,
             "inspection": self.inspector.run,
-            **{f"conditions-{i}": self.failures.run for i in range(CONDITION_WRITERS)},
+            **{f"conditions-{i}": self.pod_conditions.run for i in range(CONDITION_WRITERS)},
         }
         async with asyncio.TaskGroup() as group:
             for name, part in parts.items():
-                group.create_task(going(name, part, self._around.clock), name=name)
+                group.create_task(run_restarting(name, part, self._ports.clock), name=name)
 
     async def settle(self, seconds: float) -> None:
         """Decide no more; wait, at most so long, for the bindings and evictions in flight."""
@@ -191,9 +210,9 @@ class Engine:
     def checks(self) -> Mapping[str, Callable[[], str | None]]:
         """What readiness asks: name -> a problem, or None."""
         return {
-            "pods": lambda: None if self.pods.synced else "pods are not listed yet",
-            "nodes": lambda: None if self.nodes.synced else "nodes are not listed yet",
-            "namespaces": lambda: None if self.others[NAMESPACES].synced else "namespaces are not listed yet",
+            "pods": lambda: None if self.pod_sink.synced else "pods are not listed yet",
+            "nodes": lambda: None if self.node_sink.synced else "nodes are not listed yet",
+            "namespaces": lambda: None if self.stored_object_sinks[NAMESPACES].synced else "namespaces are not listed yet",
             "profiles": lambda: None if self._listed.is_set() else "profiles are not listed yet",
         }
 
@@ -201,91 +220,94 @@ class Engine:
 
     def _listen(self) -> None:
         """What the sinks tell the other parts."""
-        self.pods.left, self.nodes.left = heard(self.loop.gone), heard(self._node_gone)
-        self.pods.came, self.nodes.changed = heard(self.promises.pod_came), heard(self.promises.node_changed)
-        for kind, others in self.others.items():
-            others.listed = heard(functools.partial(self._kind_listed, kind))
+        self.pod_sink.left, self.node_sink.left = guarded_listener(self.loop.interrupt_pod), guarded_listener(self._node_deleted)
+        self.pod_sink.came, self.node_sink.changed = (
+            guarded_listener(self.nomination_controller.pod_placed),
+            guarded_listener(self.nomination_controller.node_changed),
+        )
+        for kind, others in self.stored_object_sinks.items():
+            others.listed = guarded_listener(functools.partial(self._kind_listed, kind))
 
-    async def _swap(self) -> None:
+    async def _reconcile_profiles(self) -> None:
         """Settle profiles, once their PluginConfigs are known too: none of them is missing before."""
         await self._listed.wait()
         await self.swapper.run(self._config.swap_debounce)
 
-    async def _time(self) -> None:
+    async def _tick(self) -> None:
         """What is due by the clock: backoffs, flushes, owed moves, gauges."""
         while True:
-            now = self._around.clock.boottime()
-            self._do_what_is_due(now)
+            now = self._ports.clock.boottime()
+            self._run_due_steps(now)
             due = self.backlog.next_deadline(now)
-            await self._around.clock.sleep(TICK if due is None else min(max(due - now, 0.01), TICK))
+            await self._ports.clock.sleep(TICK_SECONDS if due is None else min(max(due - now, 0.01), TICK_SECONDS))
 
-    def _do_what_is_due(self, now: float) -> None:
+    def _run_due_steps(self, now: float) -> None:
         """A step that fails stops no other."""
         with guard("moving pods whose time has come"):
-            self.backlog.tick(now)
-        self.loop.poke()
+            self.backlog.flush(now)
+        self.loop.wake_up()
         with guard("breaking off what takes too long"):
-            self.binder.sweep()
+            self.binder.check_timeouts()
         with guard("asking extenders again"):
-            self.loop.extending.tick(self.loop.live.values())
+            self.loop.extender_cycles.requeue_rejected(self.loop.live.values())
         with guard("looking after nominations"):
-            if self.loop.deciding and now >= self._promises_due:
-                self._promises_due = now + LOOK_EVERY
-                self.promises.sweep()
+            if self.loop.deciding and now >= self._nomination_check_due:
+                self._nomination_check_due = now + CHECK_INTERVAL_SECONDS
+                self.nomination_controller.check()
         with guard("telling gangs"):
             if self.loop.deciding:
-                self.gangs.tell(now)
+                self.gang_scheduler.report_due(now)
         with guard("telling what is set aside"):
             if self.loop.deciding:
-                self.set_aside.tell()
+                self.set_aside.report_due()
         with guard("telling pods of unknown schedulers"):
-            self.strangers.tick()
+            self.unmatched_pods.tick()
         with guard("looking after profiles"):
             self.swapper.tick(now)
         with guard("measuring"):
-            self.reporter.gauges(self.backlog, self.scheduler.cache, self.swapper.records.values(), self.set_aside.counts)
+            self.metrics.gauges(self.backlog, self.scheduler.cache, self.swapper.records.values(), self.set_aside.counts)
 
     def _kind_listed(self, kind: StoredKind) -> None:
         """A whole list of this kind is in: profiles may have waited for it, and so may pod groups."""
         if kind is POD_GROUPS:
             self.backlog.groups.all_listed()
-        self.swapper.review_lacking()
+        self.swapper.recheck_kinds()
 
-    def _lacking(self, revision: Revision) -> tuple[str, ...]:
+    def _missing_kinds(self, revision: Revision) -> tuple[str, ...]:
         """The resources that a revision's plugins read and that are not listed yet, or late."""
-        return tuple(kind.name for kind in kinds_of(revision) if kind.name in self._late or not self.others[kind].synced)
+        return tuple(kind.name for kind in kinds_of(revision) if kind.name in self._late or not self.stored_object_sinks[kind].synced)
 
-    def _is_home(self, namespace: str) -> bool:
+    def _may_hold_leases(self, namespace: str) -> bool:
         """Whether Leases in this namespace may be an installation's: tenants cannot make it one."""
         known = self.scheduler.cache.store.objects(Namespace).get(namespace)
         labelled = known is not None and HOME_LABEL in (known.metadata.labels or {})
         return labelled or namespace in (self._config.leader_election.resource_namespace, "kube-system")
 
-    def _node_gone(self, node: str) -> None:
-        self.binder.node_gone(node)
-        self.promises.node_gone(node)
+    def _node_deleted(self, node: str) -> None:
+        self.binder.interrupt_node(node)
+        self.nomination_controller.node_deleted(node)
 
     def _current(self, uid: str) -> Pod | None:
         """The pod's newest state while it waits."""
-        pod = self.pods.objects.get(uid) or self.set_aside.waiting(uid)
+        pod = self.pod_sink.objects.get(uid) or self.set_aside.waiting(uid)
         return pod if pod is not None and not pod.spec.node_name else None
 
-    def _moved(self, queue: str, event: str) -> None:
+    def _pod_enqueued(self, queue: str, event: str) -> None:
         """A pod came into a queue: there may be something to decide."""
-        self._around.telemetry.incoming(queue, event)
-        self.loop.poke()
+        self._ports.telemetry.pod_queued(queue, event)
+        self.loop.wake_up()
 
-    def _queued(self, pod: Pod) -> None:
+    def _pod_queued(self, pod: Pod) -> None:
         """A pod came into the backlog: it may be one that nobody serves."""
-        self.strangers.came(pod)
-        self.unserved.came(pod)
+        self.unmatched_pods.pod_queued(pod)
+        self.pods_of_invalid_profiles.pod_queued(pod)
 
-    def _settled(self) -> None:
+    def _profiles_reconciled(self) -> None:
         """Profiles were settled: status follows, and those whose pods cannot be served are told so."""
-        self.reconciler.poke()
-        self.surveyor.poke()
-        self.unserved.settled()
-        self.set_aside.settled()
+        self.profile_status.notify()
+        self.replica_monitor.notify()
+        self.pods_of_invalid_profiles.profiles_reconciled()
+        self.set_aside.profiles_reconciled()
 
     def _profile(self, scheduler_name: str) -> ObjectRef | None:
         """The profile that has this schedulerName."""
@@ -294,9 +316,9 @@ class Engine:
 
     def _plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
-        what = plugin if plugin == QUEUE else f"plugin {plugin}"
-        log.error("%s failed for a waiting pod", what, extra=bug(error, pod=key(pod)), exc_info=error)
-        if plugin == QUEUE:
-            self.failures.report(Verdict(pod, SCHEDULER_ERROR, f"out of the queue until it changes: {error!r}"))
-        if isinstance(error, PluginFault) and error.point == Point.PRE_ENQUEUE and self.swapper.leading:
-            self.unserved.tell(pod, str(error))
+        what = plugin if plugin == QUEUE_AS_PLUGIN else f"plugin {plugin}"
+        log.error("%s failed for a waiting pod", what, extra=once_per_bug(error, pod=key(pod)), exc_info=error)
+        if plugin == QUEUE_AS_PLUGIN:
+            self.pod_conditions.report(PodConditionUpdate(pod, SCHEDULER_ERROR, f"out of the queue until it changes: {error!r}"))
+        if isinstance(error, PluginFault) and error.point == ExtensionPoint.PRE_ENQUEUE and self.swapper.leading:
+            self.pods_of_invalid_profiles.report(pod, str(error))

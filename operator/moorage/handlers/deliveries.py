@@ -20,13 +20,13 @@ LARGE = ("spec", "status", "annotations", "labels", "managedFields")
 """Parts of an object, and of its metadata, that Kopf does not look at."""
 
 
-class Receiver(Protocol):
+class ProfileReceiver(Protocol):
     """The part of the engine that handlers talk to. All of it is synchronous, cheap and level-triggered."""
 
-    def profile_seen(self, name: str, body: Body | None) -> None:
+    def profile_changed(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile is in this state; None: it is gone."""
 
-    def plugin_config_seen(self, name: str, body: Body | None) -> None:
+    def plugin_config_changed(self, name: str, body: Body | None) -> None:
         """A PluginConfig is in this state; None: it is gone."""
 
     def listed(self) -> None:
@@ -34,7 +34,7 @@ class Receiver(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Listing:
+class ObjectListing:
     """Objects of one kind at one moment, perhaps no more of them than metadata, and that moment's resource version."""
 
     version: int
@@ -52,7 +52,7 @@ class Deliveries:
 
     def __init__(self, plural: str, tell: Callable[[str, Body | None], None]) -> None:
         self.plural = plural
-        self._tell = tell
+        self._notify = tell
         self._delivered: dict[str, _Delivered] = {}
 
     def heard(self, event: kopf.RawEvent) -> None:
@@ -61,16 +61,16 @@ class Deliveries:
         Its views of a body are cycles, which the collector frees late: so what is large is taken out of it.
         """
         body: dict[str, Any] = {**event["object"]}
-        self.take(body, deleted=event["type"] == "DELETED")
+        self.deliver(body, deleted=event["type"] == "DELETED")
         for part in (event["object"], event["object"]["metadata"]):
             for name in LARGE:
                 cast(dict[str, Any], part).pop(name, None)
 
-    def take(self, body: Body, deleted: bool) -> None:
+    def deliver(self, body: Body, deleted: bool) -> None:
         """An object is in this state, or was until it was deleted."""
         self._hand_over(body["metadata"]["name"], version_of(body), None if deleted else body)
 
-    def owed(self, listing: Listing) -> list[str]:
+    def missing(self, listing: ObjectListing) -> list[str]:
         """Names of objects whose state at the time of ``listing``, or a later one, has not been delivered."""
         changed = [name for name, body in listing.objects.items() if version_of(body) > self._version(name)]
         vanished = [
@@ -80,7 +80,7 @@ class Deliveries:
         ]
         return changed + vanished
 
-    def make_up(self, name: str, listing: Listing) -> None:
+    def redeliver(self, name: str, listing: ObjectListing) -> None:
         """Deliver the object as a list of it alone has it."""
         body = listing.objects.get(name)
         self._hand_over(name, listing.version if body is None else version_of(body), body)
@@ -90,7 +90,7 @@ class Deliveries:
             return
         self._delivered[name] = _Delivered(version, body is not None)
         with guard("taking in an object", resource=self.plural, object=name):
-            self._tell(name, None if body is None else kept(body))
+            self._notify(name, None if body is None else kept(body))
 
     def _version(self, name: str) -> int:
         last = self._delivered.get(name)

@@ -20,29 +20,29 @@ from typing import Any
 
 from moorage.api.bodies import Kept
 from moorage.api.size_limits import parseable
-from moorage.handlers.deliveries import Deliveries, Listing, version_of
+from moorage.handlers.deliveries import Deliveries, ObjectListing, version_of
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound, Retryable
-from moorage.ports.http_calls import Call, Session
-from moorage.ports.repeated_logs import failed
+from moorage.ports.http_calls import HttpCall, HttpSession
+from moorage.ports.repeated_logs import once_per_failure
 from moorage.ports.retrying import Backoff, retrying
 
 log = logging.getLogger(__name__)
 
-PERIOD = 60.0
+PERIOD_SECONDS = 60.0
 """Seconds between two comparisons."""
-GRACE = 5.0
+GRACE_SECONDS = 5.0
 """Seconds that Kopf has to deliver what a list holds: a watch is behind a list by the time of one event's way, far below a second."""
-FIRST_GRACE = 15.0
+FIRST_GRACE_SECONDS = 15.0
 """The same for the first lists, with Kopf's discovery and its own lists in it."""
-LOOK = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two looks during a grace period."""
-STRIKES = 3
+MAX_FAILED_COMPARISONS = 3
 """Comparisons in a row, each with something owed, after which a watcher counts as dead."""
 PAGE = 50
 """Objects a page: annotations, and who manages which field, may fill a megabyte of each."""
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-RETRY = Backoff(0.5, 5.0)
+RETRY_SECONDS = Backoff(0.5, 5.0)
 """Until a list that failed is tried again."""
 
 
@@ -50,27 +50,27 @@ class WatcherDied(Exception):
     """Kopf delivers nothing of a kind any more."""
 
 
-class Comparing:
+class DeliveryCheck:
     """``run`` it beside Kopf. ``base`` is the API's path, as in /apis/GROUP/VERSION; ``listed`` is called once all is delivered."""
 
-    def __init__(self, session: Session, clock: Clock, base: str, kinds: Sequence[Deliveries], listed: Callable[[], None]) -> None:
+    def __init__(self, session: HttpSession, clock: Clock, base: str, kinds: Sequence[Deliveries], listed: Callable[[], None]) -> None:
         self._session = session
         self._clock = clock
         self._base = base
         self._kinds = kinds
         self._listed = listed
-        self._strikes = {kind.plural: 0 for kind in kinds}
+        self._failed_comparisons = {kind.plural: 0 for kind in kinds}
         self.problem: str | None = "profiles are not listed yet"
         """Why the first lists are not in yet; None once they are."""
 
     async def run(self) -> None:
         """See to the first lists, then compare every minute until cancelled. Raises WatcherDied."""
         for kind in self._kinds:
-            await self._settle(kind, await self._patiently(kind, {"limit": str(PAGE)}, METADATA), FIRST_GRACE)
+            await self._settle(kind, await self._patiently(kind, {"limit": str(PAGE)}, METADATA), FIRST_GRACE_SECONDS)
         self.problem = None
         self._listed()
         while True:
-            await self._clock.sleep(PERIOD)
+            await self._clock.sleep(PERIOD_SECONDS)
             for kind in self._kinds:
                 await self._compare(kind)
 
@@ -78,43 +78,47 @@ class Comparing:
         try:
             listing = await self._list(kind, {"limit": str(PAGE)}, METADATA)
         except EdgeError as error:
-            log.warning("%s could not be listed for comparison with what Kopf has delivered: %s", kind.plural, error, extra=failed(error))
+            log.warning(
+                "%s could not be listed for comparison with what Kopf has delivered: %s", kind.plural, error, extra=once_per_failure(error)
+            )
             return
-        complete = await self._settle(kind, listing, GRACE)
-        self._strikes[kind.plural] = 0 if complete else self._strikes[kind.plural] + 1
-        if self._strikes[kind.plural] >= STRIKES:
-            raise WatcherDied(f"Kopf has missed changes of {kind.plural} in {STRIKES} comparisons in a row: its watcher is dead")
+        complete = await self._settle(kind, listing, GRACE_SECONDS)
+        self._failed_comparisons[kind.plural] = 0 if complete else self._failed_comparisons[kind.plural] + 1
+        if self._failed_comparisons[kind.plural] >= MAX_FAILED_COMPARISONS:
+            raise WatcherDied(
+                f"Kopf has missed changes of {kind.plural} in {MAX_FAILED_COMPARISONS} comparisons in a row: its watcher is dead"
+            )
 
-    async def _settle(self, kind: Deliveries, listing: Listing, seconds: float) -> bool:
+    async def _settle(self, kind: Deliveries, listing: ObjectListing, seconds: float) -> bool:
         """Wait until all of the listing has been delivered; False when we had to do it ourselves in the end."""
         until = self._clock.boottime() + seconds
-        while owed := kind.owed(listing):
+        while owed := kind.missing(listing):
             if self._clock.boottime() >= until:
                 log.error("Kopf has not delivered what the API server has of %s, it is done now: %s", kind.plural, owed)
                 for name in owed:
-                    kind.make_up(name, await self._patiently(kind, {"fieldSelector": f"metadata.name={name}"}))
+                    kind.redeliver(name, await self._patiently(kind, {"fieldSelector": f"metadata.name={name}"}))
                 return False
-            await self._clock.sleep(LOOK)
+            await self._clock.sleep(POLL_SECONDS)
         return True
 
-    async def _patiently(self, kind: Deliveries, query: Mapping[str, str], accept: str = "") -> Listing:
+    async def _patiently(self, kind: Deliveries, query: Mapping[str, str], accept: str = "") -> ObjectListing:
         """A list, however long that takes."""
 
         def failing(error: EdgeError, delay: float) -> None:
             hint = "; are the CRDs installed (moorage crds | kubectl apply -f -)?" if isinstance(error, NotFound) else ""
             problem = f"{kind.plural} cannot be listed: {error}{hint}"
             self.problem = self.problem and problem  # it is none of readiness once the first lists are in
-            log.warning("%s, next attempt in %.1f s", problem, delay, extra=failed(error))
+            log.warning("%s, next attempt in %.1f s", problem, delay, extra=once_per_failure(error))
 
-        return await retrying(lambda: self._list(kind, query, accept), RETRY, self._clock, failing)
+        return await retrying(lambda: self._list(kind, query, accept), RETRY_SECONDS, self._clock, failing)
 
-    async def _list(self, kind: Deliveries, query: Mapping[str, str], accept: str = "") -> Listing:
+    async def _list(self, kind: Deliveries, query: Mapping[str, str], accept: str = "") -> ObjectListing:
         """All pages, which show one moment."""
         objects: dict[str, Any] = {}
         token = ""
         while True:
             path = f"{self._base}/{kind.plural}?{urllib.parse.urlencode({**query, **({'continue': token} if token else {})})}"
-            body = await self._session.call(Call("GET", path, accept=accept))
+            body = await self._session.call(HttpCall("GET", path, accept=accept))
             try:
                 found = json.loads(parseable(body))
                 objects |= {item["metadata"]["name"]: Kept(item) for item in found["items"] or () if version_of(item)}
@@ -122,6 +126,6 @@ class Comparing:
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise Retryable(f"GET {path}: not a list: {error!r}: {body[:200]!r}") from error
             if not token:
-                return Listing(version, objects)
+                return ObjectListing(version, objects)
             if token == before:
                 raise Retryable(f"GET {path}: the list goes round: a page names itself as the next one")

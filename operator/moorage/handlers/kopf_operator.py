@@ -20,17 +20,17 @@ import kopf
 
 from moorage.api.v1alpha1.common import GROUP, VERSION
 from moorage.handlers import plugin_config_handler, profile_handler
-from moorage.handlers.deliveries import Receiver
-from moorage.handlers.delivery_check import Comparing
+from moorage.handlers.deliveries import ProfileReceiver
+from moorage.handlers.delivery_check import DeliveryCheck
 from moorage.ports.clock import Clock
-from moorage.ports.http_calls import Session
-from moorage.ports.repeated_logs import told_once
+from moorage.ports.http_calls import HttpSession
+from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
 
-LOGIN_APART = 5.0
+LOGIN_INTERVAL_SECONDS = 5.0
 """Seconds between two logins. Kopf logs in again after each 401, at once and for ever, so a token that stays bad would be a busy loop."""
-TALKATIVE = ("kopf._core.reactor.observation", "kopf._cogs.clients.watching")
+NOISY_LOGGERS = ("kopf._core.reactor.observation", "kopf._cogs.clients.watching")
 """Loggers by which Kopf tells of requests that it tries again."""
 CHUNK = 10
 """Objects of a list that are in memory at a time: each may have a megabyte and a half, and many times that once it is parsed."""
@@ -39,12 +39,12 @@ STOP_SECONDS = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Connection:
+class KopfConnection:
     """The way to the API server. ``lend`` gives an aiohttp session that Kopf may close, with credentials that are kept fresh."""
 
     server: str
-    lend: Callable[[], Any]
-    session: Session
+    new_client_session: Callable[[], Any]
+    session: HttpSession
     clock: Clock
 
 
@@ -63,7 +63,7 @@ class NoDifferences(kopf.DiffBaseStorage):
         """Nothing is written."""
 
 
-class Backoffs:
+class KopfBackoffs:
     """Seconds between attempts of one request. Endless: an API server that is away for long must not end a watcher."""
 
     def __iter__(self) -> Iterator[float]:
@@ -81,7 +81,7 @@ def settings() -> kopf.OperatorSettings:
     made.persistence.diffbase_storage = NoDifferences()
     made.watching.chunk_size = CHUNK
     made.queueing.idle_timeout = 0.1  # so long the last state of each object is kept by who handled it
-    made.networking.error_backoffs = Backoffs()
+    made.networking.error_backoffs = KopfBackoffs()
     made.networking.request_timeout = 60.0  # Kopf's 300 s would hide a connection that is dead for that long
     made.networking.connect_timeout = 5.0
     made.watching.reconnect_backoff = 1.0  # between two lists: an API server that has nothing but errors is not asked ten times a second
@@ -95,34 +95,34 @@ class OneLinePerCause(logging.Filter):
         """Says what the cause is; the attempt's number is none."""
         _, failing, cause = record.getMessage().partition(" failed; will retry: ")
         if failing:
-            record.__dict__ |= told_once(f"Kopf {cause.partition(' -> ')[2]}")
+            record.__dict__ |= once_per_cause(f"Kopf {cause.partition(' -> ')[2]}")
         return True
 
 
 class EmbeddedKopf:
     """Kopf in our event loop, and the comparison of what it delivers with what the API server has."""
 
-    def __init__(self, receiver: Receiver, connection: Connection) -> None:
+    def __init__(self, receiver: ProfileReceiver, connection: KopfConnection) -> None:
         self._connection = connection
         self._registry = kopf.OperatorRegistry()
         self._register_login()
         kinds = [module.register(self._registry, GROUP, VERSION, receiver) for module in (profile_handler, plugin_config_handler)]
-        self._comparing = Comparing(connection.session, connection.clock, f"/apis/{GROUP}/{VERSION}", kinds, receiver.listed)
+        self._delivery_check = DeliveryCheck(connection.session, connection.clock, f"/apis/{GROUP}/{VERSION}", kinds, receiver.listed)
         self.tasks: Collection[asyncio.Task[Any]] = ()
         """Once started: tasks none of which ends by itself unless something is wrong."""
 
     @property
     def problem(self) -> str | None:
         """Why the first lists of both kinds are not in yet; None once they are."""
-        return self._comparing.problem
+        return self._delivery_check.problem
 
     async def start(self) -> None:
         """Spawn the tasks."""
         logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of every event
-        for name in TALKATIVE:
+        for name in NOISY_LOGGERS:
             logging.getLogger(name).addFilter(OneLinePerCause(name))
         spawned = await kopf.spawn_tasks(registry=self._registry, settings=settings(), clusterwide=True, standalone=True)
-        self.tasks = (*spawned, asyncio.create_task(self._comparing.run(), name="comparison with the API server"))
+        self.tasks = (*spawned, asyncio.create_task(self._delivery_check.run(), name="comparison with the API server"))
 
     async def stop(self) -> None:
         """End these tasks and no others."""
@@ -141,6 +141,6 @@ class EmbeddedKopf:
         @kopf.on.login(registry=self._registry, id="login")
         async def login(**_: Any) -> kopf.AiohttpSession:
             nonlocal last
-            await connection.clock.sleep(max(0.0, last + LOGIN_APART - connection.clock.boottime()))
+            await connection.clock.sleep(max(0.0, last + LOGIN_INTERVAL_SECONDS - connection.clock.boottime()))
             last = connection.clock.boottime()
-            return kopf.AiohttpSession(server=connection.server, aiohttp_session=connection.lend())
+            return kopf.AiohttpSession(server=connection.server, aiohttp_session=connection.new_client_session())

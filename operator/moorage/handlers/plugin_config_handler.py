@@ -6,14 +6,14 @@ from typing import Any
 
 import kopf
 
-from moorage.handlers.deliveries import Deliveries, Receiver
+from moorage.handlers.deliveries import Deliveries, ProfileReceiver
 
 PLURAL = "pluginconfigs"
 
 
-def register(registry: kopf.OperatorRegistry, group: str, version: str, receiver: Receiver) -> Deliveries:
+def register(registry: kopf.OperatorRegistry, group: str, version: str, receiver: ProfileReceiver) -> Deliveries:
     """Make ``receiver`` hear of every PluginConfig."""
-    configs = Deliveries(PLURAL, receiver.plugin_config_seen)
+    configs = Deliveries(PLURAL, receiver.plugin_config_changed)
 
     @kopf.on.event(group, version, PLURAL, registry=registry)
     async def plugin_config(event: kopf.RawEvent, **_: Any) -> None:

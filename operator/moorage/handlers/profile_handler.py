@@ -6,14 +6,14 @@ from typing import Any
 
 import kopf
 
-from moorage.handlers.deliveries import Deliveries, Receiver
+from moorage.handlers.deliveries import Deliveries, ProfileReceiver
 
 PLURAL = "schedulerprofiles"
 
 
-def register(registry: kopf.OperatorRegistry, group: str, version: str, receiver: Receiver) -> Deliveries:
+def register(registry: kopf.OperatorRegistry, group: str, version: str, receiver: ProfileReceiver) -> Deliveries:
     """Make ``receiver`` hear of every SchedulerProfile."""
-    profiles = Deliveries(PLURAL, receiver.profile_seen)
+    profiles = Deliveries(PLURAL, receiver.profile_changed)
 
     @kopf.on.event(group, version, PLURAL, registry=registry)
     async def scheduler_profile(event: kopf.RawEvent, **_: Any) -> None:

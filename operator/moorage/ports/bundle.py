@@ -5,22 +5,22 @@ from __future__ import annotations
 import dataclasses
 
 from moorage.ports.clock import Clock
-from moorage.ports.event_recorder import EventSink
-from moorage.ports.extender_calls import Extenders
-from moorage.ports.kube import Announcer, Reads, Writes
+from moorage.ports.event_recorder import EventRecorder
+from moorage.ports.extender_calls import ExtenderClient
+from moorage.ports.kube import KubeReader, KubeWriter, ReplicaAnnouncer
 from moorage.ports.telemetry import Telemetry
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Surroundings:
+class Ports:
     """See the module's docstring."""
 
     clock: Clock
-    writes: Writes
-    reads: Reads
-    events: EventSink
+    writes: KubeWriter
+    reads: KubeReader
+    events: EventRecorder
     telemetry: Telemetry
-    announcer: Announcer
-    extenders: Extenders
+    announcer: ReplicaAnnouncer
+    extenders: ExtenderClient
     identity: str
     """This replica's, as leader election has it."""

@@ -47,7 +47,7 @@ class Forbidden(Refused):
     """401 or 403."""
 
 
-class Protected(Refused):
+class EvictionBlocked(Refused):
     """429 with the cause DisruptionBudget."""
 
 
@@ -68,7 +68,7 @@ class Fenced(EdgeError):
     """The write was not sent, as this replica may no longer be the leader."""
 
 
-class Expired(EdgeError):
+class ResourceExpired(EdgeError):
     """The resource version is too old for the API server."""
 
 

@@ -31,8 +31,8 @@ class Event:
     related: ObjectRef | None = None
 
 
-class EventSink(Protocol):
+class EventRecorder(Protocol):
     """Takes events, sends them in its own time; never blocks, never raises."""
 
-    def emit(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         """Log it and queue it for the API server."""

@@ -9,34 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from moorage.core.framework.extenders import Extender, Filtered, Spared
+from moorage.core.framework.extenders import Extender, ExtenderFilterResult, MetaVictims
 from moorage.ports.kube import PodRef
 
 
-class Candidates(NamedTuple):
+class CandidateNodes(NamedTuple):
     """The nodes that an extender is asked about; ``whole`` has their JSON by name unless names are enough for it."""
 
     names: Sequence[str]
-    whole: Mapping[str, bytes]
+    node_json: Mapping[str, bytes]
 
 
-class Proposal(NamedTuple):
+class NodeVictims(NamedTuple):
     """The victims on a node: UID -> JSON, b"" where the UID is enough."""
 
     pods: Mapping[str, bytes]
-    violations: int
+    num_pdb_violations: int
 
 
-class Extenders(Protocol):
+class ExtenderClient(Protocol):
     """Services that have a say in decisions."""
 
-    async def filter(self, extender: Extender, pod: bytes, nodes: Candidates) -> Filtered:
+    async def filter(self, extender: Extender, pod: bytes, nodes: CandidateNodes) -> ExtenderFilterResult:
         """Which of the nodes pass."""
 
-    async def prioritize(self, extender: Extender, pod: bytes, nodes: Candidates) -> Sequence[tuple[str, int]]:
+    async def prioritize(self, extender: Extender, pod: bytes, nodes: CandidateNodes) -> Sequence[tuple[str, int]]:
         """(node, priority) pairs."""
 
-    async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, Proposal]) -> Mapping[str, Spared]:
+    async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, NodeVictims]) -> Mapping[str, MetaVictims]:
         """What it makes of the victims, by node."""
 
     async def bind(self, extender: Extender, pod: PodRef, node: str) -> None:

@@ -14,12 +14,12 @@ from collections.abc import Callable
 
 from moorage.ports.errors import Fenced
 
-LATE_LIMIT = 5.0
+MAX_LATE_SECONDS = 5.0
 
 
 def late_seconds(lease_duration: float) -> float:
     """How long the kernel may try to deliver a write of a leader with such a lease."""
-    return min(LATE_LIMIT, lease_duration / 4)
+    return min(MAX_LATE_SECONDS, lease_duration / 4)
 
 
 class Fence:
@@ -28,7 +28,7 @@ class Fence:
     def __init__(self, boottime: Callable[[], float]) -> None:
         self._boottime = boottime
         self._deadline = -math.inf
-        self.refused = 0
+        self.stopped_writes = 0
         """How many writes were stopped here."""
 
     @property
@@ -47,5 +47,5 @@ class Fence:
     def check(self, what: str) -> None:
         """Raise ``Fenced`` unless open; ``what`` names the write."""
         if not self.open:
-            self.refused += 1
+            self.stopped_writes += 1
             raise Fenced(f"{what}: not sent, the lease is not held or may have run out")

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from moorage.core.structures.catching import Catching
 from moorage.ports.clock import Clock
-from moorage.ports.repeated_logs import bug
+from moorage.ports.repeated_logs import once_per_bug
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -25,27 +25,27 @@ Port = TypeVar("Port")
 
 FAULTS = (Exception, SystemExit)
 """What an object, a plugin or a bug of ours may raise, RecursionError and MemoryError included. A cancellation is none of them."""
-PAUSE = 1.0
+RESTART_SECONDS = 1.0
 """Seconds until a part that failed is begun anew."""
-HOPELESS = 60
+MAX_FAILURES_IN_A_ROW = 60
 """Failures, each as soon as the part was begun, after which it cannot go on."""
 
 
-def tell(what: str, error: BaseException, **named: object) -> None:
+def log_bug(what: str, error: BaseException, **named: object) -> None:
     """Log what was raised, with the names of what it is about; once for each place in the code, then counted."""
-    log.error("%s failed with a bug", what, exc_info=error, extra=bug(error, **named))
+    log.error("%s failed with a bug", what, exc_info=error, extra=once_per_bug(error, **named))
 
 
 def guard(what: str, **named: object) -> Catching:
     """What is raised inside a block is told and ends there."""
-    return Catching(FAULTS, _told_of, what, named)
+    return Catching(FAULTS, _log_caught, what, named)
 
 
-def _told_of(error: BaseException, what: str, named: Mapping[str, object]) -> None:
-    tell(what, error, **named)
+def _log_caught(error: BaseException, what: str, named: Mapping[str, object]) -> None:
+    log_bug(what, error, **named)
 
 
-def heard(listener: Callable[P, object]) -> Callable[P, None]:
+def guarded_listener(listener: Callable[P, object]) -> Callable[P, None]:
     """The listener, behind a guard of its own."""
     what = f"telling {getattr(listener, '__qualname__', repr(listener))}"
 
@@ -53,12 +53,12 @@ def heard(listener: Callable[P, object]) -> Callable[P, None]:
         try:
             listener(*args, **kwargs)
         except FAULTS as error:
-            tell(what, error, about=", ".join(map(str, args)))
+            log_bug(what, error, about=", ".join(map(str, args)))
 
     return told
 
 
-async def going(what: str, part: Callable[[], Awaitable[None]], clock: Clock) -> None:
+async def run_restarting(what: str, part: Callable[[], Awaitable[None]], clock: Clock) -> None:
     """Run the part; when something ends it, begin it anew after a pause. What it raises when it cannot go on is raised here.
 
     A cancellation that nobody asked for is a fault too.
@@ -71,23 +71,23 @@ async def going(what: str, part: Callable[[], Awaitable[None]], clock: Clock) ->
         except (*FAULTS, asyncio.CancelledError) as error:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
-            failures = failures + 1 if clock.boottime() - began < PAUSE else 1
-            if failures == HOPELESS:
+            failures = failures + 1 if clock.boottime() - began < RESTART_SECONDS else 1
+            if failures == MAX_FAILURES_IN_A_ROW:
                 raise
-            tell(what, error)
-        await clock.sleep(PAUSE)
+            log_bug(what, error)
+        await clock.sleep(RESTART_SECONDS)
 
 
-def quiet(port: Port) -> Port:
+def guarded_port(port: Port) -> Port:
     """A port whose methods give nothing and are only told things (events, telemetry): each behind a guard of its own."""
-    return cast(Port, _Quiet(port))
+    return cast(Port, _GuardedPort(port))
 
 
-class _Quiet:
+class _GuardedPort:
     def __init__(self, port: object) -> None:
         self._port = port
 
     def __getattr__(self, name: str) -> Any:
-        method = heard(getattr(self._port, name))
+        method = guarded_listener(getattr(self._port, name))
         setattr(self, name, method)  # found without this method the next time
         return method

@@ -10,19 +10,19 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol, TypeVar
 
-from moorage.ports.errors import Conflict, EdgeError, Expired, Forbidden, Invalid, NotFound, Protected, Retryable
+from moorage.ports.errors import Conflict, EdgeError, EvictionBlocked, Forbidden, Invalid, NotFound, ResourceExpired, Retryable
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-LONGEST = 60.0
+MAX_RETRY_AFTER_SECONDS = 60.0
 """Seconds that a Retry-After is heeded: a wrong one must not silence a watch for a year."""
 T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Call:
+class HttpCall:
     """One request. ``path`` begins with / and holds the query, both already quoted; ``timeout`` is in seconds, for all of it."""
 
     method: str
@@ -38,27 +38,27 @@ class Call:
     """Which form of the answer is wanted; "" for whole objects as JSON."""
 
 
-class Session(Protocol):
+class HttpSession(Protocol):
     """Calls and streams; raises only what ``ports.errors`` lists."""
 
-    async def call(self, call: Call) -> bytes:
+    async def call(self, call: HttpCall) -> bytes:
         """The body of a 2xx answer; everything else is raised."""
 
     def stream(self, path: str) -> AsyncGenerator[bytes, None]:
         """The chunks of an endless answer as they come; the first is empty and says that the stream is open."""
 
 
-def refusal(request: str, code: int, body: bytes, retry_after: str = "") -> EdgeError:
+def error_from_response(request: str, code: int, body: bytes, retry_after: str = "") -> EdgeError:
     """The error for an answer that is no 2xx: its HTTP code, its body (a metav1.Status or anything) and its Retry-After."""
     status = _status(body)
     details = _of(dict, status.get("details"))
     reason, message = _of(str, status.get("reason"))[:100], _of(str, status.get("message")) or body[:500].decode(errors="replace")
     if code == 410:
-        return Expired(f"{request}: 410 {reason}: {message[:500]}")
+        return ResourceExpired(f"{request}: 410 {reason}: {message[:500]}")
     causes = [_of(dict, cause) for cause in _of(list, details.get("causes"))]
     budgets = [_of(str, cause.get("message")) for cause in causes if cause.get("reason") == "DisruptionBudget"]
     if code == 429 and budgets:
-        return Protected(request, code, reason, " ".join([message, *budgets]))
+        return EvictionBlocked(request, code, reason, " ".join([message, *budgets]))
     if code == 429 or code >= 500:
         after = max(_seconds(retry_after), _seconds(details.get("retryAfterSeconds")))
         # 429 is said before anything is done; after a 5xx it may have been done all the same.
@@ -84,6 +84,6 @@ def _of(kind: type[T], value: object) -> T:
 def _seconds(value: Any) -> float:
     """Seconds of a Retry-After, LONGEST at most; 0 for none and for a date, which the API server never sends."""
     try:
-        return min(LONGEST, max(0.0, float(value)))
+        return min(MAX_RETRY_AFTER_SECONDS, max(0.0, float(value)))
     except (TypeError, ValueError, OverflowError):
         return 0.0

@@ -32,7 +32,7 @@ REVISIONS_ANNOTATION = "moorage.dev/revisions"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableObject:
     """An object that could not be decoded, or not be taken in: what could be read of it, and why not the rest.
 
     ``whole`` is the object itself where it could be decoded.
@@ -44,7 +44,7 @@ class Unreadable:
     whole: HasMetadata | None = None
 
 
-class FeedSink(Protocol[T_contra]):
+class ReflectorSink(Protocol[T_contra]):
     """Where a feed's objects go. Called on the event loop's thread; must be quick and must not raise for what an object holds.
 
     A feed (re)lists page by page: ``list_started``, then ``put`` for each object, then ``list_ended`` until it gives False: whatever
@@ -62,14 +62,14 @@ class FeedSink(Protocol[T_contra]):
     def delete(self, obj: T_contra) -> None:
         """The object is gone; ``obj`` is its last state."""
 
-    def unreadable(self, obj: Unreadable, deleted: bool) -> None:
+    def unreadable(self, obj: UnreadableObject, deleted: bool) -> None:
         """An object that could not be decoded came, or went."""
 
     def list_ended(self) -> bool:
         """The list is complete. True: there is more to do about it than should be done at once, so call again."""
 
 
-class Feed(Protocol):
+class Informer(Protocol):
     """A list/watch of one resource that goes on until cancelled."""
 
     @property
@@ -81,7 +81,7 @@ class Feed(Protocol):
         """Whether a replica may decide before this is synced: only some profiles need it."""
 
     @property
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """Whether a whole list has come in."""
 
     @property
@@ -95,7 +95,7 @@ class Feed(Protocol):
     async def run(self) -> None:
         """List, watch, resume, relist; never ends by itself."""
 
-    async def catch_up(self) -> None:
+    async def wait_caught_up(self) -> None:
         """Return once the watch has delivered all that the API server held when this was called."""
 
 
@@ -110,14 +110,14 @@ class ListedPage(NamedTuple):
     token: str
 
 
-class Found(NamedTuple, Generic[T_co]):
+class ObjectAtVersion(NamedTuple, Generic[T_co]):
     """What there was of an object in the moment of ``version``; None: it was not there."""
 
     version: int
-    object: T_co | Unreadable | None
+    object: T_co | UnreadableObject | None
 
 
-class Look(Protocol[T_co]):
+class UncachedReader(Protocol[T_co]):
     """The API server's objects of one kind, looked at beside the watch and by the same selection. For what it fails it raises EdgeError."""
 
     @property
@@ -127,7 +127,7 @@ class Look(Protocol[T_co]):
     async def page(self, token: str) -> ListedPage:
         """The first page for ""; Expired when a list took too long to go on with."""
 
-    async def read(self, namespace: str, name: str) -> Found[T_co]:
+    async def read(self, namespace: str, name: str) -> ObjectAtVersion[T_co]:
         """One object."""
 
 
@@ -150,7 +150,7 @@ class StoredRevision:
     data: Mapping[str, Any]
 
 
-class VolumeWrites(Protocol):
+class VolumeWriter(Protocol):
     """What is written to have volumes bound or made. Objects are given as they are to be.
 
     Conflict: the object is not in the state any more whose UID and resourceVersion are given; NotFound: it may be gone.
@@ -163,7 +163,7 @@ class VolumeWrites(Protocol):
         """Patch this claim's selected node into the one that is there."""
 
 
-class ClaimWrites(Protocol):
+class ClaimWriter(Protocol):
     """What is written to have resource claims allocated and reserved. Conflict and NotFound as for volumes, where not said else."""
 
     async def protect_claim(self, claim: ResourceClaim) -> ResourceClaim:
@@ -188,7 +188,7 @@ class ClaimWrites(Protocol):
         """Patch into a pod's status which claim stands for its extended resources, and which request for which container's."""
 
 
-class Writes(VolumeWrites, ClaimWrites, Protocol):
+class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
     """Every write that only the leader may make; each passes the fence.
 
     That one of them finds nothing is no proof that the object is gone: a proxy may have said so. A read by ``Reads`` is.
@@ -230,29 +230,29 @@ class Writes(VolumeWrites, ClaimWrites, Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Replica:
+class ReplicaAnnouncement:
     """What a replica says of itself: identity and profile name -> revision that it has ready."""
 
     identity: str
     revisions: Mapping[str, str]
 
 
-class PodPlace(NamedTuple):
+class PodNode(NamedTuple):
     """Where a live pod is; ``name`` is ``namespace/name``, ``node`` "" for none, ``going`` whether it is being deleted."""
 
     uid: str
     name: str
     node: str
-    going: bool
+    terminating: bool
 
 
-class Reads(Protocol):
+class KubeReader(Protocol):
     """Reads that are not feeds; none is fenced."""
 
     async def node_names(self) -> Sequence[str]:
         """The nodes that there are now."""
 
-    async def pod_places(self) -> Sequence[PodPlace]:
+    async def pod_places(self) -> Sequence[PodNode]:
         """The pods that there are now and that have not ended."""
 
     async def pod_node(self, pod: PodRef) -> str | None:
@@ -276,7 +276,7 @@ class Reads(Protocol):
     async def revision(self, name: str) -> StoredRevision | None:
         """The stored revision of this name, whatever it holds; None when there is none."""
 
-    async def replicas(self) -> Sequence[Replica]:
+    async def replicas(self) -> Sequence[ReplicaAnnouncement]:
         """The replicas of this installation that have announced themselves lately."""
 
     async def dead_replicas(self) -> Sequence[str]:
@@ -295,7 +295,7 @@ class Reads(Protocol):
         """Whether our service account holds this right everywhere, or with ``home`` in our own namespace (SelfSubjectAccessReview)."""
 
 
-class Announcer(Protocol):
+class ReplicaAnnouncer(Protocol):
     """Where a replica says what it has ready; everyone writes only their own Lease, so it is not fenced."""
 
     async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
@@ -305,5 +305,5 @@ class Announcer(Protocol):
         """Say that it is gone; one that never announced itself is fine."""
 
 
-REPLICA_PERIOD = 20.0
+REPLICA_PERIOD_SECONDS = 20.0
 """Seconds between two announcements of a replica; after three missed ones it counts as gone."""

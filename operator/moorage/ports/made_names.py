@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
-LABEL_LIMIT = 63
-NAME_LIMIT = 253
+MAX_LABEL_CHARACTERS = 63
+MAX_NAME_CHARACTERS = 253
 
 
-def shortened(name: str, limit: int = LABEL_LIMIT) -> str:
+def shortened(name: str, limit: int = MAX_LABEL_CHARACTERS) -> str:
     """``name``, or where it is longer than ``limit`` its beginning and a hash of the whole; valid wherever ``name`` is."""
     if len(name) <= limit:
         return name
@@ -17,7 +17,7 @@ def shortened(name: str, limit: int = LABEL_LIMIT) -> str:
 
 def replica_lease(lease: str, identity: str) -> str:
     """The name of the Lease in which a replica of the installation with this leader's Lease says what it has ready."""
-    return f"{shortened(lease, NAME_LIMIT - 11)}-{_digest(identity)}"
+    return f"{shortened(lease, MAX_NAME_CHARACTERS - 11)}-{_digest(identity)}"
 
 
 def _digest(text: str) -> str:

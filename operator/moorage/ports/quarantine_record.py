@@ -12,7 +12,7 @@ QUARANTINE_ANNOTATION = "moorage.dev/quarantine"
 """On the leader's Lease: a JSON object of plugin name to the version of its package that hung."""
 
 
-def read(annotations: Mapping[str, str] | None) -> dict[str, str]:
+def parse_annotations(annotations: Mapping[str, str] | None) -> dict[str, str]:
     """Plugin -> version; nothing where somebody wrote something else."""
     try:
         found = json.loads((annotations or {}).get(QUARANTINE_ANNOTATION) or "{}")
@@ -21,6 +21,6 @@ def read(annotations: Mapping[str, str] | None) -> dict[str, str]:
     return {str(plugin): str(version) for plugin, version in found.items()} if isinstance(found, dict) else {}
 
 
-def written(plugins: Mapping[str, str]) -> dict[str, str]:
+def annotation_value(plugins: Mapping[str, str]) -> dict[str, str]:
     """The annotation that says so."""
     return {QUARANTINE_ANNOTATION: json.dumps(dict(sorted(plugins.items())))}

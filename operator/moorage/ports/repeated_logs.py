@@ -13,23 +13,23 @@ import dataclasses
 import logging
 from collections.abc import Iterator
 
-FIRST, LONGEST = 60.0, 3600.0
+FIRST_PERIOD_SECONDS, MAX_PERIOD_SECONDS = 60.0, 3600.0
 """Seconds until the first count, and at most until the next."""
-CAUSES = 4096
+MAX_CAUSES = 4096
 """That are remembered."""
 
 
-def told_once(cause: str, **extra: object) -> dict[str, object]:
+def once_per_cause(cause: str, **extra: object) -> dict[str, object]:
     """A log line's ``extra``, for a line that is told once for this cause."""
     return {**extra, "cause": cause}
 
 
-def failed(error: BaseException, what: str = "", **extra: object) -> dict[str, object]:
+def once_per_failure(error: BaseException, what: str = "", **extra: object) -> dict[str, object]:
     """The same for requests: their cause is what came of them, whichever they were: an error's text begins with its request."""
-    return told_once(f"{what}{type(error).__name__}: {str(error).partition(': ')[2] or error}", **extra)
+    return once_per_cause(f"{what}{type(error).__name__}: {str(error).partition(': ')[2] or error}", **extra)
 
 
-def bug(error: BaseException, **extra: object) -> dict[str, object]:
+def once_per_bug(error: BaseException, **extra: object) -> dict[str, object]:
     """The same for a bug: its cause is where it was raised first, whatever its text says."""
     while error.__cause__ is not None:
         error = error.__cause__
@@ -37,11 +37,11 @@ def bug(error: BaseException, **extra: object) -> dict[str, object]:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else str(error)
-    return told_once(f"{type(error).__name__} at {where}", **extra)
+    return once_per_cause(f"{type(error).__name__} at {where}", **extra)
 
 
 @dataclasses.dataclass(slots=True)
-class _Told:
+class _LoggedCause:
     """A cause's first line, and how often it came again since it was last told of."""
 
     line: logging.LogRecord
@@ -50,41 +50,41 @@ class _Told:
     count: int = 0
 
 
-class Repeats:
+class RepeatedLogs:
     """What was told lately, by cause. Its times are the records' own: seconds since the epoch."""
 
     def __init__(self) -> None:
-        self._told: collections.OrderedDict[str, _Told] = collections.OrderedDict()
+        self._logged: collections.OrderedDict[str, _LoggedCause] = collections.OrderedDict()
 
-    def counts(self, record: logging.LogRecord) -> bool:
+    def is_repeated(self, record: logging.LogRecord) -> bool:
         """Whether this line is only counted, as its cause was told."""
         cause: str = getattr(record, "cause", "")
         if not cause:
             return False
-        told = self._told.get(cause)
+        told = self._logged.get(cause)
         if told is not None:
             told.count += 1
             return True
         try:
             line = _without_references(record)
-        except Exception:  # noqa: BLE001 - its arguments do not fit it, which is told when it is written
+        except Exception:
             return False
-        self._told[cause] = _Told(line, FIRST, record.created + FIRST)
-        if len(self._told) > CAUSES:
-            self._told.popitem(last=False)
+        self._logged[cause] = _LoggedCause(line, FIRST_PERIOD_SECONDS, record.created + FIRST_PERIOD_SECONDS)
+        if len(self._logged) > MAX_CAUSES:
+            self._logged.popitem(last=False)
         return False
 
     def due(self, now: float, *, last: bool = False) -> Iterator[logging.LogRecord]:
         """The lines that say how often causes came again whose time is over; the ``last`` time those of all."""
-        for cause, told in list(self._told.items()):
+        for cause, told in list(self._logged.items()):
             if told.until - told.period <= now < told.until and not last:  # earlier: the clock was put back
                 continue
             if not told.count:
-                del self._told[cause]
+                del self._logged[cause]
                 continue
             line = copy.copy(told.line)
             line.__dict__ |= {"created": now, "repeated": told.count}
-            told.count, told.period = 0, min(2 * told.period, LONGEST)
+            told.count, told.period = 0, min(2 * told.period, MAX_PERIOD_SECONDS)
             told.until = now + told.period
             yield line
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from moorage.core.framework.cluster_events import Resource
+from moorage.core.framework.cluster_events import EventResource
 from moorage.core.framework.registry import Registry
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import HasMetadata, Namespace
@@ -35,7 +35,7 @@ class StoredKind(NamedTuple):
     struct: type[HasMetadata]
     resource: str
     api: str
-    event: Resource | str | None = None
+    event: EventResource | str | None = None
 
     @property
     def name(self) -> str:
@@ -53,32 +53,32 @@ class StoredKind(NamedTuple):
         return self.api.rpartition("/")[0]
 
 
-NAMESPACES = StoredKind(Namespace, "namespaces", "v1", Resource.NAMESPACE)
+NAMESPACES = StoredKind(Namespace, "namespaces", "v1", EventResource.NAMESPACE)
 POD_GROUPS = StoredKind(PodGroup, "podgroups", API)
 """Of scheduler-plugins: most clusters do not have it, and no plugin reads it but the queue."""
 
-STORED: tuple[StoredKind, ...] = (
+STORED_KINDS: tuple[StoredKind, ...] = (
     NAMESPACES,
     POD_GROUPS,
-    StoredKind(Service, "services", "v1", Resource.SERVICE),
-    StoredKind(ReplicationController, "replicationcontrollers", "v1", Resource.REPLICATION_CONTROLLER),
-    StoredKind(ReplicaSet, "replicasets", "apps/v1", Resource.REPLICA_SET),
-    StoredKind(StatefulSet, "statefulsets", "apps/v1", Resource.STATEFUL_SET),
-    StoredKind(PodDisruptionBudget, "poddisruptionbudgets", "policy/v1", Resource.POD_DISRUPTION_BUDGET),
-    StoredKind(PersistentVolume, "persistentvolumes", "v1", Resource.PERSISTENT_VOLUME),
-    StoredKind(PersistentVolumeClaim, "persistentvolumeclaims", "v1", Resource.PERSISTENT_VOLUME_CLAIM),
-    StoredKind(StorageClass, "storageclasses", "storage.k8s.io/v1", Resource.STORAGE_CLASS),
-    StoredKind(CSINode, "csinodes", "storage.k8s.io/v1", Resource.CSI_NODE),
-    StoredKind(CSIDriver, "csidrivers", "storage.k8s.io/v1", Resource.CSI_DRIVER),
-    StoredKind(CSIStorageCapacity, "csistoragecapacities", "storage.k8s.io/v1", Resource.CSI_STORAGE_CAPACITY),
-    StoredKind(VolumeAttachment, "volumeattachments", "storage.k8s.io/v1", Resource.VOLUME_ATTACHMENT),
-    StoredKind(ResourceClaim, "resourceclaims", "resource.k8s.io/v1", Resource.RESOURCE_CLAIM),
-    StoredKind(ResourceSlice, "resourceslices", "resource.k8s.io/v1", Resource.RESOURCE_SLICE),
-    StoredKind(DeviceClass, "deviceclasses", "resource.k8s.io/v1", Resource.DEVICE_CLASS),
+    StoredKind(Service, "services", "v1", EventResource.SERVICE),
+    StoredKind(ReplicationController, "replicationcontrollers", "v1", EventResource.REPLICATION_CONTROLLER),
+    StoredKind(ReplicaSet, "replicasets", "apps/v1", EventResource.REPLICA_SET),
+    StoredKind(StatefulSet, "statefulsets", "apps/v1", EventResource.STATEFUL_SET),
+    StoredKind(PodDisruptionBudget, "poddisruptionbudgets", "policy/v1", EventResource.POD_DISRUPTION_BUDGET),
+    StoredKind(PersistentVolume, "persistentvolumes", "v1", EventResource.PERSISTENT_VOLUME),
+    StoredKind(PersistentVolumeClaim, "persistentvolumeclaims", "v1", EventResource.PERSISTENT_VOLUME_CLAIM),
+    StoredKind(StorageClass, "storageclasses", "storage.k8s.io/v1", EventResource.STORAGE_CLASS),
+    StoredKind(CSINode, "csinodes", "storage.k8s.io/v1", EventResource.CSI_NODE),
+    StoredKind(CSIDriver, "csidrivers", "storage.k8s.io/v1", EventResource.CSI_DRIVER),
+    StoredKind(CSIStorageCapacity, "csistoragecapacities", "storage.k8s.io/v1", EventResource.CSI_STORAGE_CAPACITY),
+    StoredKind(VolumeAttachment, "volumeattachments", "storage.k8s.io/v1", EventResource.VOLUME_ATTACHMENT),
+    StoredKind(ResourceClaim, "resourceclaims", "resource.k8s.io/v1", EventResource.RESOURCE_CLAIM),
+    StoredKind(ResourceSlice, "resourceslices", "resource.k8s.io/v1", EventResource.RESOURCE_SLICE),
+    StoredKind(DeviceClass, "deviceclasses", "resource.k8s.io/v1", EventResource.DEVICE_CLASS),
 )
 
 
-_BY_STRUCT: dict[type[Any], StoredKind] = {kind.struct: kind for kind in STORED}
+_BY_STRUCT: dict[type[Any], StoredKind] = {kind.struct: kind for kind in STORED_KINDS}
 _DECLARED = re.compile(r"([a-z][a-z0-9]*)\.(v[a-z0-9]+)(?:\.([a-z0-9.-]+))?")
 
 
@@ -96,16 +96,16 @@ def kind_of(struct: type[HasMetadata]) -> StoredKind:
 
 def kinds_of(revision: Revision) -> list[StoredKind]:
     """What a revision's plugins read, namespaces left out."""
-    return _ordered(revision.kinds)
+    return _ordered(revision.required_kinds)
 
 
 def kinds_in(registry: Registry) -> list[StoredKind]:
     """What is kept for the plugins of a registry: all kinds of the tree, and those that plugins from outside declare."""
-    declared = {struct for spec in registry.values() for struct in getattr(spec.decider, "kinds", ())}
-    return [*STORED, *_ordered(declared - _BY_STRUCT.keys())]
+    declared = {struct for spec in registry.values() for struct in getattr(spec.decider, "required_kinds", ())}
+    return [*STORED_KINDS, *_ordered(declared - _BY_STRUCT.keys())]
 
 
 def _ordered(structs: Collection[type[HasMetadata]]) -> list[StoredKind]:
     """The tree's kinds in their order, then the others by name."""
-    mine = [kind for kind in STORED if kind.struct in structs]
+    mine = [kind for kind in STORED_KINDS if kind.struct in structs]
     return mine + sorted((kind_of(struct) for struct in structs if struct not in _BY_STRUCT), key=lambda kind: kind.name)

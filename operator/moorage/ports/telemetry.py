@@ -27,7 +27,7 @@ class Telemetry(Protocol):
     def preempted(self, victims: int) -> None:
         """So many pods are to go for one pod; some of them may be going already, but not all."""
 
-    def overtaken(self, profile: str) -> None:
+    def node_changed(self, profile: str) -> None:
         """A pod was not bound as somebody else changed its node after it was chosen."""
 
     def permit_wait(self, result: str, seconds: float) -> None:
@@ -36,22 +36,22 @@ class Telemetry(Protocol):
     def in_flight(self, events: Mapping[str, int]) -> None:
         """Events that are kept for pods whose attempt is running, by event, and how many pods those are (PodPopped)."""
 
-    def rejected(self, profile: str, reason: str) -> None:
+    def kubelet_rejected(self, profile: str, reason: str) -> None:
         """A kubelet refused a pod that had been bound to its node."""
 
     def differences(self, counts: Mapping[str, int]) -> None:
         """What the last comparison with the API server found, by kind."""
 
-    def put_right(self, resource: str, difference: str) -> None:
+    def repaired(self, resource: str, difference: str) -> None:
         """An object that a watch had not told of was found by comparing, and put right: missed, stale or redundant."""
 
     def expression_failed(self, plugin: str, point: str) -> None:
         """An expression of a plugin could not be evaluated, at this extension point, for a pod and nodes that are alike to it."""
 
-    def incoming(self, queue: str, event: str) -> None:
+    def pod_queued(self, queue: str, event: str) -> None:
         """A pod entered a queue for this event."""
 
-    def sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+    def cache_sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
         """Pods by queue (active, backoff, unschedulable, gated); nodes, pods and assumed_pods in the cache."""
 
     def set_aside(self, counts: Mapping[str, int]) -> None:
@@ -66,7 +66,7 @@ class Telemetry(Protocol):
     def leading(self, name: str, leader: bool) -> None:
         """Whether this replica leads."""
 
-    def loop_lag(self, seconds: float) -> None:
+    def event_loop_lag(self, seconds: float) -> None:
         """How late the event loop was."""
 
     def gated(self, counts: Mapping[str, int]) -> None:
@@ -75,7 +75,7 @@ class Telemetry(Protocol):
     def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """(profile, its active revision or "", how many superseded ones cycles still hold) of every profile."""
 
-    def plugin_fault(self, plugin: str, point: str) -> None:
+    def plugin_error(self, plugin: str, point: str) -> None:
         """A plugin from outside the tree failed there."""
 
     def event(self, result: str) -> None:

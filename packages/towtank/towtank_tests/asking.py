@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from towtank.controllers import Settings
-from towtank.model.requests import Answer, Request, WatchOptions
-from towtank.parts import Parts
+from towtank.controllers import ControllerSettings
+from towtank.model.requests import ApiRequest, ApiResponse, WatchOptions
+from towtank.parts import ApiServer
 
 DEFINITION: Mapping[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -35,15 +35,15 @@ DEFINITION: Mapping[str, Any] = {
 }
 
 
-class Asked:
+class InMemoryCluster:
     """Everything between web and store; the controllers work when a test lets them."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         numbers = itertools.count()
-        parts = Parts(lambda: self.now, lambda: f"uid-{next(numbers)}", Settings())
+        parts = ApiServer(lambda: self.now, lambda: f"uid-{next(numbers)}", ControllerSettings())
         self.catalogue, self.verbs, self.controllers = parts.catalogue, parts.verbs, parts.controllers
-        self.answering, self.watches, self.tokens = parts.answering, parts.watches, parts.tokens
+        self.answering, self.watches, self.tokens = parts.dispatcher, parts.watches, parts.tokens
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
@@ -59,12 +59,12 @@ class Asked:
             self.now = max(due, self.now)
             self.controllers.work(self.now)
 
-    def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json", **more: Any) -> Answer:
+    def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json", **more: Any) -> ApiResponse:
         """``path`` may have a query; ``body`` is sent as it is when it is bytes."""
         path, _, query = path.partition("?")
         pairs = dict(pair.partition("=")[::2] for pair in query.split("&") if pair)
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        return self.answering.answer(Request(method, path, pairs, data, content_type, **more))
+        return self.answering.answer(ApiRequest(method, path, pairs, data, content_type, **more))
 
     def watching(self, path: str, **more: str) -> WatchOptions:
         """The options of a watch."""
@@ -73,7 +73,7 @@ class Asked:
         return answer.body
 
 
-def content(answer: Answer) -> Any:
+def content(answer: ApiResponse) -> Any:
     """The body, decoded."""
     assert not isinstance(answer.body, WatchOptions)
     return json.loads(answer.body) if isinstance(answer.body, bytes) else answer.body

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from towtank.model.kinds import Resource
-from towtank.model.nodes import Merge, Node
+from towtank.model.kinds import APIResource
+from towtank.model.nodes import MergeType, SchemaNode
 
-STRING = Node(type="string")
-INTEGER = Node(type="integer")
+STRING = SchemaNode(type="string")
+INTEGER = SchemaNode(type="integer")
 
 
-def struct(**properties: Node) -> Node:
+def struct(**properties: SchemaNode) -> SchemaNode:
     """An object whose fields have owners each."""
-    return Node(type="object", merge=Merge.GRANULAR, properties=properties)
+    return SchemaNode(type="object", merge=MergeType.GRANULAR, properties=properties)
 
 
-def mapping(values: Node, merge: Merge = Merge.GRANULAR) -> Node:
+def mapping(values: SchemaNode, merge: MergeType = MergeType.GRANULAR) -> SchemaNode:
     """A map."""
-    return Node(type="object", merge=merge, additional=values)
+    return SchemaNode(type="object", merge=merge, additional=values)
 
 
-def listing(items: Node, *keys: str, merge: Merge | None = None, patch_key: str = "") -> Node:
+def listing(items: SchemaNode, *keys: str, merge: MergeType | None = None, patch_key: str = "") -> SchemaNode:
     """A list, that merges by keys when there are any."""
     strategies = ("merge",) if patch_key else ()
-    how = merge or (Merge.MAP if keys else Merge.ATOMIC)
-    return Node(type="array", items=items, merge=how, keys=keys, patch_key=patch_key, patch_strategies=strategies)
+    how = merge or (MergeType.MAP if keys else MergeType.ATOMIC)
+    return SchemaNode(type="array", items=items, merge=how, keys=keys, patch_key=patch_key, patch_strategies=strategies)
 
 
-FINALIZERS = Node(type="array", items=STRING, merge=Merge.SET, patch_strategies=("merge",))
-OWNER = Node(type="object", merge=Merge.ATOMIC, properties=dict.fromkeys(("apiVersion", "kind", "name", "uid"), STRING), required=("uid",))
+FINALIZERS = SchemaNode(type="array", items=STRING, merge=MergeType.SET, patch_strategies=("merge",))
+OWNER = SchemaNode(
+    type="object", merge=MergeType.ATOMIC, properties=dict.fromkeys(("apiVersion", "kind", "name", "uid"), STRING), required=("uid",)
+)
 METADATA = struct(
     **dict.fromkeys(("name", "namespace", "uid", "resourceVersion", "creationTimestamp"), STRING),
     generation=INTEGER,
@@ -35,22 +37,22 @@ METADATA = struct(
     annotations=mapping(STRING),
     finalizers=FINALIZERS,
     ownerReferences=listing(OWNER, "uid", patch_key="uid"),
-    managedFields=listing(Node(type="object", preserve_unknown=True)),
+    managedFields=listing(SchemaNode(type="object", preserve_unknown=True)),
 )
-ITEM = struct(k=STRING, n=Node(type="integer", default=1, has_default=True), v=STRING, o=struct(p=STRING))
+ITEM = struct(k=STRING, n=SchemaNode(type="integer", default=1, has_default=True), v=STRING, o=struct(p=STRING))
 SPEC = struct(
     a=STRING,
     n=INTEGER,
     at=listing(STRING),
-    set=listing(STRING, merge=Merge.SET),
+    set=listing(STRING, merge=MergeType.SET),
     m=listing(ITEM, "k", "n"),
     gm=mapping(STRING),
-    am=mapping(STRING, Merge.ATOMIC),
-    any=Node(type="object", merge=Merge.GRANULAR, preserve_unknown=True),
+    am=mapping(STRING, MergeType.ATOMIC),
+    any=SchemaNode(type="object", merge=MergeType.GRANULAR, preserve_unknown=True),
     mo=mapping(struct(q=STRING, r=STRING)),
 )
 SCHEMA = struct(apiVersion=STRING, kind=STRING, metadata=METADATA, spec=SPEC, status=struct(s=STRING, l=mapping(STRING)))
-THINGS = Resource("x.io", "v1", "ts", "T", has_status=True, schema=SCHEMA, custom=True)
+THINGS = APIResource("x.io", "v1", "ts", "T", has_status=True, schema=SCHEMA, custom=True)
 
 _ENVIRONMENT = listing(struct(name=STRING, value=STRING), "name", patch_key="name")
 _PORT = struct(name=STRING, containerPort=INTEGER, protocol=STRING)
@@ -66,7 +68,7 @@ _POD = struct(
     containers=listing(_CONTAINER, "name", patch_key="name"),
     volumes=listing(_VOLUME, "name", patch_key="name"),
     imagePullSecrets=listing(struct(name=STRING), "name", patch_key="name"),
-    nodeSelector=mapping(STRING, Merge.ATOMIC),
+    nodeSelector=mapping(STRING, MergeType.ATOMIC),
     tolerations=listing(struct(key=STRING)),
     affinity=struct(nodeAffinity=struct()),
 )

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from towtank.model.requests import WatchOptions
-from towtank_tests.asking import DEFINITION, Asked, content, node
+from towtank_tests.asking import DEFINITION, InMemoryCluster, content, node
 
 NODES = "/api/v1/nodes"
 MERGE = "application/merge-patch+json"
 
 
 @pytest.fixture
-def asked() -> Asked:
+def asked() -> InMemoryCluster:
     """With one node and one custom resource."""
-    asked = Asked()
+    asked = InMemoryCluster()
     assert asked.ask("POST", NODES, node("one", kept="yes")).code == 201
     assert asked.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION).code == 201
     return asked
@@ -67,7 +67,7 @@ def asked() -> Asked:
         ("DELETE", f"{NODES}/one?propagationPolicy=Orphan&orphanDependents=true", 422, "Invalid"),
     ],
 )
-def test_codes(asked: Asked, method: str, path: str, code: int, reason: str) -> None:
+def test_codes(asked: InMemoryCluster, method: str, path: str, code: int, reason: str) -> None:
     """What is there, what is not, and what may not be done to it."""
     answer = asked.ask(method, path)
     assert answer.code == code
@@ -94,14 +94,14 @@ def test_codes(asked: Asked, method: str, path: str, code: int, reason: str) -> 
         (b'{"metadata":{"name":"x","name":"y"}}', "application/json", "?fieldValidation=Strict", 400, 'duplicate field "metadata.name"'),
     ],
 )
-def test_bodies_that_are_refused(asked: Asked, body: bytes, content_type: str, query: str, code: int, text: str) -> None:
+def test_bodies_that_are_refused(asked: InMemoryCluster, body: bytes, content_type: str, query: str, code: int, text: str) -> None:
     """No body makes a fault of ours, and each refusal says what is wrong."""
     answer = asked.ask("POST", NODES + query, body, content_type)
     assert answer.code == code
     assert text in content(answer)["message"]
 
 
-def test_a_field_that_is_said_twice_is_warned_of(asked: Asked) -> None:
+def test_a_field_that_is_said_twice_is_warned_of(asked: InMemoryCluster) -> None:
     """And the last one counts."""
     answer = asked.ask("POST", NODES, b'{"metadata":{"name":"x","name":"y"}}')
     assert answer.code == 201
@@ -124,7 +124,7 @@ def test_a_field_that_is_said_twice_is_warned_of(asked: Asked) -> None:
         ("application/json-patch+json", "", b'[{"op":"add","path":"/metadata/labels/a","value":"b"}]', 200, ""),
     ],
 )
-def test_patches(asked: Asked, content_type: str, query: str, body: bytes, code: int, text: str) -> None:
+def test_patches(asked: InMemoryCluster, content_type: str, query: str, body: bytes, code: int, text: str) -> None:
     """By their media types."""
     answer = asked.ask("PATCH", f"{NODES}/one{query}", body, content_type)
     assert answer.code == code
@@ -134,7 +134,7 @@ def test_patches(asked: Asked, content_type: str, query: str, body: bytes, code:
         assert content(answer)["metadata"]["labels"]["a"] == "b"
 
 
-def test_a_strategic_patch_needs_more_than_a_custom_schema(asked: Asked) -> None:
+def test_a_strategic_patch_needs_more_than_a_custom_schema(asked: InMemoryCluster) -> None:
     """As with a kube-apiserver."""
     path = "/apis/example.com/v1/namespaces/default/boats"
     assert (
@@ -144,7 +144,7 @@ def test_a_strategic_patch_needs_more_than_a_custom_schema(asked: Asked) -> None
     assert asked.ask("PATCH", f"{path}/a", {}, "application/strategic-merge-patch+json").code == 415
 
 
-def test_apply_creates_and_then_changes(asked: Asked) -> None:
+def test_apply_creates_and_then_changes(asked: InMemoryCluster) -> None:
     """201, then 200."""
     applied = {**node("two"), "spec": {"unschedulable": True}}
     for code in (201, 200):
@@ -167,14 +167,14 @@ def test_apply_creates_and_then_changes(asked: Asked) -> None:
         ("application/vnd.kubernetes.protobuf", None),
     ],
 )
-def test_forms(asked: Asked, accept: str, kind: str | None) -> None:
+def test_forms(asked: InMemoryCluster, accept: str, kind: str | None) -> None:
     """The first that the client accepts and we serve; 406 for none."""
     answer = asked.ask("GET", NODES, accept=accept)
     assert (content(answer)["kind"] if answer.code == 200 else None) == kind
     assert answer.code in (200, 406)
 
 
-def test_yaml_goes_in_and_out(asked: Asked) -> None:
+def test_yaml_goes_in_and_out(asked: InMemoryCluster) -> None:
     """Texts that look like times or numbers stay what they are."""
     made = asked.ask("POST", "/api/v1/namespaces", b"metadata: {name: a, annotations: {b: '2020-01-01', c: \"1\"}}", "application/yaml")
     assert made.code == 201
@@ -184,7 +184,7 @@ def test_yaml_goes_in_and_out(asked: Asked) -> None:
     assert b"b: '2020-01-01'" in answer.body
 
 
-def test_deletions_are_answered_by_kind(asked: Asked) -> None:
+def test_deletions_are_answered_by_kind(asked: InMemoryCluster) -> None:
     """A Status with details where the object has gone; the object where a finalizer holds it."""
     gone = asked.ask("DELETE", f"{NODES}/one")
     assert content(gone)["status"] == "Success"
@@ -196,7 +196,7 @@ def test_deletions_are_answered_by_kind(asked: Asked) -> None:
     assert asked.ask("GET", f"{NODES}/held").code == 200
 
 
-def test_a_collection_is_deleted_by_its_selector(asked: Asked) -> None:
+def test_a_collection_is_deleted_by_its_selector(asked: InMemoryCluster) -> None:
     """And answered with what was chosen."""
     asked.ask("POST", NODES, node("two", pool="a"))
     answer = asked.ask("DELETE", f"{NODES}?labelSelector=pool=a")
@@ -205,7 +205,7 @@ def test_a_collection_is_deleted_by_its_selector(asked: Asked) -> None:
     assert asked.ask("GET", f"{NODES}/two").code == 404
 
 
-def test_the_manager_is_who_says_so_or_the_user_agent(asked: Asked) -> None:
+def test_the_manager_is_who_says_so_or_the_user_agent(asked: InMemoryCluster) -> None:
     """The user agent's first word."""
     asked.ask("PATCH", f"{NODES}/one", {"metadata": {"labels": {"a": "b"}}}, MERGE, user_agent="kubectl/v1 (linux)")
     asked.ask("PATCH", f"{NODES}/one?fieldManager=me", {"metadata": {"labels": {"c": "d"}}}, MERGE)
@@ -213,7 +213,7 @@ def test_the_manager_is_who_says_so_or_the_user_agent(asked: Asked) -> None:
     assert {"kubectl", "me"} <= {entry["manager"] for entry in entries}
 
 
-def test_dry_runs_change_nothing(asked: Asked) -> None:
+def test_dry_runs_change_nothing(asked: InMemoryCluster) -> None:
     """Though they answer as if they had."""
     assert asked.ask("POST", f"{NODES}?dryRun=All", node("two")).code == 201
     assert asked.ask("GET", f"{NODES}/two").code == 404
@@ -222,7 +222,7 @@ def test_dry_runs_change_nothing(asked: Asked) -> None:
     assert asked.ask("GET", f"{NODES}/one").code == 200
 
 
-def test_reviews_are_only_posted(asked: Asked) -> None:
+def test_reviews_are_only_posted(asked: InMemoryCluster) -> None:
     """They are nobody's objects."""
     path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
     review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
@@ -230,7 +230,7 @@ def test_reviews_are_only_posted(asked: Asked) -> None:
     assert asked.ask("GET", path).code == 405
 
 
-def test_a_definition_is_served_until_it_goes(asked: Asked) -> None:
+def test_a_definition_is_served_until_it_goes(asked: InMemoryCluster) -> None:
     """In discovery as in paths."""
     plain = content(asked.ask("GET", "/apis/example.com/v1"))
     assert [one["name"] for one in plain["resources"]] == ["boats"]
@@ -242,7 +242,7 @@ def test_a_definition_is_served_until_it_goes(asked: Asked) -> None:
     assert schema["properties"]["spec"]["properties"]["masts"] == {"type": "integer"}
 
 
-def test_watches_are_handed_out(asked: Asked) -> None:
+def test_watches_are_handed_out(asked: InMemoryCluster) -> None:
     """With what the query and the Accept header say."""
     options = asked.watching(f"{NODES}?watch=true&resourceVersion=3&allowWatchBookmarks=true&timeoutSeconds=7")
     assert (options.since, options.bookmarks, options.timeout_seconds) == (3, True, 7)
@@ -251,7 +251,7 @@ def test_watches_are_handed_out(asked: Asked) -> None:
     assert isinstance(asked.ask("GET", f"{NODES}?watch=1&fieldSelector=metadata.name=one").body, WatchOptions)
 
 
-def test_a_list_is_its_objects_texts(asked: Asked) -> None:
+def test_a_list_is_its_objects_texts(asked: InMemoryCluster) -> None:
     """Nothing is encoded again: five thousand nodes are joined in less than they would be encoded in."""
     for number in range(5000):
         asked.verbs.store.put("nodes", "", {**node(f"n{number}"), "spec": {}, "status": {"capacity": {"cpu": "8", "pods": "110"}}})
@@ -287,7 +287,7 @@ VALUES = st.recursive(
 @given(METHODS, PATHS, TYPES, VALUES, st.dictionaries(st.sampled_from(["dryRun", "limit", "fieldSelector", "force"]), st.text(max_size=4)))
 def test_no_request_is_a_fault_of_ours(method: str, path: str, content_type: str, body: object, query: dict[str, str]) -> None:
     """Whatever comes is refused or done; anything that is raised fails this test."""
-    asked = Asked()
+    asked = InMemoryCluster()
     asked.ask("POST", NODES, node("one"))
     text = "&".join(f"{key}={value}" for key, value in query.items())
     answer = asked.ask(method, f"{path}?fieldManager=x&{text}", body, content_type)

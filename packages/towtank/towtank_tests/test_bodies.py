@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from towtank import patches
 from towtank.model import json_values
-from towtank.model.problems import Problem
+from towtank.model.problems import ApiError
 from towtank.wire import bodies, yamls
 
 
@@ -137,7 +137,7 @@ def test_yaml_stands_for_what_it_does_there(text: str, value: Any) -> None:
 )
 def test_yaml_that_is_no_json_is_refused(text: str, why: str) -> None:
     """With the words from there."""
-    with pytest.raises(json_values.Unreadable) as refused:
+    with pytest.raises(json_values.DecodeFailure) as refused:
         bodies.from_yaml(f"x: {text}".encode())
     assert str(refused.value) == why
 
@@ -175,7 +175,7 @@ def test_what_is_too_deep_is_refused(opening: str, closing: str, depth: int) -> 
     """As JSON, as YAML: nobody after us has to ask whether it can be walked through."""
     body = f'{{"kind":"A","x":{opening * depth}1{closing * depth}}}'.encode()
     for kind in (bodies.JSON, bodies.YAML):
-        with pytest.raises(Problem, match="exceeded max depth"):
+        with pytest.raises(ApiError, match="exceeded max depth"):
             bodies.read(body, kind, "A")
 
 
@@ -190,7 +190,7 @@ def test_no_patch_makes_bodies_that_are_too_deep() -> None:
     deep: Any = 1
     for _ in range(100):
         deep = {"a": deep}
-    with pytest.raises(Problem, match="exceeded max depth"):
+    with pytest.raises(ApiError, match="exceeded max depth"):
         patches.json_patch({"x": deep}, [{"op": "copy", "from": "/x", "path": "/x" + "/a" * 90}])
 
 
@@ -199,7 +199,7 @@ def test_large_yaml_is_refused_soon(item: str) -> None:
     """Before anything is made of it; a long text is not large."""
     text = ("x:\n" + item * (3_000_000 // len(item))).encode()
     start = time.process_time()
-    with pytest.raises(json_values.Unreadable, match="yaml: document has more than 100000 values"):
+    with pytest.raises(json_values.DecodeFailure, match="yaml: document has more than 100000 values"):
         bodies.from_yaml(text)
     assert time.process_time() - start < 3
     long = "x: |\n" + "  - a\n" * 400_000

@@ -11,31 +11,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towtank.model import choosing
-from towtank.model.kinds import Resource, Strategy
-from towtank.model.problems import Problem
-from towtank.strategies.devices import ResourceSlices
-from towtank.strategies.events import Events, NewerEvents
-from towtank.strategies.nodes import Nodes
-from towtank.strategies.pods import Pods
-from towtank.strategies.workloads import Jobs, ReplicationControllers
+from towtank.model.kinds import APIResource, Strategy
+from towtank.model.problems import ApiError
+from towtank.strategies.devices import ResourceSliceStrategy
+from towtank.strategies.events import EventStrategy, EventsV1Strategy
+from towtank.strategies.nodes import NodeStrategy
+from towtank.strategies.pods import PodStrategy
+from towtank.strategies.workloads import JobStrategy, ReplicationControllerStrategy
 
-PODS = Resource("", "v1", "pods", "Pod", strategy=Pods())
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False, strategy=Nodes())
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
-THINGS = Resource("example.com", "v1", "things", "Thing", custom=True, selectable=(".spec.color", ".spec.size", ".spec.on"))
-GLOBAL_THINGS = Resource("example.com", "v1", "things", "Thing", custom=True, namespaced=False)
+PODS = APIResource("", "v1", "pods", "Pod", strategy=PodStrategy())
+NODES = APIResource("", "v1", "nodes", "Node", namespaced=False, strategy=NodeStrategy())
+CONFIG_MAPS = APIResource("", "v1", "configmaps", "ConfigMap")
+THINGS = APIResource("example.com", "v1", "things", "Thing", custom=True, selectable=(".spec.color", ".spec.size", ".spec.on"))
+GLOBAL_THINGS = APIResource("example.com", "v1", "things", "Thing", custom=True, namespaced=False)
 
 
-def chosen(resource: Resource, selector: str, body: Mapping[str, Any]) -> bool:
+def chosen(resource: APIResource, selector: str, body: Mapping[str, Any]) -> bool:
     """Whether a field selector chooses an object."""
-    choose = choosing.chooser(resource, "", selector)
+    choose = choosing.object_filter(resource, "", selector)
     return choose is None or choose({"metadata": {}, **body})
 
 
-def refusal(resource: Resource, labels: str = "", fields: str = "") -> str:
+def refusal(resource: APIResource, labels: str = "", fields: str = "") -> str:
     """What selectors are refused with."""
-    with pytest.raises(Problem) as caught:
-        choosing.chooser(resource, labels, fields)
+    with pytest.raises(ApiError) as caught:
+        choosing.object_filter(resource, labels, fields)
     assert (caught.value.code, caught.value.reason) == (400, "BadRequest")
     return caught.value.message
 
@@ -133,11 +133,11 @@ def test_a_selector_agrees_with_a_naive_evaluator(terms: list[tuple[str, str, se
 
 
 @given(st.text(st.sampled_from("ab!=()<>, /-.1\\\n") | st.characters(), max_size=20), st.sampled_from([PODS, CONFIG_MAPS, THINGS]))
-def test_no_text_breaks_a_selector(text: str, resource: Resource) -> None:
+def test_no_text_breaks_a_selector(text: str, resource: APIResource) -> None:
     """It is read, or refused."""
     for labels, fields in ((text, ""), ("", text), ("", f"metadata.name={text}")):
-        with contextlib.suppress(Problem):
-            choose = choosing.chooser(resource, labels, fields)
+        with contextlib.suppress(ApiError):
+            choose = choosing.object_filter(resource, labels, fields)
             assert choose is None or choose({"metadata": {}}) in (True, False)
 
 
@@ -156,9 +156,9 @@ ONLY = 'is not a known field selector: only "metadata.name", "metadata.namespace
         (NODES, "metadata.namespace=x", "field label not supported: metadata.namespace"),
         (THINGS, ".spec.color=x", "field label not supported: .spec.color"),
         (GLOBAL_THINGS, "metadata.namespace=x", "field label not supported: metadata.namespace"),
-        (Resource("batch", "v1", "jobs", "Job", strategy=Jobs()), "a=b", 'field label "a" not supported for Job'),
+        (APIResource("batch", "v1", "jobs", "Job", strategy=JobStrategy()), "a=b", 'field label "a" not supported for Job'),
         (
-            Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False, strategy=ResourceSlices()),
+            APIResource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False, strategy=ResourceSliceStrategy()),
             "metadata.namespace=x",
             "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: metadata.namespace",
         ),
@@ -169,7 +169,7 @@ ONLY = 'is not a known field selector: only "metadata.name", "metadata.namespace
         (PODS, "metadata.name=a=b", "invalid field selector: unescaped character in value: 61"),
     ],
 )
-def test_fields_are_refused_with_the_words_of_kube_apiserver(resource: Resource, selector: str, text: str) -> None:
+def test_fields_are_refused_with_the_words_of_kube_apiserver(resource: APIResource, selector: str, text: str) -> None:
     """Whether or not there are objects, and each kind in its own way."""
     assert refusal(resource, fields=selector) == text
 
@@ -177,7 +177,7 @@ def test_fields_are_refused_with_the_words_of_kube_apiserver(resource: Resource,
 @pytest.mark.parametrize("selector", ["", ",", "=", "!=", ",,"])
 def test_a_selector_of_nothing_chooses_all(selector: str) -> None:
     """And costs nothing, where it is empty altogether."""
-    assert choosing.chooser(PODS, "", selector) is None
+    assert choosing.object_filter(PODS, "", selector) is None
 
 
 @pytest.mark.parametrize(
@@ -210,20 +210,20 @@ def test_fields_of_pods(selector: str, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("strategy", "field", "body", "value"),
     [
-        (Nodes(), "spec.unschedulable", {"spec": {}}, "false"),
-        (Nodes(), "spec.unschedulable", {"spec": {"unschedulable": True}}, "true"),
-        (Jobs(), "status.successful", {"status": {"succeeded": 2}}, "2"),
-        (Jobs(), "status.successful", {}, "0"),
-        (ReplicationControllers(), "status.replicas", {"status": {"replicas": 0}}, "0"),
-        (Events(), "source", {"source": {"component": "c"}, "reportingComponent": "r"}, "c"),
-        (Events(), "source", {"source": {}, "reportingComponent": "r"}, "r"),
-        (NewerEvents(), "regarding.name", {"involvedObject": {"name": "p"}}, "p"),
-        (NewerEvents(), "reportingController", {"reportingComponent": "r"}, "r"),
+        (NodeStrategy(), "spec.unschedulable", {"spec": {}}, "false"),
+        (NodeStrategy(), "spec.unschedulable", {"spec": {"unschedulable": True}}, "true"),
+        (JobStrategy(), "status.successful", {"status": {"succeeded": 2}}, "2"),
+        (JobStrategy(), "status.successful", {}, "0"),
+        (ReplicationControllerStrategy(), "status.replicas", {"status": {"replicas": 0}}, "0"),
+        (EventStrategy(), "source", {"source": {"component": "c"}, "reportingComponent": "r"}, "c"),
+        (EventStrategy(), "source", {"source": {}, "reportingComponent": "r"}, "r"),
+        (EventsV1Strategy(), "regarding.name", {"involvedObject": {"name": "p"}}, "p"),
+        (EventsV1Strategy(), "reportingController", {"reportingComponent": "r"}, "r"),
     ],
 )
 def test_fields_that_are_not_just_texts(strategy: Strategy, field: str, body: dict[str, Any], value: str) -> None:
     """As kube-apiserver compares them."""
-    resource = Resource("", "v1", "kinds", "Kind", strategy=strategy)
+    resource = APIResource("", "v1", "kinds", "Kind", strategy=strategy)
     assert chosen(resource, f"{field}={value}", body) and not chosen(resource, f"{field}!={value}", body)
 
 
@@ -247,7 +247,7 @@ def test_an_escaped_value_is_found(value: str) -> None:
 
 def test_labels_and_fields_hold_together() -> None:
     """A list may have both."""
-    choose = choosing.chooser(PODS, "a", "metadata.name=x")
+    choose = choosing.object_filter(PODS, "a", "metadata.name=x")
     assert choose is not None
     bodies: list[dict[str, Any]] = [{"metadata": {"name": name, "labels": labels}} for name in "xy" for labels in ({"a": ""}, None)]
     assert [choose(body) for body in bodies] == [True, False, False, False]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towtank.model import conditions
-from towtank_tests.asking import Asked, content
+from towtank_tests.asking import InMemoryCluster, content
 
 CORE = "/api/v1/namespaces/default"
 MERGE = "application/merge-patch+json"
@@ -25,10 +25,10 @@ SAID = st.fixed_dictionaries({"type": TYPES, "status": st.sampled_from(["True", 
 def test_a_status_that_stays_keeps_its_time(written: list[dict[str, Any]] | None, said: dict[str, Any]) -> None:
     """Where whoever wrote it said a time; all other conditions stay as they are."""
     body: dict[str, Any] = {"status": {"conditions": written}}
-    before, dated = conditions.find(body, said["type"]), conditions.dated(body, said, "now")
+    before, dated = conditions.find(body, said["type"]), conditions.with_transition_time(body, said, "now")
     kept = before.get("status") == said["status"] and "lastTransitionTime" in before
     assert dated == {**said, "lastTransitionTime": "then" if kept else "now"}
-    after = conditions.with_these(body, dated)
+    after = conditions.merged_conditions(body, dated)
     assert [one for one in after if one.get("type", "") != said["type"]] == [
         one for one in written or () if one.get("type", "") != said["type"]
     ]
@@ -48,7 +48,7 @@ def test_an_object_stays_of_use_whatever_its_conditions_are(
     path: str, body: dict[str, Any], conditions_: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Refused or stored, later writes go on, and who follows changes hears of them."""
-    asked = Asked()
+    asked = InMemoryCluster()
     assert asked.ask("POST", path, body).code == 201
     assert asked.ask("PATCH", f"{path}/one/status", {"status": {"conditions": conditions_}}, MERGE).code in (200, 422)
     assert asked.ask("PATCH", f"{path}/one", {"metadata": {"labels": {"a": "b"}}}, MERGE).code == 200
@@ -63,7 +63,7 @@ def test_an_object_stays_of_use_whatever_its_conditions_are(
 @pytest.mark.parametrize("type_", ["", "a b", "/a"])
 def test_a_pods_conditions_have_names(type_: str) -> None:
     """As labels are named."""
-    asked = Asked()
+    asked = InMemoryCluster()
     asked.ask("POST", f"{CORE}/pods", POD)
     refused = asked.ask("PATCH", f"{CORE}/pods/one/status", {"status": {"conditions": [{"type": type_, "status": "True"}]}}, MERGE)
     assert refused.code == 422

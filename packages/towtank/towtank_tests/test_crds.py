@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towtank.model.kinds import Body, Scale
-from towtank.model.problems import Cause, Problem
+from towtank.model.kinds import Body, ScaleSubresource
+from towtank.model.problems import ApiError, StatusCause
 from towtank.schemas import structural
 from towtank.strategies import crds
 from towtank_tests.custom.cases import DEFINITIONS, RECORDED, TEXT, WHOLE, definition, fields, own
 
 SAID: Final = json.loads(RECORDED.read_text())["definitions"]
-STRATEGY: Final = crds.CustomResourceDefinitions()
+STRATEGY: Final = crds.CRDStrategy()
 NOW: Final = "2026-01-01T00:00:00Z"
 
 
-class Definitions:
+class FakeDefinitions:
     """What there is besides."""
 
     def __init__(self, *bodies: Body) -> None:
@@ -41,7 +41,7 @@ def made(body: Body, *others: Body) -> Body:
     body = copy.deepcopy(body)
     STRATEGY.default(body)
     body["metadata"]["creationTimestamp"] = NOW
-    STRATEGY.admit(body, Definitions(*others))
+    STRATEGY.admit(body, FakeDefinitions(*others))
     STRATEGY.prepare_create(body)
     return accepted(body, *others)
 
@@ -51,7 +51,7 @@ def accepted(body: Body, *others: Body) -> Body:
     return crds.renamed(body, others, NOW) or body
 
 
-def changed(old: Body, **spec: Any) -> tuple[Body, list[Cause]]:
+def changed(old: Body, **spec: Any) -> tuple[Body, list[StatusCause]]:
     """The definition with another spec, and what is wrong with that."""
     new = copy.deepcopy(old)
     new["spec"] |= spec
@@ -229,10 +229,10 @@ def test_a_definition_waits_for_its_objects() -> None:
     )
     (resource,) = crds.resources(body)
     with pytest.raises(
-        Problem,
+        ApiError,
         match=r'as\.g\.example\.com "x" is forbidden: create not allowed while custom resource definition is terminating',
     ):
-        resource.strategy.admit({"metadata": {"name": "x"}}, Definitions())
+        resource.strategy.admit({"metadata": {"name": "x"}}, FakeDefinitions())
     body["metadata"]["finalizers"] = []
     assert not STRATEGY.held(body)
 
@@ -247,13 +247,13 @@ def test_subresources_and_selectable_fields() -> None:
     stored = made(body)
     assert not STRATEGY.validate(stored)
     (resource,) = crds.resources(stored)
-    assert (resource.has_status, resource.scale) == (False, Scale(".spec.n", ".status.n", ".status.s"))
+    assert (resource.has_status, resource.scale) == (False, ScaleSubresource(".spec.n", ".status.n", ".status.s"))
     assert (resource.selectable, resource.columns) == ((".spec.s",), ())
 
 
 def test_a_schema_that_cannot_be_decoded() -> None:
     """Is a bad request."""
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(ApiError) as refused:
         made(definition(fields({"a": {"type": ["string"]}})))
     assert refused.value.message == (
         'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: json: cannot unmarshal array into Go '
@@ -289,7 +289,7 @@ VALUES: Final = st.recursive(
 def test_any_schema_is_served_or_refused(schema: Body) -> None:
     """What validation lets pass can be compiled."""
     if structural.malformed(schema, "p"):
-        with pytest.raises(Problem):
+        with pytest.raises(ApiError):
             made(definition(schema))
         return
     body = made(definition(schema))

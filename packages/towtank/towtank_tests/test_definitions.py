@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from towtank.storage.store import Change
+from towtank.storage.store import StoreChange
 from towtank.strategies import crds
-from towtank_tests.asking import DEFINITION, Asked, content
+from towtank_tests.asking import DEFINITION, InMemoryCluster, content
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = "application/merge-patch+json"
@@ -18,7 +18,7 @@ def definition(plural: str, kind: str, *short_names: str) -> dict[str, Any]:
     return {**DEFINITION, "metadata": {"name": f"{plural}.example.com"}, "spec": {**DEFINITION["spec"], "names": names}}
 
 
-def conditions(asked: Asked, name: str) -> dict[str, str]:
+def conditions(asked: InMemoryCluster, name: str) -> dict[str, str]:
     """Type -> reason."""
     found = content(asked.ask("GET", f"{CRDS}/{name}"))
     return {one["type"]: one["reason"] for one in found["status"]["conditions"]}
@@ -26,9 +26,9 @@ def conditions(asked: Asked, name: str) -> dict[str, str]:
 
 def test_a_definition_is_served_when_it_has_been_made() -> None:
     """Though the answer is what was made; the names are a write of the server's own."""
-    asked = Asked()
-    told: list[Change] = []
-    asked.verbs.store.listen(crds.KEY, told.append)
+    asked = InMemoryCluster()
+    told: list[StoreChange] = []
+    asked.verbs.store.subscribe(crds.KEY, told.append)
     made = content(asked.ask("POST", CRDS, definition("cats", "Cat", "c")))
     assert made["status"] == {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]}
     assert conditions(asked, "cats.example.com") == {"NamesAccepted": "NoConflicts", "Established": "InitialNamesAccepted"}
@@ -42,7 +42,7 @@ def test_a_definition_is_served_when_it_has_been_made() -> None:
 
 def test_names_that_become_free_are_taken() -> None:
     """By one that waits for them; another one that waits too has to wait for that."""
-    asked = Asked()
+    asked = InMemoryCluster()
     for body in (definition("cats", "Cat", "c"), definition("cows", "Cow", "c"), definition("crabs", "Crab", "c")):
         asked.ask("POST", CRDS, body)
     assert conditions(asked, "cows.example.com")["NamesAccepted"] == "ShortNamesConflict"
@@ -60,7 +60,7 @@ def test_names_that_become_free_are_taken() -> None:
 
 def test_custom_resources_may_have_any_finalizer() -> None:
     """With a warning where it could be somebody else's; built-in kinds' need a domain."""
-    asked = Asked()
+    asked = InMemoryCluster()
     asked.ask("POST", CRDS, DEFINITION)
     body = {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b", "finalizers": ["mine", "my.own", "example.com/ours"]}}
     answer = asked.ask("POST", "/apis/example.com/v1/namespaces/default/boats", body)
@@ -73,7 +73,7 @@ def test_custom_resources_may_have_any_finalizer() -> None:
 
 def test_a_refusal_warns_too() -> None:
     """Of fields that nobody knows."""
-    asked = Asked()
+    asked = InMemoryCluster()
     asked.ask("POST", CRDS, DEFINITION)
     boat = {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b"}, "spec": {"sails": 1}}
     answers = [asked.ask("POST", "/apis/example.com/v1/namespaces/default/boats", boat) for _ in range(2)]
@@ -82,7 +82,7 @@ def test_a_refusal_warns_too() -> None:
 
 def test_rules_that_are_not_there_are_not_missed() -> None:
     """An object of wrong types is refused for these alone, where its definition has no rules."""
-    asked = Asked()
+    asked = InMemoryCluster()
     asked.ask("POST", CRDS, DEFINITION)
     boat = {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b"}, "spec": {"masts": "two"}}
     refused = content(asked.ask("POST", "/apis/example.com/v1/namespaces/default/boats", boat))

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from towtank.model.nodes import ANYTHING, Node
+from towtank.model.nodes import ANYTHING, SchemaNode
 from towtank.schemas.emptiness import compact
 
-_TEXTS = Node(type="object", additional=Node(type="string"))
-_ITEM = Node(
+_TEXTS = SchemaNode(type="object", additional=SchemaNode(type="string"))
+_ITEM = SchemaNode(
     type="object",
     properties=MappingProxyType(
-        {"env": Node(type="array", items=_TEXTS), "emptyDir": Node(type="object", properties=MappingProxyType({"a": ANYTHING}))}
+        {"env": SchemaNode(type="array", items=_TEXTS), "emptyDir": SchemaNode(type="object", properties=MappingProxyType({"a": ANYTHING}))}
     ),
 )
-_PLACES = {"labels": _TEXTS, "items": Node(type="array", items=_ITEM), "needed": Node(type="array", items=_ITEM), "free": ANYTHING}
-_SCHEMA = Node(type="object", properties=MappingProxyType(_PLACES), required=("needed",))
+_PLACES = {
+    "labels": _TEXTS,
+    "items": SchemaNode(type="array", items=_ITEM),
+    "needed": SchemaNode(type="array", items=_ITEM),
+    "free": ANYTHING,
+}
+_SCHEMA = SchemaNode(type="object", properties=MappingProxyType(_PLACES), required=("needed",))
 
 
 def test_empty_lists_and_maps_go_wherever_they_are() -> None:

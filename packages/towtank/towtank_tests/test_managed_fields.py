@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towtank.managed_fields import Write, apply, same, track
-from towtank.model.kinds import Body, Resource
-from towtank.model.problems import Problem
+from towtank.managed_fields import ManagedFieldsEntry, apply, same, track
+from towtank.model.kinds import APIResource, Body
+from towtank.model.problems import ApiError
 from towtank.patches import merge_patch
 from towtank.schemas.parsing import builtin
 from towtank_tests.owned_kinds import THINGS
@@ -30,9 +30,9 @@ EARLIER = NOW - datetime.timedelta(seconds=1)
 SERVERS = {"uid": "u", "namespace": "default", "generation": 1}
 
 
-def write(manager: str, subresource: str = "", now: datetime.datetime = NOW) -> Write:
+def write(manager: str, subresource: str = "", now: datetime.datetime = NOW) -> ManagedFieldsEntry:
     """A write of a T."""
-    return Write(THINGS, manager, subresource, now)
+    return ManagedFieldsEntry(THINGS, manager, subresource, now)
 
 
 def defaulted(body: Body) -> Body:
@@ -101,7 +101,7 @@ def answer_of(live: Body | None, how: str, who: str, body: Body, flags: list[str
     """What a step answers, as it is recorded, and the new object."""
     try:
         new = do(live, how, who, body, flags)
-    except Problem as problem:
+    except ApiError as problem:
         causes = [[cause["message"], cause["field"]] for cause in (problem.details or {}).get("causes", [])]
         return [problem.code, problem.message, causes or None], None
     shown: Body = {name: new[name] for name in ("spec", "status") if name in new}
@@ -125,13 +125,13 @@ DEPLOYMENT: Body = {
     },
     "status": {},
 }
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", has_status=True, schema=builtin("apps/v1", "Deployment"))
+DEPLOYMENTS = APIResource("apps", "v1", "deployments", "Deployment", has_status=True, schema=builtin("apps/v1", "Deployment"))
 
 
 def test_what_is_always_there_belongs_to_nobody() -> None:
     """As recorded of a Deployment: no owner of spec, template or containers, but of what a new container holds."""
     new = copy.deepcopy(DEPLOYMENT)
-    track(new, None, Write(DEPLOYMENTS, "a", "", NOW))
+    track(new, None, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW))
     port: Body = {".": {}, "f:containerPort": {}, "f:protocol": {}}
     containers = {
         'k:{"name":"p"}': {
@@ -149,30 +149,35 @@ def test_what_is_always_there_belongs_to_nobody() -> None:
 
 def test_who_writes_the_first_status_owns_only_what_is_in_it() -> None:
     """The status itself has been there all the time."""
-    live = apply({name: DEPLOYMENT[name] for name in DEPLOYMENT if name != "status"}, None, Write(DEPLOYMENTS, "a", "", NOW), force=False)
+    live = apply(
+        {name: DEPLOYMENT[name] for name in DEPLOYMENT if name != "status"},
+        None,
+        ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW),
+        force=False,
+    )
     live.pop("status", None)
     new = merge_patch(live, {"status": {"replicas": 1}})
-    track(new, live, Write(DEPLOYMENTS, "c", "status", NOW))
+    track(new, live, ManagedFieldsEntry(DEPLOYMENTS, "c", "status", NOW))
     assert ["c", "Update", "status", {"f:status": {"f:replicas": {}}}, True] in entries(new)
 
 
 def test_who_scales_takes_the_replicas_from_who_applied() -> None:
     """As recorded, with the words of the refusal."""
-    live = apply(DEPLOYMENT, None, Write(DEPLOYMENTS, "a", "", NOW), force=False)
+    live = apply(DEPLOYMENT, None, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW), force=False)
     scaled = merge_patch(live, {"spec": {"replicas": 4}})
-    track(scaled, live, Write(DEPLOYMENTS, "hh", "scale", NOW))
+    track(scaled, live, ManagedFieldsEntry(DEPLOYMENTS, "hh", "scale", NOW))
     text = 'Apply failed with 1 conflict: conflict with "hh" with subresource "scale" using apps/v1: .spec.replicas'
-    with pytest.raises(Problem, match=re.escape(text)) as refused:
-        apply(DEPLOYMENT, scaled, Write(DEPLOYMENTS, "a", "", NOW), force=False)
+    with pytest.raises(ApiError, match=re.escape(text)) as refused:
+        apply(DEPLOYMENT, scaled, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW), force=False)
     assert refused.value.code == 409
-    assert apply(DEPLOYMENT, scaled, Write(DEPLOYMENTS, "a", "", NOW), force=True)["spec"] == DEPLOYMENT["spec"]
+    assert apply(DEPLOYMENT, scaled, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW), force=True)["spec"] == DEPLOYMENT["spec"]
 
 
 def test_the_status_of_a_built_in_kind_has_metadata_too() -> None:
     """What the main resource has is out of reach."""
-    live = apply(DEPLOYMENT, None, Write(DEPLOYMENTS, "a", "", NOW), force=False)
+    live = apply(DEPLOYMENT, None, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW), force=False)
     applied = {**DEPLOYMENT, "metadata": {"labels": {"x": "1"}}, "spec": {"replicas": 9}, "status": {"replicas": 5}}
-    new = apply(applied, live, Write(DEPLOYMENTS, "b", "status", NOW), force=False)
+    new = apply(applied, live, ManagedFieldsEntry(DEPLOYMENTS, "b", "status", NOW), force=False)
     assert new["spec"] == live["spec"] and new["status"] == {"replicas": 5}
     assert ["b", "Apply", "status", {"f:metadata": {"f:labels": {"f:x": {}}}, "f:status": {"f:replicas": {}}}, True] in entries(new)
 
@@ -255,7 +260,7 @@ def test_force_gets_what_is_applied(there: Body, spec: Body) -> None:
     """And where there is no conflict, it is not needed."""
     live = tracked(there)
     peaceful = None
-    with contextlib.suppress(Problem):
+    with contextlib.suppress(ApiError):
         peaceful = apply(thing(spec), live, write("a"), force=False)
     forced = apply(thing(spec), live, write("a"), force=True)
     assert peaceful in (None, forced)
@@ -347,8 +352,8 @@ def test_kubectl_takes_over_what_it_applied_by_itself(manager: str, last: Any, r
     """And nothing else."""
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(last)}
     live = copy.deepcopy(DEPLOYMENT) | {"metadata": {"name": "e", "annotations": annotations}}
-    track(live, None, Write(DEPLOYMENTS, "kubectl-client-side-apply", "", EARLIER))
+    track(live, None, ManagedFieldsEntry(DEPLOYMENTS, "kubectl-client-side-apply", "", EARLIER))
     applied = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "e"}, "spec": {"replicas": 3}}
-    with pytest.raises(Problem, match="Apply failed with 1 conflict") if refused else contextlib.nullcontext():
-        new = apply(applied, live, Write(DEPLOYMENTS, manager, "", NOW), force=False)
+    with pytest.raises(ApiError, match="Apply failed with 1 conflict") if refused else contextlib.nullcontext():
+        new = apply(applied, live, ManagedFieldsEntry(DEPLOYMENTS, manager, "", NOW), force=False)
         assert new["spec"]["replicas"] == 3

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from towtank.cluster import DevCluster, Settings
+from towtank.cluster import Cluster, ClusterSettings
 
 
 def test_a_cluster_that_stops_moving_says_so_at_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,10 +17,10 @@ def test_a_cluster_that_stops_moving_says_so_at_once(caplog: pytest.LogCaptureFi
         raise KeyError("due")
 
     async def run() -> None:
-        async with DevCluster(Settings()) as cluster:
+        async with Cluster(ClusterSettings()) as cluster:
             await asyncio.sleep(0)
             assert not caplog.records
-            monkeypatch.setattr(cluster._parts.controllers, "due", fail)
+            monkeypatch.setattr(cluster._api_server.controllers, "due", fail)
             cluster._work.set()
             async with asyncio.timeout(10):
                 while not caplog.records:

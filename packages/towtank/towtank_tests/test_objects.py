@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from towtank.model.kinds import Resource
-from towtank.model.requests import Target
+from towtank.model.kinds import APIResource
+from towtank.model.requests import RequestTarget
 from towtank.storage import objects
-from towtank_tests.asking import Asked, content
+from towtank_tests.asking import InMemoryCluster, content
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 MERGE = "application/merge-patch+json"
@@ -27,7 +27,7 @@ def test_a_name_that_is_taken_is_made_up_again(free_after: int, tries: int) -> N
         return len(asked_for) <= free_after
 
     body: dict[str, Any] = {"metadata": {"generateName": "n" * 80}}
-    objects.begin(Target(Resource("", "v1", "things", "Thing"), "default"), body, NOW, "uid", taken)
+    objects.initialise(RequestTarget(APIResource("", "v1", "things", "Thing"), "default"), body, NOW, "uid", taken)
     assert len(set(asked_for)) == tries
     assert body["metadata"]["name"] == asked_for[-1]
     assert len(asked_for[-1]) == 63
@@ -35,7 +35,7 @@ def test_a_name_that_is_taken_is_made_up_again(free_after: int, tries: int) -> N
 
 def test_who_replaces_an_object_says_its_name() -> None:
     """Of patches what comes out has to; who applies may leave it to the URL."""
-    asked = Asked()
+    asked = InMemoryCluster()
     asked.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
     text = "the name of the object (a based on URL) was undeterminable: name must be provided"
     for method, body, content_type in (("PUT", {}, "application/json"), ("PATCH", {"metadata": {"name": None}}, MERGE)):
@@ -50,14 +50,14 @@ def test_who_replaces_an_object_says_its_name() -> None:
 
 def test_managers_can_be_read() -> None:
     """As Go shows what cannot."""
-    answer = Asked().ask("POST", f"{CONFIG_MAPS}?fieldManager=a\x01", {"metadata": {"name": "a"}})
+    answer = InMemoryCluster().ask("POST", f"{CONFIG_MAPS}?fieldManager=a\x01", {"metadata": {"name": "a"}})
     cause = content(answer)["details"]["causes"][0]["message"]
     assert (answer.code, cause) == (422, 'Invalid value: "a\\x01": invalid character U+0001 (at position 1)')
 
 
 def test_who_scales_owns_the_replicas() -> None:
     """And nothing else, at no time that is told."""
-    asked = Asked()
+    asked = InMemoryCluster()
     path = "/apis/apps/v1/namespaces/default/deployments"
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
@@ -81,7 +81,7 @@ def test_who_scales_owns_the_replicas() -> None:
 
 def test_reviews_say_who_owns_what_was_asked() -> None:
     """As a kube-apiserver does, though nobody will look for him."""
-    asked = Asked()
+    asked = InMemoryCluster()
     spec = {"resourceAttributes": {"verb": "get", "resource": "pods"}}
     answer = asked.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews?fieldManager=one", {"spec": spec})
     (entry,) = content(answer)["metadata"]["managedFields"]
@@ -99,7 +99,7 @@ def test_reviews_say_who_owns_what_was_asked() -> None:
 
 def test_an_event_s_owners_are_those_of_its_own_form() -> None:
     """Whichever way it is read."""
-    asked = Asked()
+    asked = InMemoryCluster()
     path = "/apis/events.k8s.io/v1/namespaces/default/events"
     body = {
         "metadata": {"name": "e"},

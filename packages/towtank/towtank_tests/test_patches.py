@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towtank.model.kinds import Body, Resource
-from towtank.model.problems import Problem
+from towtank.model.kinds import APIResource, Body
+from towtank.model.problems import ApiError
 from towtank.patches import APPLY, JSON, MERGE, STRATEGIC, change, json_patch, merge_patch, strategic
 from towtank_tests.owned_kinds import DEPLOYMENT, THINGS
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded_patches.json").read_text())
 """Rows of patch, code, and what became of the object, or the message. Of a Deployment: the places that changed."""
 CONFIG_MAP: Body = {"metadata": {"labels": {"x": "1"}, "finalizers": ["a/b", "c/d"]}, "data": {"k": "v"}}
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", schema=DEPLOYMENT)
+DEPLOYMENTS = APIResource("apps", "v1", "deployments", "Deployment", schema=DEPLOYMENT)
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "name"])
 NAMES = st.sampled_from(["a", "b", "c", "name", "metadata", "spec", "containers", "finalizers", "$patch", "$retainKeys"])
@@ -45,7 +45,7 @@ def outcome(patching: Callable[[], Body]) -> tuple[int, Any]:
     """The code, and the new body or the message."""
     try:
         return 200, patching()
-    except Problem as problem:
+    except ApiError as problem:
         return problem.code, problem.message
 
 
@@ -115,7 +115,7 @@ def test_a_json_patch_has_a_limit() -> None:
     """Of operations."""
     patch = [{"op": "test", "path": "/data/k", "value": "v"}] * 10_001
     assert json_patch(CONFIG_MAP, patch[1:]) == CONFIG_MAP
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(ApiError) as refused:
         json_patch(CONFIG_MAP, patch)
     assert refused.value.code == 413
     assert refused.value.message == "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
@@ -126,7 +126,7 @@ def test_a_document_cannot_be_copied_into_itself_for_ever(times: int) -> None:
     """Neither so that it doubles, nor so that it gets ever deeper."""
     doubling = [{"op": "copy", "from": "/data", "path": f"/data/{name}"} for name in "xy" * (times // 2)]
     deepening = [{"op": "copy", "from": "/data", "path": "/data/x"}] * times
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(ApiError) as refused:
         json_patch(CONFIG_MAP, doubling if times == 50 else deepening)
     assert refused.value.code == 422
 
@@ -134,7 +134,7 @@ def test_a_document_cannot_be_copied_into_itself_for_ever(times: int) -> None:
 @pytest.mark.parametrize(("patch", "text"), [(5, "number"), ([], "array"), ("a", "string"), (True, "bool"), (None, "Invalid JSON Patch")])
 def test_a_merge_patch_is_an_object(patch: Any, text: str) -> None:
     """Nothing else merges with an object."""
-    with pytest.raises(Problem, match=text) as refused:
+    with pytest.raises(ApiError, match=text) as refused:
         merge_patch(CONFIG_MAP, patch)
     assert refused.value.code == 400
 
@@ -173,7 +173,7 @@ def test_many_primitives_are_deleted_soon() -> None:
 
 def test_custom_resources_have_no_strategic_patches() -> None:
     """With the API server's words."""
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(ApiError) as refused:
         change(STRATEGIC, {}, THINGS)
     accepted = f"{JSON}, {MERGE}, {APPLY}"
     assert refused.value.code == 415
@@ -211,7 +211,7 @@ def difference(old: Body, new: Body) -> Body:
 def test_a_strategic_patch_changes_nothing_in_place(old: Body, patch: Body) -> None:
     """Neither the body nor the patch, done or refused."""
     before = copy.deepcopy((old, patch))
-    with contextlib.suppress(Problem):
+    with contextlib.suppress(ApiError):
         strategic(old, patch, DEPLOYMENT)
     assert (old, patch) == before
 

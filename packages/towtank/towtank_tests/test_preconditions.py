@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towtank.model.times import after, timestamp
-from towtank_tests.asking import Asked, content
+from towtank_tests.asking import InMemoryCluster, content
 
 POD = "/api/v1/namespaces/default/pods/one"
 MERGE = "application/merge-patch+json"
@@ -19,14 +19,14 @@ SPEC: dict[str, Any] = {"containers": [{"name": "c", "image": "i"}]}
 GONE, CHANGED = "The object might have been deleted and then recreated", "The object might have been modified"
 
 
-def world(**spec: Any) -> Asked:
+def world(**spec: Any) -> InMemoryCluster:
     """With a pod that is bound."""
-    asked = Asked()
+    asked = InMemoryCluster()
     assert asked.ask("POST", POD.removesuffix("/one"), {"metadata": {"name": "one"}, "spec": {**SPEC, **spec}}).code == 201
     return asked
 
 
-def bound(**spec: Any) -> Asked:
+def bound(**spec: Any) -> InMemoryCluster:
     """The same, bound."""
     asked = world(**spec)
     assert asked.ask("POST", f"{POD}/binding", {"metadata": {"name": "one"}, "target": {"name": "n"}}).code == 201
@@ -115,7 +115,7 @@ def test_a_pod_may_want_to_live_for_ever() -> None:
 )
 def test_tokens_have_a_lifetime_within_limits(seconds: Any, code: int) -> None:
     """Ten minutes to 2^32 seconds."""
-    asked = Asked()
+    asked = InMemoryCluster()
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     asked.ask("POST", accounts, {"metadata": {"name": "one"}})
     assert asked.ask("POST", f"{accounts}/one/token", {"spec": {"expirationSeconds": seconds}}).code == code

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from towtank.model.problems import Problem
+from towtank.model.problems import ApiError
 from towtank.schemas import parsing
 from towtank.wire import bodies, protobuf
 
@@ -146,7 +146,7 @@ def refusal(data: bytes) -> int:
     """The code that bytes are refused with; 0 when they are read as something."""
     try:
         json.dumps(bodies.read(data, protobuf.MEDIA_TYPE, "Pod"))
-    except Problem as problem:
+    except ApiError as problem:
         return problem.code
     return 0
 

@@ -7,7 +7,7 @@ import pytest
 
 from towtank.model import json_values
 from towtank.wire import bodies
-from towtank_tests.asking import DEFINITION, Asked, content, node
+from towtank_tests.asking import DEFINITION, InMemoryCluster, content, node
 
 NODES = "/api/v1/nodes"
 BOATS = "/apis/example.com/v1/namespaces/default/boats"
@@ -18,9 +18,9 @@ STREAMS = "application/json;stream=watch, application/vnd.kubernetes.protobuf;st
 
 
 @pytest.fixture
-def asked() -> Asked:
+def asked() -> InMemoryCluster:
     """With one node, one event, and one custom resource."""
-    asked = Asked()
+    asked = InMemoryCluster()
     assert asked.ask("POST", NODES, node("one", kept="yes")).code == 201
     assert asked.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION).code == 201
     assert asked.ask("POST", BOATS, {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b"}}).code == 201
@@ -33,7 +33,7 @@ def asked() -> Asked:
     ("path", "typed"), [(NODES, False), ("/api/v1/events", False), ("/apis/events.k8s.io/v1/events", False), (BOATS, True)]
 )
 @pytest.mark.parametrize("accept", ["application/json", "application/yaml"])
-def test_lists_of_built_in_kinds_say_once_what_they_are_of(asked: Asked, path: str, typed: bool, accept: str) -> None:
+def test_lists_of_built_in_kinds_say_once_what_they_are_of(asked: InMemoryCluster, path: str, typed: bool, accept: str) -> None:
     """The items of custom resources say it each."""
     answer = asked.ask("GET", path, accept=accept)
     assert isinstance(answer.body, bytes)
@@ -56,7 +56,7 @@ def test_lists_of_built_in_kinds_say_once_what_they_are_of(asked: Asked, path: s
     ],
 )
 @pytest.mark.parametrize("path", [f"{NODES}/one", f"{NODES}?watch=1"])
-def test_a_version_is_one_that_was(asked: Asked, path: str, version: str, code: int, text: str) -> None:
+def test_a_version_is_one_that_was(asked: InMemoryCluster, path: str, version: str, code: int, text: str) -> None:
     """500 for what is none is the API server's own; a watch waits for what is to come."""
     answer = asked.ask("GET", f"{path}{'&' if '?' in path else '?'}resourceVersion={version}")
     if "watch" in path and code == 504:
@@ -79,14 +79,14 @@ def test_a_version_is_one_that_was(asked: Asked, path: str, version: str, code: 
         (f"{NODES}?watch=1", "application/yaml", f"only the following media types are accepted: {STREAMS}"),
     ],
 )
-def test_forms_that_are_not_served(asked: Asked, path: str, accept: str, text: str) -> None:
+def test_forms_that_are_not_served(asked: InMemoryCluster, path: str, accept: str, text: str) -> None:
     """406, with what is."""
     answer = asked.ask("GET", path, accept=accept)
     assert answer.code == 406
     assert text in bodies.from_yaml(answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode())["message"]
 
 
-def test_refusals_come_in_the_form_that_is_wanted(asked: Asked) -> None:
+def test_refusals_come_in_the_form_that_is_wanted(asked: InMemoryCluster) -> None:
     """YAML, or else JSON."""
     refused = asked.ask("GET", f"{NODES}/two", accept="application/yaml")
     assert (refused.code, refused.content_type) == (404, "application/yaml")
@@ -97,7 +97,7 @@ def test_refusals_come_in_the_form_that_is_wanted(asked: Asked) -> None:
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 @pytest.mark.parametrize("path", [NODES, f"{NODES}/one"])
-def test_tables_have_the_version_that_is_wanted(asked: Asked, path: str, version: str) -> None:
+def test_tables_have_the_version_that_is_wanted(asked: InMemoryCluster, path: str, version: str) -> None:
     """They, and the metadata in their rows; whole objects in rows keep theirs."""
     table = content(asked.ask("GET", path, accept=TABLE.format(version)))
     assert table["apiVersion"] == table["rows"][0]["object"]["apiVersion"] == f"meta.k8s.io/{version}"
@@ -108,7 +108,7 @@ def test_tables_have_the_version_that_is_wanted(asked: Asked, path: str, version
 @pytest.mark.parametrize(
     "path", ["/nothing", "/api/v1x/..", "/apis/nothing.example.com/v1/things", "/apis/example.com/v2/boats", "/openapi"]
 )
-def test_what_no_api_is_at_is_a_text(asked: Asked, path: str) -> None:
+def test_what_no_api_is_at_is_a_text(asked: InMemoryCluster, path: str) -> None:
     """A Status is for groups of built-in kinds."""
     answer = asked.ask("GET", path)
     if path.startswith("/api/"):
@@ -117,19 +117,19 @@ def test_what_no_api_is_at_is_a_text(asked: Asked, path: str) -> None:
         assert (answer.code, answer.body, answer.content_type) == (404, b"404 page not found\n", "text/plain; charset=utf-8")
 
 
-def test_whoever_asks_for_endpoints_is_warned(asked: Asked) -> None:
+def test_whoever_asks_for_endpoints_is_warned(asked: InMemoryCluster) -> None:
     """Whatever the answer is."""
     for path in ("/api/v1/endpoints", "/api/v1/namespaces/default/endpoints/none"):
         assert asked.ask("GET", path).warnings == ("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",)
 
 
-def test_the_groups_of_newer_events_are_named_as_asked(asked: Asked) -> None:
+def test_the_groups_of_newer_events_are_named_as_asked(asked: InMemoryCluster) -> None:
     """Though core's events are what is stored."""
     path = "/apis/events.k8s.io/v1/namespaces/default/events/none"
     assert content(asked.ask("GET", path))["message"] == 'events.events.k8s.io "none" not found'
 
 
-def test_discovery_tells_subresources_and_verbs_in_order(asked: Asked) -> None:
+def test_discovery_tells_subresources_and_verbs_in_order(asked: InMemoryCluster) -> None:
     """And where the server is."""
     names = [one["name"] for one in content(asked.ask("GET", "/apis/apps/v1"))["resources"]]
     assert names == sorted(names)
@@ -162,7 +162,7 @@ def test_discovery_tells_subresources_and_verbs_in_order(asked: Asked) -> None:
 )
 def test_what_is_no_json_is_told_as_go_tells_it(text: bytes, said: str) -> None:
     """The words that administrators know."""
-    with pytest.raises(json_values.Unreadable) as refusal:
+    with pytest.raises(json_values.DecodeFailure) as refusal:
         bodies.from_json(text)
     assert str(refusal.value) == said
 
@@ -178,7 +178,7 @@ def test_what_is_no_json_is_told_as_go_tells_it(text: bytes, said: str) -> None:
 )
 def test_what_is_no_yaml_is_told_with_its_line(text: bytes, said: str) -> None:
     """Counted as libyaml's users in Go count."""
-    with pytest.raises(json_values.Unreadable) as refusal:
+    with pytest.raises(json_values.DecodeFailure) as refusal:
         bodies.from_yaml(text)
     assert str(refusal.value) == said
 
@@ -187,7 +187,7 @@ def test_what_is_no_yaml_is_told_with_its_line(text: bytes, said: str) -> None:
     ("body", "shown"),
     [(b"", "(<empty>)"), (b"hello", "(68656c6c6f)"), (b"{", "({)"), (b'{"a": "' + b"b" * 40, '({"a": "bbbbbbbbbbbbbbbbbbbbbbb ...)')],
 )
-def test_an_unreadable_body_is_shown_in_part(asked: Asked, body: bytes, shown: str) -> None:
+def test_an_unreadable_body_is_shown_in_part(asked: InMemoryCluster, body: bytes, shown: str) -> None:
     """As text where it begins as an object, else in hexadecimal digits."""
     assert content(asked.ask("POST", NODES, body))["message"].endswith(shown)
 
@@ -203,14 +203,14 @@ def test_an_unreadable_body_is_shown_in_part(asked: Asked, body: bytes, shown: s
         (b"[]", 400, "json: cannot unmarshal array into an object"),
     ],
 )
-def test_what_an_object_has_to_say_of_itself(asked: Asked, body: Any, code: int, text: str) -> None:
+def test_what_an_object_has_to_say_of_itself(asked: InMemoryCluster, body: Any, code: int, text: str) -> None:
     """Nothing is as good as an empty object."""
     answer = asked.ask("POST", NODES, body)
     assert answer.code == code
     assert text in content(answer)["message"]
 
 
-def test_a_page_goes_on_with_its_own_list(asked: Asked) -> None:
+def test_a_page_goes_on_with_its_own_list(asked: InMemoryCluster) -> None:
     """A token of another resource, namespace or selector is none."""
     for name in ("two", "three"):
         assert asked.ask("POST", NODES, node(name, kept="yes")).code == 201

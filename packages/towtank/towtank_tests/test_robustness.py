@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.conversations import HERE, Kind, filled
-from towtank.model.nodes import Node
-from towtank.model.requests import Answer, WatchOptions
+from towtank.model.nodes import SchemaNode
+from towtank.model.requests import ApiResponse, WatchOptions
 from towtank.wire import paths, protobuf
-from towtank_tests.asking import DEFINITION, Asked
+from towtank_tests.asking import DEFINITION, InMemoryCluster
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
@@ -125,7 +125,7 @@ NASTY = (
 )
 
 
-def checked(answer: Answer) -> Answer:
+def checked(answer: ApiResponse) -> ApiResponse:
     """It can be sent."""
     if isinstance(answer.body, WatchOptions):
         return answer
@@ -135,9 +135,9 @@ def checked(answer: Answer) -> Answer:
     return answer
 
 
-def world(*resources: tuple[str, dict[str, Any]]) -> Asked:
+def world(*resources: tuple[str, dict[str, Any]]) -> InMemoryCluster:
     """With a custom kind and these objects."""
-    asked = Asked()
+    asked = InMemoryCluster()
     assert asked.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION).code == 201
     for path, body in resources:
         assert asked.ask("POST", path, body).code in (201, 409)  # events are there under two paths
@@ -162,7 +162,7 @@ def _loud() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def everything() -> Asked:
+def everything() -> InMemoryCluster:
     """One of every kind; requests change it as they like."""
     return world(*PLACES)
 
@@ -177,7 +177,7 @@ def everything() -> Asked:
     st.sampled_from(NASTY) | st.binary(max_size=80) | JUNK.map(lambda value: json.dumps(value).encode()),
 )
 def test_no_request_is_a_fault_of_ours(
-    everything: Asked, method: str, path: str, content_type: str, accept: str, query: dict[str, str], body: bytes
+    everything: InMemoryCluster, method: str, path: str, content_type: str, accept: str, query: dict[str, str], body: bytes
 ) -> None:
     """Any method, path, media type, query and body; and what they leave is none to the controllers."""
     pairs = "&".join(f"{key}={value}" for key, value in query.items())
@@ -193,7 +193,7 @@ LEAVES = JUNK | st.sampled_from(
 
 
 @st.composite
-def planted(draw: st.DrawFn, node: Node, body: Any) -> Any:
+def planted(draw: st.DrawFn, node: SchemaNode, body: Any) -> Any:
     """``body`` with one place of its schema filled with anything; what is on the way there is made."""
     known = sorted(node.properties) or (["a"] if node.additional else [])
     if node.items is not None and draw(st.integers(0, 3)):
@@ -297,7 +297,7 @@ def test_a_program_s_name_is_printed_as_far_as_it_can_be() -> None:
 def test_json_within_protobuf_is_json() -> None:
     """No NaN, which would go into an answer."""
     raw = b"\x0a\x03NaN"
-    with pytest.raises(protobuf.Malformed):
+    with pytest.raises(protobuf.MalformedProtobuf):
         protobuf.read(b"k8s\0" + _field(1, _field(1, b"apps/v1") + _field(2, b"ControllerRevision")) + _field(2, _field(2, raw)))
 
 

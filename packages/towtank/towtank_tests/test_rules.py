@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towtank.model.kinds import Body
-from towtank.model.nodes import Merge, Node, Rule
-from towtank.model.problems import Cause
+from towtank.model.nodes import MergeType, SchemaNode, ValidationRule
+from towtank.model.problems import StatusCause
 from towtank.schemas import expressions, parsing, rules
 from towtank_tests.custom.cases import OWN, RECORDED, ROOTED, RULES, definition, named, own
 
@@ -18,19 +18,19 @@ SAID: Final = json.loads(RECORDED.read_text())
 WRITES: Final = [(name, i) for name, (_, writes) in RULES.items() for i in range(len(writes))]
 
 
-def told(causes: list[Cause]) -> list[list[str]]:
+def fields_and_texts(causes: list[StatusCause]) -> list[list[str]]:
     """As they are recorded; the API server goes through an object's fields in any order."""
     return sorted([cause.reason, cause.field, cause.text] for cause in causes)
 
 
 @pytest.fixture(scope="module")
-def rooted() -> Node:
+def rooted() -> SchemaNode:
     """The schema of all cases."""
     return parsing.parse(ROOTED)
 
 
 @pytest.mark.parametrize(("name", "index"), WRITES, ids=[f"{name}-{i}" for name, i in WRITES])
-def test_rules_say_what_the_api_server_says(rooted: Node, name: str, index: int) -> None:
+def test_rules_say_what_the_api_server_says(rooted: SchemaNode, name: str, index: int) -> None:
     """Word by word."""
     write = RULES[name][1][index]
     old, new = write if isinstance(write, tuple) else (None, write)
@@ -39,13 +39,13 @@ def test_rules_say_what_the_api_server_says(rooted: Node, name: str, index: int)
         return {**named(definition(ROOTED), "a"), "spec": {} if value is None and isinstance(write, tuple) else {name: value}}
 
     before = whole(old) if isinstance(write, tuple) else None
-    assert told(rules.check(whole(new), before, rooted)) == sorted(SAID["writes"][name][index])
+    assert fields_and_texts(rules.check(whole(new), before, rooted)) == sorted(SAID["writes"][name][index])
 
 
-def test_rules_of_the_object_itself_see_its_name_and_kind(rooted: Node) -> None:
+def test_rules_of_the_object_itself_see_its_name_and_kind(rooted: SchemaNode) -> None:
     """And are told without a field."""
     found = rules.check({**named(definition(ROOTED), "bad"), "spec": {}}, None, rooted)
-    assert told(found) == sorted(SAID["writes"]["root"][0])
+    assert fields_and_texts(found) == sorted(SAID["writes"]["root"][0])
     assert found[-1].field == rules.ROOT
 
 
@@ -57,7 +57,7 @@ def test_the_rules_of_this_project_s_definitions(case: str) -> None:
     node = parsing.parse(body["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
     thing = named(body, name)
     before = None if old is None else {**thing, "spec": old}
-    assert told(rules.check({**thing, "spec": new}, before, node)) == sorted(SAID["own"][case])
+    assert fields_and_texts(rules.check({**thing, "spec": new}, before, node)) == sorted(SAID["own"][case])
 
 
 def test_each_rule_of_this_project_is_broken_by_some_case() -> None:
@@ -94,7 +94,9 @@ def test_no_body_makes_rules_raise(name: str, new: Any, old: Any) -> None:
 @given(text=st.text(alphabet=st.sampled_from('selfoldSelf.hasValue()[]{}?:"\\ +-=<>&|!1a\n'), max_size=20), optional=st.booleans())
 def test_no_text_makes_compiling_raise(text: str, optional: bool) -> None:
     """Whether it is an expression or not."""
-    node = Node(type="object", properties={"a": Node(type="integer")}, rules=(Rule(text, optional_old_self=optional),))
+    node = SchemaNode(
+        type="object", properties={"a": SchemaNode(type="integer")}, rules=(ValidationRule(text, optional_old_self=optional),)
+    )
     for cause in rules.compile_errors(node, "p"):
         assert cause.field.startswith("p.x-kubernetes-validations[0].")
 
@@ -102,13 +104,13 @@ def test_no_text_makes_compiling_raise(text: str, optional: bool) -> None:
 @given(value=ANY)
 def test_what_was_there_already_is_not_refused(value: Any) -> None:
     """A rule that does not look at the old value judges changes only."""
-    node = Node(type="object", properties={"v": Node(rules=(Rule("false"),))})
+    node = SchemaNode(type="object", properties={"v": SchemaNode(rules=(ValidationRule("false"),))})
     body = {"v": value}
     assert rules.check(body, body, node) == []
     assert bool(rules.check(body, None, node)) == (value is not None)
 
 
-_ITEM: Final = Node(type="integer", rules=(Rule("self > 5"),))
+_ITEM: Final = SchemaNode(type="integer", rules=(ValidationRule("self > 5"),))
 
 
 @pytest.mark.parametrize(
@@ -117,22 +119,26 @@ _ITEM: Final = Node(type="integer", rules=(Rule("self > 5"),))
 )
 def test_items_without_identity_are_as_untouched_as_their_list(old: list[int] | None, new: list[int] | None, refused: list[str]) -> None:
     """As kube-apiserver 1.36.1 did it with objects that were older than a rule."""
-    node = Node(type="object", properties={"l": Node(type="array", items=_ITEM)})
+    node = SchemaNode(type="object", properties={"l": SchemaNode(type="array", items=_ITEM)})
     assert [cause.field for cause in rules.check({"l": new}, {"l": old}, node)] == refused
 
 
 def test_items_without_identity_have_no_old_value() -> None:
     """A rule on changes is not asked of them."""
-    item = Node(type="object", properties={"v": Node(type="integer")}, rules=(Rule("self == oldSelf"),))
-    for merge in (Merge.ATOMIC, Merge.SET):
-        node = Node(type="object", properties={"l": Node(type="array", items=item, merge=merge)})
+    item = SchemaNode(type="object", properties={"v": SchemaNode(type="integer")}, rules=(ValidationRule("self == oldSelf"),))
+    for merge in (MergeType.ATOMIC, MergeType.SET):
+        node = SchemaNode(type="object", properties={"l": SchemaNode(type="array", items=item, merge=merge)})
         assert rules.check({"l": [{"v": 1}]}, {"l": [{"v": 2}]}, node) == []
 
 
 def test_a_rule_that_takes_too_long_ends_all() -> None:
     """The next one is not asked."""
     slow = "self.l.all(a, self.l.all(b, self.l.all(c, self.l.all(d, a + b + c + d >= 0))))"
-    node = Node(type="object", properties={"l": Node(type="array", items=Node(type="integer"))}, rules=(Rule(slow), Rule("false")))
+    node = SchemaNode(
+        type="object",
+        properties={"l": SchemaNode(type="array", items=SchemaNode(type="integer"))},
+        rules=(ValidationRule(slow), ValidationRule("false")),
+    )
     (cause,) = rules.check({"l": list(range(60))}, None, node)
     assert cause.text.startswith(
         "Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run"
@@ -143,6 +149,6 @@ def test_expressions_see_only_what_a_schema_names() -> None:
     """And, of every object, what identifies it."""
     node = dataclasses.replace(parsing.parse({"type": "object", "properties": {"in": {"type": "number"}}}), embedded=True)
     body = {"in": 1, "other": 2, "kind": "K", "metadata": {"name": "n", "labels": {}}}
-    found = expressions.seen(body, node)
+    found = expressions.as_cel_value(body, node)
     assert found == {"__in__": 1.0, "kind": "K", "metadata": {"name": "n"}}
     assert isinstance(found["__in__"], float)

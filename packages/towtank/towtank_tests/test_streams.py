@@ -10,29 +10,29 @@ from typing import Any, cast
 import pytest
 from aiohttp import web as aiohttp_web
 
-from towtank.answering.dispatch import Answering
-from towtank.model.problems import Problem
-from towtank.model.requests import Answer
+from towtank.answering.dispatch import RequestDispatcher
+from towtank.model.problems import ApiError
+from towtank.model.requests import ApiResponse
 from towtank.serving import watching, web
 from towtank.serving.watching import Watch, Watches
-from towtank_tests.asking import Asked
+from towtank_tests.asking import InMemoryCluster
 
 LINE = b'{"type":"BOOKMARK"}\n'
 REQUEST = b"GET /api/v1/nodes?watch=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n"
 
 
-class Told:
+class FakeWatches:
     """Stands for answering, for all watches and for the one that is open."""
 
     def __init__(self, chunks: Callable[[], AsyncIterator[bytes]] | Exception) -> None:
         self._chunks = chunks
         self.closed = asyncio.Event()
 
-    def answer(self, _: object) -> Answer:
+    def answer(self, _: object) -> ApiResponse:
         """A watch."""
-        return Answer(200, Asked().watching("/api/v1/nodes?watch=1"))
+        return ApiResponse(200, InMemoryCluster().watching("/api/v1/nodes?watch=1"))
 
-    def open(self, _: object) -> Told:
+    def open(self, _: object) -> FakeWatches:
         """Itself."""
         if isinstance(self._chunks, Exception):
             raise self._chunks
@@ -48,9 +48,9 @@ class Told:
         self.closed.set()
 
 
-async def asked(told: Told, *, reads: bool = True) -> bytes:
+async def asked(told: FakeWatches, *, reads: bool = True) -> bytes:
     """All that is answered until the connection ends; a client that does not read gets nothing."""
-    handler = web.Web(cast(Answering, told), cast(Watches, told), lambda token: token)
+    handler = web.HttpFrontend(cast(RequestDispatcher, told), cast(Watches, told), lambda token: token)
     runner = aiohttp_web.ServerRunner(handler.server(), shutdown_timeout=0.1)
     await runner.setup()
     await aiohttp_web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -88,7 +88,7 @@ def test_a_fault_in_the_middle_of_a_watch_is_no_second_answer(caplog: pytest.Log
         raise KeyError("type")
 
     async def run() -> tuple[bytes, bool]:
-        told = Told(chunks)
+        told = FakeWatches(chunks)
         return await asked(told), told.closed.is_set()
 
     with caplog.at_level(logging.ERROR):
@@ -99,12 +99,12 @@ def test_a_fault_in_the_middle_of_a_watch_is_no_second_answer(caplog: pytest.Log
     assert [record.message for record in caplog.records] == ["a watch broke off"]
 
 
-@pytest.mark.parametrize(("fault", "code"), [(KeyError("x"), b"500"), (Problem(429, "TooManyRequests", "x"), b"429")])
+@pytest.mark.parametrize(("fault", "code"), [(KeyError("x"), b"500"), (ApiError(429, "TooManyRequests", "x"), b"429")])
 def test_a_watch_that_cannot_begin_is_refused(fault: Exception, code: bytes) -> None:
     """As any other request."""
 
     async def run() -> bytes:
-        return await asked(Told(fault))
+        return await asked(FakeWatches(fault))
 
     assert asyncio.run(run()).startswith(b"HTTP/1.1 " + code)
 
@@ -118,7 +118,7 @@ def test_a_reader_that_does_not_read_is_dropped(monkeypatch: pytest.MonkeyPatch)
             yield LINE * 50_000
 
     async def run() -> None:
-        await asked(Told(chunks), reads=False)
+        await asked(FakeWatches(chunks), reads=False)
 
     asyncio.run(run())
 
@@ -128,10 +128,10 @@ def test_there_is_a_most_of_open_watches(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(watching, "MOST_OPEN", 2)
 
     async def run() -> None:
-        one = Asked()
+        one = InMemoryCluster()
         options: list[Any] = [one.watching(f"/api/v1/{plural}?watch=1") for plural in ("nodes", "namespaces", "pods")]
         opened: list[Watch] = [one.watches.open(each) for each in options[:2]]
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(ApiError) as refused:
             one.watches.open(options[2])
         assert refused.value.code == 429
         opened[0].close()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towtank_tests.asking import Asked, content
+from towtank_tests.asking import InMemoryCluster, content
 
 CORE = "/api/v1/namespaces/default"
 SCALE = "/apis/apps/v1/namespaces/default/deployments/one/scale"
@@ -19,9 +19,9 @@ NAMED: dict[str, Any] = {"metadata": {"name": "one"}}
 PATHS = (f"{CORE}/pods/one/binding", f"{CORE}/bindings", f"{CORE}/pods/one/eviction", f"{CORE}/serviceaccounts/one/token", SCALE)
 
 
-def world() -> Asked:
+def world() -> InMemoryCluster:
     """With what has subresources."""
-    asked = Asked()
+    asked = InMemoryCluster()
     assert asked.ask("POST", f"{CORE}/serviceaccounts", NAMED).code == 201
     assert asked.ask("POST", f"{CORE}/pods", {**NAMED, "spec": SPEC}).code == 201
     template = {"metadata": {"labels": {"a": "b"}}, "spec": SPEC}

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towtank import tables
-from towtank.model.kinds import Column, Resource
-from towtank.model.problems import Problem
+from towtank.model.kinds import APIResource, TableColumn
+from towtank.model.problems import ApiError
 from towtank.tables import ages, paths
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded_tables.json").read_text())
@@ -20,23 +20,23 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 THINGS = "/apis/example.com/v1/namespaces/shown/things"
 
 
-def resource(path: str) -> Resource:
+def resource(path: str) -> APIResource:
     """What is served at a path; custom ones with the columns of their recorded definitions."""
     _, api, *rest = path.split("/")
     group, version = ("", rest[0]) if api == "api" else (rest[0], rest[1])
     plural, kind = path.rpartition("/")[2], RECORDED[path]["kind"]
     columns = tuple(custom_columns(plural))
-    return Resource(group, version, plural, kind, custom=group == "example.com", columns=columns)
+    return APIResource(group, version, plural, kind, custom=group == "example.com", columns=columns)
 
 
-def custom_columns(plural: str) -> Iterator[Column]:
+def custom_columns(plural: str) -> Iterator[TableColumn]:
     """As a definition has them."""
     definitions = RECORDED["/apis/apiextensions.k8s.io/v1/customresourcedefinitions"]["items"]
     for definition in definitions:
         if definition["spec"]["names"]["plural"] == plural:
             for column in definition["spec"]["versions"][0].get("additionalPrinterColumns", ()):
                 given = {key: column[key] for key in ("format", "description", "priority") if key in column}
-                yield Column(column["name"], column["type"], json_path=column["jsonPath"], **given)
+                yield TableColumn(column["name"], column["type"], json_path=column["jsonPath"], **given)
 
 
 def shown(path: str) -> Any:
@@ -80,7 +80,7 @@ def test_the_recording_covers_what_is_hard() -> None:
 
 # ---- the table around the cells --------------------------------------------------------------------------------------------
 
-PODS = Resource("", "v1", "pods", "Pod")
+PODS = APIResource("", "v1", "pods", "Pod")
 POD = {"metadata": {"name": "a", "namespace": "b"}, "spec": {"containers": []}}
 
 
@@ -92,14 +92,14 @@ def test_rows_carry_metadata_or_the_object_or_nothing() -> None:
 
     partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": POD["metadata"]}
     assert [carried(include) for include in ("", "Metadata", "Object", "None")] == [partial, partial, POD, None]
-    with pytest.raises(Problem, match="includeObject: Invalid value: \"all\": must be 'Metadata'") as caught:
+    with pytest.raises(ApiError, match="includeObject: Invalid value: \"all\": must be 'Metadata'") as caught:
         carried("all")
     assert caught.value.code == 400
 
 
 def test_a_watch_says_its_columns_once() -> None:
     """Only the first event of a watch has headers."""
-    printer = tables.Printer(PODS)
+    printer = tables.TablePrinter(PODS)
     first, second = (printer.table([POD], NOW, {"resourceVersion": "7"}, headers=headers) for headers in (True, False))
     assert len(first["columnDefinitions"]) == 9 and second["columnDefinitions"] is None
     assert first["rows"] == second["rows"] and first["metadata"] == {"resourceVersion": "7"}

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from towtank.subresources import tokens
-from towtank_tests.asking import Asked, content
+from towtank_tests.asking import InMemoryCluster, content
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 USER = "system:serviceaccount:default:robot"
 
 
-def world() -> Asked:
+def world() -> InMemoryCluster:
     """With an account, and one whose name begins so."""
-    asked = Asked()
+    asked = InMemoryCluster()
     for name in ("robot", "robots"):
         assert asked.ask("POST", ACCOUNTS, {"metadata": {"name": name}}).code == 201
     return asked
 
 
-def token(asked: Asked, name: str = "robot", seconds: int = 600) -> str:
+def token(asked: InMemoryCluster, name: str = "robot", seconds: int = 600) -> str:
     """A new one."""
     return str(content(asked.ask("POST", f"{ACCOUNTS}/{name}/token", {"spec": {"expirationSeconds": seconds}}))["status"]["token"])
 

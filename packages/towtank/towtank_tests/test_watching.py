@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from towtank.serving import watching
 from towtank.serving.watching import Watch, Watches
 from towtank.storage import store
-from towtank_tests.asking import Asked, node
+from towtank_tests.asking import InMemoryCluster, node
 
 NODES = "/api/v1/nodes"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 
 
-class Reader:
+class WatchReader:
     """Reads a watch's events one by one."""
 
     def __init__(self, watch: Watch) -> None:
@@ -46,27 +46,27 @@ class Reader:
 
 
 @asynccontextmanager
-async def reading(asked: Asked, query: str, **more: str) -> AsyncIterator[Reader]:
+async def reading(asked: InMemoryCluster, query: str, **more: str) -> AsyncIterator[WatchReader]:
     """A watch of nodes."""
     watches = Watches(asked.verbs)
     watch = watches.open(asked.watching(f"{NODES}?watch=1&{query}", **more))
     try:
-        yield Reader(watch)
+        yield WatchReader(watch)
     finally:
         watch.close()
 
 
-def told(event: Any) -> tuple[str, str]:
+def type_and_name(event: Any) -> tuple[str, str]:
     """Type and name."""
     return event["type"], event["object"]["metadata"].get("name", "")
 
 
-def make(asked: Asked, name: str, **labels: str) -> None:
+def make(asked: InMemoryCluster, name: str, **labels: str) -> None:
     """A node."""
     assert asked.ask("POST", NODES, node(name, **labels)).code == 201
 
 
-def relabel(asked: Asked, name: str, **labels: str | None) -> None:
+def relabel(asked: InMemoryCluster, name: str, **labels: str | None) -> None:
     """Change labels; None removes one."""
     assert asked.ask("PATCH", f"{NODES}/{name}", {"metadata": {"labels": labels}}, "application/merge-patch+json").code == 200
 
@@ -75,12 +75,12 @@ def test_what_is_there_comes_first_and_then_what_happens() -> None:
     """Synthetic ADDED events, then changes; none is lost that happens before the first chunk is read."""
 
     async def run() -> None:
-        asked = Asked()
+        asked = InMemoryCluster()
         make(asked, "a")
         async with reading(asked, "") as reader:
             make(asked, "b")
             asked.ask("DELETE", f"{NODES}/a")
-            assert [told(await reader.next()) for _ in range(3)] == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a")]
+            assert [type_and_name(await reader.next()) for _ in range(3)] == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a")]
 
     asyncio.run(run())
 
@@ -89,11 +89,11 @@ def test_the_initial_state_ends_with_a_bookmark_that_says_so() -> None:
     """What clients of sendInitialEvents wait for."""
 
     async def run() -> None:
-        asked = Asked()
+        asked = InMemoryCluster()
         make(asked, "a")
         query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
         async with reading(asked, query) as reader:
-            assert told(await reader.next()) == ("ADDED", "a")
+            assert type_and_name(await reader.next()) == ("ADDED", "a")
             mark = await reader.next()
         assert mark["type"] == "BOOKMARK"
         assert mark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
@@ -107,13 +107,13 @@ def test_it_resumes_after_a_version() -> None:
     """With what came later, and nothing else."""
 
     async def run() -> None:
-        asked = Asked()
+        asked = InMemoryCluster()
         make(asked, "a")
         version = asked.verbs.store.revision
         make(asked, "b")
         relabel(asked, "a", x="y")
         async with reading(asked, f"resourceVersion={version}") as reader:
-            assert [told(await reader.next()) for _ in range(2)] == [("ADDED", "b"), ("MODIFIED", "a")]
+            assert [type_and_name(await reader.next()) for _ in range(2)] == [("ADDED", "b"), ("MODIFIED", "a")]
 
     asyncio.run(run())
 
@@ -123,7 +123,7 @@ def test_what_is_too_old_is_said_in_an_event(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(store, "KEPT_CHANGES", 3)
 
     async def run() -> None:
-        asked = Asked()
+        asked = InMemoryCluster()
         version = asked.verbs.store.revision
         for name in "abcde":
             make(asked, name)
@@ -139,20 +139,20 @@ def test_what_stops_matching_goes_and_what_starts_comes() -> None:
     """With the content that the watcher knew, at the version of the change."""
 
     async def run() -> None:
-        asked = Asked()
+        asked = InMemoryCluster()
         make(asked, "a", pool="x")
         make(asked, "b")
         async with reading(asked, "labelSelector=pool=x") as reader:
-            assert told(await reader.next()) == ("ADDED", "a")
+            assert type_and_name(await reader.next()) == ("ADDED", "a")
             relabel(asked, "a", pool="y")
             version = str(asked.verbs.store.revision)
             relabel(asked, "b", other="z")
             relabel(asked, "b", pool="x")
             gone = await reader.next()
-            assert told(gone) == ("DELETED", "a")
+            assert type_and_name(gone) == ("DELETED", "a")
             assert gone["object"]["metadata"]["labels"]["pool"] == "x"
             assert gone["object"]["metadata"]["resourceVersion"] == version
-            assert told(await reader.next()) == ("ADDED", "b")
+            assert type_and_name(await reader.next()) == ("ADDED", "b")
 
     asyncio.run(run())
 
@@ -161,7 +161,7 @@ def test_tables_have_their_columns_once() -> None:
     """And metadata alone is what its name says."""
 
     async def run() -> None:
-        asked = Asked()
+        asked = InMemoryCluster()
         make(asked, "a")
         make(asked, "b")
         async with reading(asked, "", accept=TABLE) as reader:
@@ -179,7 +179,7 @@ def test_it_ends_when_its_time_is_over_and_a_bookmark_came() -> None:
     """At the latest with the bookmark that is sent at once."""
 
     async def run() -> None:
-        asked = Asked()
+        asked = InMemoryCluster()
         async with reading(asked, "timeoutSeconds=1&allowWatchBookmarks=true") as reader:
             assert [event["type"] for event in await reader.rest()] == ["BOOKMARK"]
 
@@ -200,7 +200,7 @@ def test_a_slow_reader_is_dropped(monkeypatch: pytest.MonkeyPatch, bound: str, m
     monkeypatch.setattr(watching, bound, most)
 
     async def run() -> None:
-        asked = Asked()
+        asked = InMemoryCluster()
         async with reading(asked, "") as reader:
             for number in range(10):
                 make(asked, f"n{number}")
@@ -215,10 +215,10 @@ def test_a_resource_that_goes_ends_its_watches() -> None:
     """And a closed watch listens no more."""
 
     async def run() -> None:
-        asked = Asked()
+        asked = InMemoryCluster()
         watches = Watches(asked.verbs)
         watch = watches.open(asked.watching(f"{NODES}?watch=1"))
-        waiting = asyncio.create_task(Reader(watch).rest())
+        waiting = asyncio.create_task(WatchReader(watch).rest())
         await asyncio.sleep(0)
         watches.end("nodes")
         assert await waiting == []
@@ -237,7 +237,7 @@ STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["x", "y", No
 def test_whoever_follows_a_watch_has_what_a_list_has(before: list[tuple[str, str | None]], after: list[tuple[str, str | None]]) -> None:
     """For any history: initial state and events together give the chosen objects; and each event fits what was known."""
 
-    def play(asked: Asked, steps: list[tuple[str, str | None]]) -> None:
+    def play(asked: InMemoryCluster, steps: list[tuple[str, str | None]]) -> None:
         for name, pool in steps:
             if asked.ask("GET", f"{NODES}/{name}").code == 404:
                 make(asked, name, pool=pool or "")
@@ -247,7 +247,7 @@ def test_whoever_follows_a_watch_has_what_a_list_has(before: list[tuple[str, str
                 relabel(asked, name, pool=pool)
 
     async def run() -> None:
-        asked = Asked()
+        asked = InMemoryCluster()
         play(asked, before)
         known: dict[str, Any] = {}
         async with reading(asked, "labelSelector=pool=x&timeoutSeconds=1") as reader:

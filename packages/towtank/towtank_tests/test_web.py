@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from towtank import shapes
-from towtank.cluster import DevCluster, Settings
-from towtank.serving.web import LIMIT
+from towtank.cluster import Cluster, ClusterSettings
+from towtank.serving.web import MAX_BODY_BYTES
 from towtank_tests.test_robustness import ACCEPTS, METHODS, NASTY, PATHS, TYPES
 
 NODES = "/api/v1/nodes"
@@ -35,7 +35,7 @@ class Running:
 
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        async with DevCluster(Settings(nodes=shapes.nodes(3, 1))) as cluster:
+        async with Cluster(ClusterSettings(nodes=shapes.nodes(3, 1))) as cluster:
             self.port = int(cluster.server.rpartition(":")[2])
             self.mode = (cluster.kubeconfig.stat().st_mode & 0o777, cluster.kubeconfig.parent.stat().st_mode & 0o777)
             self._write(yaml.safe_load(cluster.kubeconfig.read_text()))
@@ -131,11 +131,11 @@ def test_a_token_that_was_given_out_is_known(running: Running, admin: http.clien
 def test_a_body_is_read_up_to_the_limit(running: Running) -> None:
     """413 as a Status, whether the length is said or not."""
     connection = running.connect()
-    code, status = ask(connection, "POST", NODES, b"x" * (LIMIT + 1))
+    code, status = ask(connection, "POST", NODES, b"x" * (MAX_BODY_BYTES + 1))
     assert (code, status["reason"]) == (413, "RequestEntityTooLarge")
     connection.close()
     fits = running.connect()
-    assert ask(fits, "POST", NODES, b" " * (LIMIT - 2) + b"{}")[0] == 422
+    assert ask(fits, "POST", NODES, b" " * (MAX_BODY_BYTES - 2) + b"{}")[0] == 422
     fits.close()
 
 

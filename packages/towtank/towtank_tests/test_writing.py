@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from towtank_tests.asking import Asked, content
+from towtank_tests.asking import InMemoryCluster, content
 
 CORE = "/api/v1/namespaces/default"
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
@@ -37,7 +37,7 @@ def named(body: dict[str, Any], name: str = "one", **metadata: Any) -> dict[str,
 @pytest.mark.parametrize("grace", [0, -5, 60])
 def test_who_deletes_is_shown_the_object_or_a_status_by_its_kind(path: str, body: dict[str, Any], kind: str, grace: int) -> None:
     """And nothing but pods waits, whatever is asked for."""
-    asked = Asked()
+    asked = InMemoryCluster()
     assert asked.ask("POST", path, named(body)).code == 201
     answer = asked.ask("DELETE", f"{path}/one", {"gracePeriodSeconds": grace})
     assert (answer.code, content(answer)["kind"]) == (200, kind)
@@ -49,7 +49,7 @@ def test_who_deletes_is_shown_the_object_or_a_status_by_its_kind(path: str, body
 @pytest.mark.parametrize(("query", "told"), [("", True), ("?propagationPolicy=Orphan", False), ("?propagationPolicy=Background", False)])
 def test_who_deletes_a_job_is_told_that_its_pods_stay(query: str, told: bool) -> None:
     """Where they do not say what they want."""
-    asked, jobs = Asked(), "/apis/batch/v1/namespaces/default/jobs"
+    asked, jobs = InMemoryCluster(), "/apis/batch/v1/namespaces/default/jobs"
     asked.ask("POST", jobs, named({"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}}}))
     assert any("child pods" in text for text in asked.ask("DELETE", f"{jobs}/one{query}").warnings) is told
 
@@ -67,7 +67,7 @@ def test_who_deletes_a_job_is_told_that_its_pods_stay(query: str, told: bool) ->
 )
 def test_some_kinds_are_made_by_who_replaces_what_is_not_there(path: str, body: dict[str, Any], code: int) -> None:
     """Whatever version they say; a second time it is replaced."""
-    asked = Asked()
+    asked = InMemoryCluster()
     assert asked.ask("PUT", f"{path}/one", named(body, resourceVersion="1")).code == code
     assert asked.ask("PUT", f"{path}/two", named(body)).code == 400
     if code == 201:
@@ -85,7 +85,7 @@ def test_some_kinds_are_made_by_who_replaces_what_is_not_there(path: str, body: 
 )
 def test_metadata_changes_with_the_status_for_some_kinds(path: str, body: dict[str, Any], labels: Any, annotations: Any) -> None:
     """As their strategies have it."""
-    asked = Asked()
+    asked = InMemoryCluster()
     asked.ask("POST", path, named(body))
     answer = asked.ask("PATCH", f"{path}/one/status", {"metadata": {"labels": {"x": "y"}, "annotations": {"x": "y"}}}, MERGE)
     assert answer.code == 200
@@ -96,7 +96,7 @@ def test_metadata_changes_with_the_status_for_some_kinds(path: str, body: dict[s
 @pytest.mark.parametrize(("query", "patch"), [("?fieldValidation=Strict", {"dada": 1}), ("", {"data": {"a": 1}}), ("", {"kind": "Secret"})])
 def test_a_patch_that_makes_no_object_is_refused_with_what_it_makes(query: str, patch: dict[str, Any]) -> None:
     """By 422 about the patch, not 400."""
-    asked = Asked()
+    asked = InMemoryCluster()
     asked.ask("POST", f"{CORE}/configmaps", named({}))
     answer = asked.ask("PATCH", f"{CORE}/configmaps/one{query}", patch, MERGE)
     status = content(answer)
@@ -106,7 +106,7 @@ def test_a_patch_that_makes_no_object_is_refused_with_what_it_makes(query: str, 
 
 def test_who_takes_the_last_finalizer_away_sees_what_they_made_and_others_what_was_there() -> None:
     """At the version that it had."""
-    asked, path = Asked(), f"{CORE}/configmaps"
+    asked, path = InMemoryCluster(), f"{CORE}/configmaps"
     asked.ask("POST", path, named({}, finalizers=["example.com/f"]))
     deleted = content(asked.ask("DELETE", f"{path}/one"))["metadata"]
     released = content(asked.ask("PATCH", f"{path}/one", {"metadata": {"finalizers": None}}, MERGE))["metadata"]
@@ -118,7 +118,7 @@ def test_who_takes_the_last_finalizer_away_sees_what_they_made_and_others_what_w
 
 def test_options_of_another_kind_are_refused() -> None:
     """As what nobody serves."""
-    asked = Asked()
+    asked = InMemoryCluster()
     asked.ask("POST", f"{CORE}/configmaps", named({}))
     for body, text in (({"kind": "ConfigMap"}, 'no kind "ConfigMap" is registered'), (b"{", "couldn't get version/kind; json parse error")):
         answer = asked.ask("DELETE", f"{CORE}/configmaps/one", body)

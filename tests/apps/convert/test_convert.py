@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from moorage.api import yaml_documents
-from moorage.apps.convert.convert import Report, convert
+from moorage.apps.convert.convert import ConversionReport, convert
 from moorage.apps.convert.kube_plugins import KUBE_PLUGINS, REMOVED
-from moorage.core.framework.elsewhere import INSTEAD
+from moorage.core.framework.elsewhere import REPLACEMENTS
 from moorage.core.framework.revisions import suggest
 
 V1 = "kubescheduler.config.k8s.io/v1"
@@ -20,12 +20,12 @@ POLICY: dict[str, Any] = {"apiVersion": "v1", "kind": "Policy", "predicates": []
 POD: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
 
 
-def of(*bodies: Any, **options: Any) -> Report:
+def of(*bodies: Any, **options: Any) -> ConversionReport:
     """The report on a file with these documents."""
     return convert([("file", "---\n".join(map(yaml_documents.dump, bodies)))], **options)
 
 
-def names(report: Report) -> list[str]:
+def names(report: ConversionReport) -> list[str]:
     """The objects that were printed."""
     return [f"{body['kind']} {body['metadata']['name']}" for body in yaml.safe_load_all(report.output)]
 
@@ -37,7 +37,9 @@ def config_map(**data: str) -> dict[str, Any]:
 
 def test_a_configuration() -> None:
     """Objects to apply, and nothing to say."""
-    assert of(CONFIG) == Report("apiVersion: moorage.dev/v1alpha1\nkind: SchedulerProfile\nmetadata:\n  name: a\nspec: {}\n", (), 0)
+    assert of(CONFIG) == ConversionReport(
+        "apiVersion: moorage.dev/v1alpha1\nkind: SchedulerProfile\nmetadata:\n  name: a\nspec: {}\n", (), 0
+    )
 
 
 def test_json_is_read_too() -> None:
@@ -121,10 +123,12 @@ def test_text_that_is_no_yaml() -> None:
 
 def test_nothing_to_convert() -> None:
     """Wrong use."""
-    assert of(POD) == Report("", ("there is no KubeSchedulerConfiguration and no Policy in file",), 2)
+    assert of(POD) == ConversionReport("", ("there is no KubeSchedulerConfiguration and no Policy in file",), 2)
     assert of(config_map(config=json.dumps(CONFIG)), key="other").status == 2
     report = convert([], provider="Default")
-    assert report == Report("", ("unknown algorithm provider 'Default': there were DefaultProvider and ClusterAutoscalerProvider",), 2)
+    assert report == ConversionReport(
+        "", ("unknown algorithm provider 'Default': there were DefaultProvider and ClusterAutoscalerProvider",), 2
+    )
 
 
 # ---- as people have them -----------------------------------------------------------------------------------------------------
@@ -210,13 +214,13 @@ def test_a_policy_as_old_decoding_took_it() -> None:
     assert twice.lines == ("f: document 1: error: not readable as YAML: line 4, column 1: the key 'parallelism' comes twice",)
 
 
-@pytest.mark.parametrize("name", sorted(INSTEAD))
+@pytest.mark.parametrize("name", sorted(REPLACEMENTS))
 def test_plugins_from_elsewhere_are_told_what_there_is_instead(name: str) -> None:
     """Not which other plugin is spelt a little like them."""
     report = of({**CONFIG, "profiles": [{"schedulerName": "a", "plugins": {"multiPoint": {"enabled": [{"name": name}]}}}]})
     assert not any("did you mean" in line for line in report.lines)
     if name not in KUBE_PLUGINS and name not in REMOVED:
-        assert INSTEAD[name] in report.lines[0]
+        assert REPLACEMENTS[name] in report.lines[0]
 
 
 @pytest.mark.parametrize("name", ["Coscheduling", "LoadAwareScheduling", "SomethingElse"])

@@ -10,7 +10,7 @@ from moorage.apps.convert.assembling import overflows
 from moorage.apps.convert.effective import effective
 from moorage.apps.convert.kube_configuration import API_VERSION, KIND, without_nulls
 from moorage.apps.convert.kube_plugins import DEFAULTS, KUBE_PLUGINS
-from moorage.apps.convert.loading import Refused, read
+from moorage.apps.convert.loading import ConfigurationRefused, read
 from moorage.core.plugins.intree import OURS
 from tests.api.profiles import RESOLVER
 
@@ -137,7 +137,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
 def test_refusals(case: str) -> None:
     """How far kube-scheduler comes, and where, what and why."""
     document, verdict, text = REFUSED[case]
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ConfigurationRefused) as caught:
         read(document, REGISTRY)
     assert caught.value.verdict == verdict
     assert str(caught.value).startswith(text)
@@ -146,10 +146,10 @@ def test_refusals(case: str) -> None:
 def test_all_faults_are_told() -> None:
     """Of the configuration and of all arguments, except where decoding failed already."""
     both = with_args("InterPodAffinity", {"hardPodAffinityWeight": 101}) | {"parallelism": 0}
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ConfigurationRefused) as caught:
         read(both, REGISTRY)
     assert len(caught.value.violations) == 2
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ConfigurationRefused) as caught:
         read({**both, "surprise": 1}, REGISTRY)
     assert [one.path for one in caught.value.violations] == ["surprise"]
 
@@ -200,7 +200,7 @@ def test_arguments_that_only_we_refuse(case: str) -> None:
     """kube-scheduler takes default constraints that no pod could have, and goes wrong later."""
     plugin, more, field, text = STRICTER[case]
     constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", **more}
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ConfigurationRefused) as caught:
         read(with_args(plugin, {"defaultingType": "List", "defaultConstraints": [constraint]}), REGISTRY)
     (violation,) = caught.value.violations
     assert violation.path == f"profiles[0].pluginConfig[0].args.defaultConstraints[0].{field}"

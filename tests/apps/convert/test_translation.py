@@ -11,7 +11,7 @@ from moorage.apps.convert.effective import effective
 from moorage.apps.convert.kube_configuration import API_VERSION, KIND
 from moorage.apps.convert.loading import read
 from moorage.apps.convert.translation import Translation, translate
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.registry import Registry
 from tests.api.profiles import RESOLVER
 from tests.vectors.files import CASES, Case, read_cases
@@ -45,30 +45,31 @@ def _valid_cases() -> list[Case]:
     return [case for case in read_cases(CASES / "Config.jsonl.gz") if case["expect"]["verdict"] == "valid"][::2]
 
 
-def _ours(found: dict[str, Any], registry: Registry) -> dict[Point, list[tuple[str, int]]]:
+def _ours(found: dict[str, Any], registry: Registry) -> dict[ExtensionPoint, list[tuple[str, int]]]:
     """What kube-scheduler runs at each point, as far as our plugins have that point; weights of scores alone."""
-    have = {point: {name for name, plugin in registry.items() if point in plugin.points} for point in Point}
+    have = {point: {name for name, plugin in registry.items() if point in plugin.points} for point in ExtensionPoint}
     points = {
         point: [(one["name"], one["weight"]) for one in found.get(point.value, []) if one["name"] in names] for point, names in have.items()
     }
-    if not points[Point.SCORE]:
-        points[Point.PRE_SCORE] = []
+    if not points[ExtensionPoint.SCORE]:
+        points[ExtensionPoint.PRE_SCORE] = []
     return points
 
 
-def _without_added(found: dict[Point, list[tuple[str, int]]]) -> dict[Point, list[tuple[str, int]]]:
+def _without_added(found: dict[ExtensionPoint, list[tuple[str, int]]]) -> dict[ExtensionPoint, list[tuple[str, int]]]:
     """What runs, less the one point that only our plugin has."""
-    return {**found, Point.PRE_SCORE: [one for one in found[Point.PRE_SCORE] if one[0] != "DynamicResources"]}
+    return {**found, ExtensionPoint.PRE_SCORE: [one for one in found[ExtensionPoint.PRE_SCORE] if one[0] != "DynamicResources"]}
 
 
-def _run(resolver: Resolver, profile: dict[str, Any], configs: dict[str, Any]) -> dict[Point, list[tuple[str, int]]] | None:
+def _run(resolver: Resolver, profile: dict[str, Any], configs: dict[str, Any]) -> dict[ExtensionPoint, list[tuple[str, int]]] | None:
     """What our profile runs; None when it is refused."""
     resolution = resolver({**profile, "spec": {name: value for name, value in profile["spec"].items() if name != "extenders"}}, configs)
     if resolution.errors:
         return None
     revision = resolution.revision
     return {
-        point: [(name, revision.weights[name] if point is Point.SCORE else 0) for name in names] for point, names in revision.points.items()
+        point: [(name, revision.weights[name] if point is ExtensionPoint.SCORE else 0) for name in names]
+        for point, names in revision.points.items()
     }
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from moorage.apps.demo import cluster_state
-from moorage.apps.demo.cluster_state import Decision, Fill, Profile, State
+from moorage.apps.demo.cluster_state import ClusterState, DecisionRow, NodeUse, ProfileRow
 
 REFUSED = 'no plugin has this name; did you mean "NodeResourcesFit"?'
 
 
-def profile(status: dict[str, Any]) -> Profile:
+def profile(status: dict[str, Any]) -> ProfileRow:
     """A profile with a status."""
     return cluster_state.profile({"metadata": {"name": "binpack", "generation": 2}, "status": status})
 
@@ -27,23 +27,23 @@ def condition(kind: str, status: str, message: str = "") -> dict[str, str]:
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        ({}, Profile("binpack", 2, "", False, "not looked at yet", 0, 0)),
+        ({}, ProfileRow("binpack", 2, "", False, "not looked at yet", 0, 0)),
         (
             {
                 "activeRevision": "a1",
                 "conditions": [condition("Ready", "True", "it decides")],
                 "queue": {"active": 1, "backoff": 2, "inFlight": 3, "unschedulable": 4, "gated": 5},
             },
-            Profile("binpack", 2, "a1", True, "", 6, 4),
+            ProfileRow("binpack", 2, "a1", True, "", 6, 4),
         ),
         (
             {"activeRevision": "a1", "conditions": [condition("Ready", "False", "see Accepted"), condition("Accepted", "False", REFUSED)]},
-            Profile("binpack", 2, "a1", False, REFUSED, 0, 0),
+            ProfileRow("binpack", 2, "a1", False, REFUSED, 0, 0),
         ),
     ],
     ids=["new", "ready", "refused"],
 )
-def test_profile(status: dict[str, Any], expected: Profile) -> None:
+def test_profile(status: dict[str, Any], expected: ProfileRow) -> None:
     """The condition that says why is told rather than the roll-up."""
     assert profile(status) == expected
 
@@ -67,16 +67,16 @@ def test_fills() -> None:
     """Finished pods and those without a node take no room; a node that has none to give is not full."""
     pods = [pod("a1"), pod("a1", cpu="1.5"), pod("a1", "Succeeded"), pod(""), pod("gone")]
     nodes = [node("a1", cpu="4", memory="8Gi"), node("b1", memory="8Gi")]
-    a1, b1 = cluster_state.fills(nodes, pods)
-    assert a1 == Fill("a1", "a", 0.5, 0.25, 2, (4 * 10**9, 8 * 2**30 * 10**9))
-    assert b1 == Fill("b1", "b", 0.0, 0.0, 0, (0, 8 * 2**30 * 10**9))
+    a1, b1 = cluster_state.node_uses(nodes, pods)
+    assert a1 == NodeUse("a1", "a", 0.5, 0.25, 2, (4 * 10**9, 8 * 2**30 * 10**9))
+    assert b1 == NodeUse("b1", "b", 0.0, 0.0, 0, (0, 8 * 2**30 * 10**9))
 
 
 def test_decision() -> None:
     """As the operator logs it."""
     line = {"ts": "2026-01-02T03:04:05.678Z", "msg": "decided", "pod": "demo/p", "uid": "u", "profile": "x", "revision": "r", "node": "n"}
     at = datetime.datetime(2026, 1, 2, 3, 4, 5, 678000, datetime.UTC)
-    assert cluster_state.decision(line) == Decision(at, "demo/p", "n", "x", "r")
+    assert cluster_state.decision(line) == DecisionRow(at, "demo/p", "n", "x", "r")
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,17 @@ def test_leader(spec: dict[str, str], expected: str) -> None:
 def test_ready() -> None:
     """When each profile is, and has decided about its pods, whatever it decided."""
     good = profile({"conditions": [condition("Ready", "True")]})
-    assert not State().ready
-    assert not State(profiles=(good,)).ready
-    assert not State(profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}).ready
-    assert State(profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}, refused={"p": "too small"}).ready
-    assert not State(profiles=(good, profile({})), places={"binpack": {"q": "a1"}}).ready
+    assert not ClusterState().ready
+    assert not ClusterState(profiles=(good,)).ready
+    assert not ClusterState(profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}).ready
+    assert ClusterState(profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}, refused={"p": "too small"}).ready
+    assert not ClusterState(profiles=(good, profile({})), places={"binpack": {"q": "a1"}}).ready
 
 
 def test_strangers() -> None:
     """Pods of no profile that wait; those that are bound have found somebody."""
     places = {"binpack": {"a": ""}, "default-scheduler": {"b": "", "c": "a1"}, "other": {"d": ""}}
-    assert State(profiles=(profile({}),), places=places).strangers == 2
+    assert ClusterState(profiles=(profile({}),), places=places).strangers == 2
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_failed() -> None:
 )
 def test_closed_nodes(spec: dict[str, Any], closed: str) -> None:
     """What keeps pods away, with the name that people know it by."""
-    (fill,) = cluster_state.fills([{**node("a1", cpu="1"), "spec": spec}], [])
+    (fill,) = cluster_state.node_uses([{**node("a1", cpu="1"), "spec": spec}], [])
     assert fill.closed == closed
 
 
@@ -151,7 +151,7 @@ def test_every_text_is_printable() -> None:
     refused = profile({"conditions": [condition("Ready", "False", odd)]})
     shown = [
         dataclasses.astuple(refused),
-        *map(dataclasses.astuple, cluster_state.fills([node(odd)], [])),
+        *map(dataclasses.astuple, cluster_state.node_uses([node(odd)], [])),
         dataclasses.astuple(cluster_state.decision(line)),
     ]
     texts = [text for each in (*shown, *cluster_state.refused([waits]).items()) for text in each if isinstance(text, str)]

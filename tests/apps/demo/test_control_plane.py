@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moorage.apps.demo import control_plane
-from moorage.apps.demo.control_plane import Replica, Wanted
+from moorage.apps.demo.control_plane import ClusterOptions, OperatorProcess
 from moorage.apps.demo.processes import Processes
 from tests.rig.operators import until
 
@@ -16,11 +16,11 @@ from tests.rig.operators import until
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (Wanted(20, 3), ["-I", "-m", "towtank", "--nodes=20", "--zones=3"]),
-        (Wanted(6, 3, Path("/x/nodes.yaml"), 6443), ["-I", "-m", "towtank", "--shape=/x/nodes.yaml", "--port=6443"]),
+        (ClusterOptions(20, 3), ["-I", "-m", "towtank", "--nodes=20", "--zones=3"]),
+        (ClusterOptions(6, 3, Path("/x/nodes.yaml"), 6443), ["-I", "-m", "towtank", "--shape=/x/nodes.yaml", "--port=6443"]),
     ],
 )
-def test_command(wanted: Wanted, words: list[str]) -> None:
+def test_command(wanted: ClusterOptions, words: list[str]) -> None:
     """The embedded cluster's own words."""
     assert wanted.command()[1:] == words
 
@@ -29,7 +29,7 @@ def test_a_dead_replica_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """But not at once. This one dies by itself: its kubeconfig is not there."""
     monkeypatch.setattr(control_plane, "RESTART_SECONDS", 0.2)
     with Processes() as processes:
-        replica = Replica(processes, "moorage-0", processes.folder / "nowhere")
+        replica = OperatorProcess(processes, "moorage-0", processes.folder / "nowhere")
         first = replica.pid
 
         def looked_after() -> int | None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from moorage.apps.demo import samples
-from moorage.apps.demo.kube_client import Api, ApiError
-from moorage.apps.demo.samples import Tide
+from moorage.apps.demo.kube_client import KubeClient, KubeClientError
+from moorage.apps.demo.samples import LoadGenerator
 
 
-class Recorded(Api):
+class Recorded(KubeClient):
     """An API server that keeps what it is given; it does not serve our kinds ``unserved`` times."""
 
     def __init__(self, unserved: int = 0) -> None:
@@ -33,9 +33,9 @@ class Recorded(Api):
             return {}
         if "moorage.dev" in path and self.unserved:
             self.unserved -= 1
-            raise ApiError("404 page not found", 404)
+            raise KubeClientError("404 page not found", 404)
         if path.endswith("/namespaces"):
-            raise ApiError("it is there", 409)
+            raise KubeClientError("it is there", 409)
         self.created.append((path, body))
         return body
 
@@ -60,15 +60,15 @@ def test_all_is_put() -> None:
 def test_kinds_that_are_never_served(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some time that is an error."""
     monkeypatch.setattr(samples, "ESTABLISH_SECONDS", -1.0)
-    with pytest.raises(ApiError, match="404"):
+    with pytest.raises(KubeClientError, match="404"):
         samples.put(Recorded(unserved=1), lambda: None)
 
 
-@pytest.mark.parametrize(("nodes", "high"), [(1, 6), (6, 24), (5000, samples.MOST_PODS)])
+@pytest.mark.parametrize(("nodes", "high"), [(1, 6), (6, 24), (5000, samples.MAX_PODS)])
 def test_tide(nodes: int, high: int) -> None:
     """It comes and goes, once a second, between the first pods and what the nodes have room for."""
     api = Recorded()
-    tide = Tide(api)
+    tide = LoadGenerator(api)
     for now in range(1, 2 * samples.STEPS + 1):
         tide.move(now, nodes)
         tide.move(now + 0.5, nodes)
@@ -81,7 +81,7 @@ def test_tide(nodes: int, high: int) -> None:
 def test_somebody_else_scales() -> None:
     """Then the tide leaves that Deployment alone, for good; and one that is gone."""
     api = Recorded()
-    tide = Tide(api)
+    tide = LoadGenerator(api)
     tide.move(1, 6)
     api.scaled["binpack"] = {"replicas": 40}
     del api.scaled["spread"]

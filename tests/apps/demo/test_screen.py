@@ -10,10 +10,10 @@ import time
 import pytest
 from rich.console import Console
 
-from moorage.apps.demo.cluster_state import Decision, Profile, State
-from moorage.apps.demo.screen import MOST_LINES, Screen
+from moorage.apps.demo.cluster_state import ClusterState, DecisionRow, ProfileRow
+from moorage.apps.demo.screen import MAX_LINES, Screen
 
-STATE = State(profiles=(Profile("binpack", 1, "r", True, "", 0, 0),))
+STATE = ClusterState(profiles=(ProfileRow("binpack", 1, "r", True, "", 0, 0),))
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -45,7 +45,9 @@ def test_decisions_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         output.seek(0)
         output.truncate()
         at = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-        screen.show(State(decisions=tuple(Decision(at.replace(second=each), f"demo/p{each}", "a1", "binpack", "r") for each in seconds)))
+        screen.show(
+            ClusterState(decisions=tuple(DecisionRow(at.replace(second=each), f"demo/p{each}", "a1", "binpack", "r") for each in seconds))
+        )
         return output.getvalue().splitlines()
 
     output = io.StringIO()
@@ -53,7 +55,7 @@ def test_decisions_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         assert shown(screen, 2, 1) == [f"decided: demo/p{number} by binpack, revision r: a1" for number in (1, 2)]
         assert shown(screen, 3, 2, 1) == []
     with Screen(Console(file=output, width=80)) as screen:
-        many = shown(screen, *range(MOST_LINES + 2, 0, -1))
-        assert [line.split()[1] for line in many] == [f"demo/p{number}" for number in range(1, MOST_LINES + 1)]
+        many = shown(screen, *range(MAX_LINES + 2, 0, -1))
+        assert [line.split()[1] for line in many] == [f"demo/p{number}" for number in range(1, MAX_LINES + 1)]
         monkeypatch.setattr(time, "monotonic", lambda: math.inf)
-        assert len(shown(screen, *range(MOST_LINES + 2, 0, -1))) == 2
+        assert len(shown(screen, *range(MAX_LINES + 2, 0, -1))) == 2

@@ -9,12 +9,12 @@ import pytest
 from rich.console import Console
 
 from moorage.apps.demo import table
-from moorage.apps.demo.cluster_state import Decision, Fill, Profile, Replica, State
+from moorage.apps.demo.cluster_state import ClusterState, DecisionRow, NodeUse, ProfileRow, ReplicaRow
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
-def text(state: State, width: int = 110, height: int = 50) -> str:
+def text(state: ClusterState, width: int = 110, height: int = 50) -> str:
     """What is seen, without colours."""
     console = Console(file=io.StringIO(), width=width)
     console.print(table.render(state, NOW, height))
@@ -29,14 +29,14 @@ def ago(seconds: float) -> datetime.datetime:
 
 def test_everything() -> None:
     """A leader, a replica that died, a refused profile, a full node, a pod that nobody takes."""
-    state = State(
+    state = ClusterState(
         profiles=(
-            Profile("binpack", 2, "a19ccaff00", False, "no such plugin", 1, 0),
-            Profile("spread", 1, "", True, "", 0, 3),
+            ProfileRow("binpack", 2, "a19ccaff00", False, "no such plugin", 1, 0),
+            ProfileRow("spread", 1, "", True, "", 0, 3),
         ),
-        nodes=(Fill("node-b1", "b", 0.5, 0.25, 4, closed="cordoned"), Fill("node-a1", "a", 1.0, 0.0, 16)),
-        decisions=(Decision(ago(0.3), "demo/p", "node-a1", "binpack", "a19ccaff00"), Decision(ago(150), "demo/q", "", "spread", "")),
-        replicas=(Replica("moorage-0", 17, True), Replica("moorage-1", None, False)),
+        nodes=(NodeUse("node-b1", "b", 0.5, 0.25, 4, closed="cordoned"), NodeUse("node-a1", "a", 1.0, 0.0, 16)),
+        decisions=(DecisionRow(ago(0.3), "demo/p", "node-a1", "binpack", "a19ccaff00"), DecisionRow(ago(150), "demo/q", "", "spread", "")),
+        replicas=(ReplicaRow("moorage-0", 17, True), ReplicaRow("moorage-1", None, False)),
         places={"binpack": {"demo/p": "node-a1", "demo/r": ""}, "nobody": {"demo/s": ""}},
         refused={"demo/q": "2 Insufficient cpu"},
     )
@@ -68,29 +68,29 @@ DECIDED    POD     NODE                              PROFILE  REVISION
         ({}, "none will do"),
         ({"refused": {"demo/q": "2 Insufficient cpu"}}, "none will do: 2 Insufficient cpu"),
         ({"failed": {"demo/q": "spec.volumes: too many"}}, "failed: spec.volumes: too many"),
-        ({"failed": {"demo/q": "x" * 99}}, f"failed: {'x' * (table.MOST_WORDS - 1)}…"),
+        ({"failed": {"demo/q": "x" * 99}}, f"failed: {'x' * (table.MAX_TEXT_CHARACTERS - 1)}…"),
     ],
 )
 def test_what_became_of_a_pod(more: dict[str, dict[str, str]], said: str) -> None:
     """That something failed says nothing about the nodes."""
-    assert table.outcome(Decision(ago(0), "demo/q", "", "spread", "-"), State(**more)) == said  # type: ignore[arg-type]
+    assert table.outcome(DecisionRow(ago(0), "demo/q", "", "spread", "-"), ClusterState(**more)) == said  # type: ignore[arg-type]
 
 
 def test_nothing_yet() -> None:
     """Headings only."""
-    assert "PROFILE" in text(State())
+    assert "PROFILE" in text(ClusterState())
 
 
 @pytest.mark.parametrize("count", [12, 13, 500])
 def test_many_nodes(count: int) -> None:
     """A screen has room for twelve: else the fullest, and the others together."""
-    nodes = tuple(Fill(f"node-{number}", "a", number / count, 0.0, 1) for number in range(count))
+    nodes = tuple(NodeUse(f"node-{number}", "a", number / count, 0.0, 1) for number in range(count))
     shown, others = table.pick(nodes, 12)
     assert sorted([*shown, *others], key=lambda each: each.cpu) == list(nodes)
     assert len(shown) + bool(others) == 12
     if others:
         assert min(node.cpu for node in shown) >= max(node.cpu for node in others)
-        assert f"and {count - 11} more" in text(State(nodes=nodes))
+        assert f"and {count - 11} more" in text(ClusterState(nodes=nodes))
 
 
 @pytest.mark.parametrize("height", [24, 30, 60])
@@ -98,10 +98,10 @@ def test_many_nodes(count: int) -> None:
 @pytest.mark.parametrize("nodes", [1, 6, 100])
 def test_all_of_it_fits(height: int, decided: int, nodes: int) -> None:
     """The terminal's last line is the cursor's; a usual one has 24 of them."""
-    state = State(
-        profiles=(Profile("binpack", 1, "r", False, "because", 0, 0), Profile("spread", 1, "r", True, "", 0, 0)),
-        nodes=tuple(Fill(f"node-{number}", "a", 0.0, 0.0, 1) for number in range(nodes)),
-        decisions=tuple(Decision(ago(number), "demo/p", "n", "spread", "r") for number in range(decided)),
+    state = ClusterState(
+        profiles=(ProfileRow("binpack", 1, "r", False, "because", 0, 0), ProfileRow("spread", 1, "r", True, "", 0, 0)),
+        nodes=tuple(NodeUse(f"node-{number}", "a", 0.0, 0.0, 1) for number in range(nodes)),
+        decisions=tuple(DecisionRow(ago(number), "demo/p", "n", "spread", "r") for number in range(decided)),
     )
     lines = text(state, height=height).splitlines()
     assert len(lines) < height
@@ -111,7 +111,7 @@ def test_all_of_it_fits(height: int, decided: int, nodes: int) -> None:
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     """Long explanations are cut off, at their own cost only."""
-    state = State(profiles=(Profile("binpack", 1, "r", False, "because " * 50, 0, 0),))
+    state = ClusterState(profiles=(ProfileRow("binpack", 1, "r", False, "because " * 50, 0, 0),))
     lines = text(state, width).splitlines()
     assert max(map(len, lines)) <= width
     assert lines[3].startswith("binpack  no ") or width == 40

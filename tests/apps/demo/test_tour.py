@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from moorage.apps.demo import samples, tour
-from moorage.apps.demo.cluster_state import Fill, Profile, Replica, State
+from moorage.apps.demo.cluster_state import ClusterState, NodeUse, ProfileRow, ReplicaRow
 from moorage.apps.demo.tour import NotObserved
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class Pretended:
 
     def __init__(self, broken: str = "") -> None:
         self.broken = broken
-        self.profile = Profile(tour.PROFILE, 1, "r1", True, "", 0, 0)
+        self.profile = ProfileRow(tour.PROFILE, 1, "r1", True, "", 0, 0)
         self.spreads = False
         self.leader = "moorage-0"
         self.places = {"old-1": "a1", "old-2": "a1", "old-3": "b1"}
@@ -36,12 +36,12 @@ class Pretended:
         """Pods that found no room."""
         return {pod: "1 Too many pods" for pod, node in self.places.items() if not node}
 
-    def look(self) -> State:
+    def look(self) -> ClusterState:
         """As it is now."""
-        replicas = tuple(Replica(f"moorage-{number}", number, self.leader == f"moorage-{number}") for number in range(2))
+        replicas = tuple(ReplicaRow(f"moorage-{number}", number, self.leader == f"moorage-{number}") for number in range(2))
         swaps = {self.profile.revision: datetime.datetime.now(datetime.UTC)}
-        nodes = (Fill("a1", "a", 0.5, 0.5, 2), Fill("b1", "b", 0, 0, 1))
-        return State(
+        nodes = (NodeUse("a1", "a", 0.5, 0.5, 2), NodeUse("b1", "b", 0, 0, 1))
+        return ClusterState(
             profiles=(self.profile,),
             nodes=nodes,
             replicas=replicas,

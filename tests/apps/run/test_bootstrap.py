@@ -21,10 +21,10 @@ from pathlib import Path
 import pytest
 
 from moorage.adapters.prometheus import PrometheusTelemetry
-from moorage.api.operator_config import ClientConnection, OperatorConfiguration, load_config
+from moorage.api.operator_config import ClientConnectionOptions, OperatorConfiguration, load_config
 from moorage.apps.run import bootstrap
 from moorage.apps.run.bootstrap import Overrides
-from moorage.apps.run.replica_state import Phase
+from moorage.apps.run.replica_state import ReplicaPhase
 
 NOWHERE = "http://127.0.0.1:9"
 """Nobody listens at the discard port."""
@@ -36,7 +36,7 @@ def build(given: Overrides, config: OperatorConfiguration = CONFIG) -> None:
 
     async def scenario() -> None:
         supervisor = await bootstrap.build(config, given)
-        assert supervisor._parts.state.phase is Phase.STARTING
+        assert supervisor._parts.state.phase is ReplicaPhase.STARTING
         await supervisor._parts.close()
 
     asyncio.run(scenario())
@@ -243,7 +243,7 @@ def test_an_api_server_that_cannot_be_reached_is_told_of_once() -> None:
 
 def test_configz_shows_no_password() -> None:
     """Of an address that has one; all else is as it was given."""
-    config = OperatorConfiguration().model_copy(update={"client_connection": ClientConnection(master="https://user:S3CRET@host:1")})
+    config = OperatorConfiguration().model_copy(update={"client_connection": ClientConnectionOptions(master="https://user:S3CRET@host:1")})
     shown = bootstrap.configz(config)
     assert "S3CRET" not in str(shown)
     assert "https://host:1" in str(shown)

@@ -7,14 +7,14 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from moorage.adapters.leader_election import NoElection
+from moorage.adapters.leader_election import SingleReplica
 from moorage.apps.run import health
-from moorage.apps.run.replica_state import Phase, ReplicaState
+from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.fencing import Fence
-from moorage.ports.http_calls import Call
+from moorage.ports.http_calls import HttpCall
 from tests.fakes.clocks import ManualClock
-from tests.fakes.kube import ScriptedFeed
+from tests.fakes.kube import ScriptedInformer
 
 
 class Server:
@@ -23,7 +23,7 @@ class Server:
     def __init__(self, error: EdgeError | None = None) -> None:
         self.error = error
 
-    async def call(self, call: Call) -> bytes:
+    async def call(self, call: HttpCall) -> bytes:
         """The version."""
         if self.error is not None:
             raise self.error
@@ -36,8 +36,8 @@ class Server:
 
 def test_a_silent_api_server_is_told_after_a_few_attempts() -> None:
     """One that is only restarted is not."""
-    elector = NoElection(Fence(ManualClock().boottime), "me")
-    check = health.reached(elector)
+    elector = SingleReplica(Fence(ManualClock().boottime), "me")
+    check = health.apiserver_check(elector)
     elector.failures = health.SILENT_FAILURES - 1
     assert check() is None
     elector.failures += 1
@@ -49,17 +49,17 @@ def test_a_leader_without_its_lease_is_dead_after_a_while() -> None:
     clock = ManualClock()
     fence = Fence(clock.boottime)
     state = ReplicaState()
-    state.phase = Phase.LEADING
-    check = health.lease(clock, fence, state)
+    state.phase = ReplicaPhase.LEADING
+    check = health.lease_check(clock, fence, state)
     fence.extend(clock.boottime() + 10)
     assert check() is None
     clock.jump(10)
     assert check() is None
     clock.jump(health.LEASE_SECONDS + 1)
     assert check() == "leading, but the lease ran out 21 s ago"
-    state.phase = Phase.STANDBY
+    state.phase = ReplicaPhase.STANDBY
     assert check() is None
-    state.phase = Phase.LEADING
+    state.phase = ReplicaPhase.LEADING
     assert check() is None, "counted anew"
 
 
@@ -68,14 +68,14 @@ def test_dead_tasks_are_named() -> None:
 
     async def scenario() -> None:
         state = ReplicaState()
-        check = health.tasks(state)
+        check = health.tasks_check(state)
         state.tasks = {
             name: asyncio.create_task(asyncio.sleep(seconds)) for name, seconds in {"engine": 0, "events": 0, "feed": 60}.items()
         }
         assert check() is None
         await asyncio.wait([state.tasks["engine"], state.tasks["events"]])
         assert check() == "ended: engine, events"
-        state.phase = Phase.STOPPING
+        state.phase = ReplicaPhase.STOPPING
         assert check() is None
         state.tasks["feed"].cancel()
 
@@ -84,10 +84,10 @@ def test_dead_tasks_are_named() -> None:
 
 def test_a_feed_is_fresh_once_listed_and_while_heard() -> None:
     """Lists and bookmarks both count."""
-    feed = ScriptedFeed("pods")
-    check = health.fresh(feed)
+    feed = ScriptedInformer("pods")
+    check = health.informer_check(feed)
     assert check() == "pods are not listed yet"
-    feed.synced = True
+    feed.has_synced = True
     assert check() is None
     feed.age = health.FRESH_SECONDS + 1
     assert check() == "nothing heard about pods for 151 s"
@@ -107,9 +107,9 @@ def test_only_what_a_restart_heals_is_dead(age: float, failures: int, error: Edg
     """A watch that cannot be opened although the API server answers."""
 
     async def scenario() -> None:
-        clock, feed = ManualClock(), ScriptedFeed("pods")
+        clock, feed = ManualClock(), ScriptedInformer("pods")
         feed.age, feed.failures = age, failures
-        broken = health.BrokenWatches(Server(error), clock, [feed])
+        broken = health.WatchHealth(Server(error), clock, [feed])
         task = asyncio.create_task(broken.run())
         assert broken.check() is None
         await clock.advance(health.EXAMINE_SECONDS)

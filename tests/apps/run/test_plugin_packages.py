@@ -14,13 +14,13 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps import check
 from moorage.apps.run import bootstrap, plugin_packages
-from moorage.apps.run.plugin_packages import Joined, PackageErrors
-from moorage.apps.run.watchdog import Marks
-from moorage.core.framework.interfaces import Point
+from moorage.apps.run.plugin_packages import LoadedPlugins, PackageErrors
+from moorage.apps.run.watchdog import CallMarks
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.registry import build_registry
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.binding.actors.intree import ACTORS
-from moorage.ports.stored_kinds import STORED, kinds_in
+from moorage.ports.stored_kinds import STORED_KINDS, kinds_in
 from tests.engine.worlds import a_body
 from tests.rig.operators import ROOT
 
@@ -63,9 +63,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
         sys.modules.pop(name, None)
 
 
-def joined(*packages: str) -> Joined:
+def joined(*packages: str) -> LoadedPlugins:
     """These packages, joined to the tree's plugins."""
-    return plugin_packages.join(packages, build_registry(INTREE), ACTORS, Marks(), lambda plugin, point: None)
+    return plugin_packages.load(packages, build_registry(INTREE), ACTORS, CallMarks(), lambda plugin, point: None)
 
 
 def faults(*packages: str) -> list[str]:
@@ -88,9 +88,9 @@ def test_the_example(example: str) -> None:
     """Its plugins stand beside the tree's, take part where they should, and their resource is listed."""
     found = joined(example)
     assert found.registry.keys() - build_registry(INTREE).keys() == {"RackMaintenance", "SameRack"}
-    assert found.registry["RackMaintenance"].points == {Point.PRE_FILTER, Point.FILTER}
-    assert found.registry["SameRack"].points == {Point.SCORE}
-    assert [kind.path for kind in kinds_in(found.registry)[len(STORED) :]] == ["/apis/example.com/v1/racks"]
+    assert found.registry["RackMaintenance"].points == {ExtensionPoint.PRE_FILTER, ExtensionPoint.FILTER}
+    assert found.registry["SameRack"].points == {ExtensionPoint.SCORE}
+    assert [kind.path for kind in kinds_in(found.registry)[len(STORED_KINDS) :]] == ["/apis/example.com/v1/racks"]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ ONE = 'Registration(PluginSpec("One", One))'
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        pytest.param("raise ValueError('x')", "cannot be imported: ValueError: x", id="fails"),
+        pytest.param("raise ValueError('x')", "cannot be imported: ValueError: x", id="may_fail"),
         pytest.param("raise SystemExit(0)", "cannot be imported: SystemExit: 0", id="would end the process"),
         pytest.param("1 +", "cannot be imported: SyntaxError", id="is no Python"),
         pytest.param(HEAD, "has no function plugins()", id="no function"),
@@ -210,7 +210,7 @@ def test_two_structs_of_one_resource(package: Write) -> None:
 def test_the_operator_does_not_start(package: Write, capfd: pytest.CaptureFixture[str]) -> None:
     """Status 2, all errors in the log, and nothing was connected to."""
     config = OperatorConfiguration.model_validate({"plugins": {"packages": [package("x"), "not_there"]}}, strict=False)
-    assert bootstrap._operate(config, Marks()) == 2
+    assert bootstrap._operate(config, CallMarks()) == 2
     said = capfd.readouterr().err
     assert "plugins.packages[0]" in said
     assert "plugins.packages[1]" in said

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from moorage.apps.run.pulse import EVERY, Pulse
+from moorage.apps.run.pulse import INTERVAL_SECONDS, Pulse
 from moorage.apps.run.side_loop import OneLoop, Question, T
 from moorage.ports.errors import MainLoopBusy
 from tests.fakes.clocks import EagerClock
@@ -38,7 +38,7 @@ class Answering(OneLoop):
 def test_silence_of_a_lease_and_twenty_seconds_ends_the_process(looks: int, ended: list[int], capfd: pytest.CaptureFixture[str]) -> None:
     """Looks are counted. What goes on after less is alive again."""
     aborted: list[int] = []
-    pulse = Pulse(Answering(looks), EagerClock(), LIMIT * EVERY, aborted.append)
+    pulse = Pulse(Answering(looks), EagerClock(), LIMIT * INTERVAL_SECONDS, aborted.append)
     with pytest.raises(KeyError):
         asyncio.run(pulse.run())
     assert aborted == ended

@@ -76,7 +76,7 @@ def test_the_side_goes_on_while_the_main_loop_is_held() -> None:
 
         asked = asyncio.create_task(side.run(asks()))
         await asyncio.sleep(0.02)
-        time.sleep(0.5)  # noqa: ASYNC251 - a long decision
+        time.sleep(0.5)
         assert await asked < 0.4
         assert await side.run(side.ask(here)) == threading.get_ident()
 
@@ -150,7 +150,7 @@ def test_nobody_waits_for_a_thread_that_has_ended() -> None:
 @pytest.mark.parametrize("two", [True, False], ids=["two loops", "one loop"])
 def test_generators_cross_in_lots(lot: int, two: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """All items, in order, made on the main loop; and it is closed where somebody stops early."""
-    monkeypatch.setattr(side_loop, "LOT", lot)
+    monkeypatch.setattr(side_loop, "ITEMS_PER_BATCH", lot)
     closed: list[int] = []
 
     async def names() -> AsyncGenerator[str, None]:

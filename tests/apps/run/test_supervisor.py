@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from moorage.adapters.event_broadcaster import EventSender
+from moorage.adapters.event_broadcaster import EventBroadcaster
 from moorage.adapters.https_server import HttpsServer
 from moorage.apps.run import supervisor
-from moorage.apps.run.replica_state import Phase, ReplicaState
+from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
 from moorage.apps.run.side_loop import OneLoop
-from moorage.apps.run.supervisor import REFUSED_SECONDS, Parts, Supervisor
+from moorage.apps.run.supervisor import REFUSED_SECONDS, SupervisedParts, Supervisor
 from moorage.engine.engine import Engine
-from moorage.engine.reports.inspection import Inspector
+from moorage.engine.reports.inspection import CacheInspector
 from moorage.handlers.kopf_operator import EmbeddedKopf
 from moorage.ports.errors import Forbidden, Retryable
 from moorage.ports.leadership import Leadership
 from tests.fakes.clocks import EagerClock, settle
-from tests.fakes.kube import ScriptedFeed
+from tests.fakes.kube import ScriptedInformer
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ class FakeParts:
         self.granted, self.lost, self.died = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.in_flight: asyncio.Event | None = None
         self.restores: list[Exception] = []
-        self.feeds = [ScriptedFeed("pods"), ScriptedFeed("nodes")]
+        self.feeds = [ScriptedInformer("pods"), ScriptedInformer("nodes")]
         self.background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"background": self.dying}
         self.aborted: list[int] = []
         self.identity, self.failures, self.late_until = "me", 0, -math.inf
@@ -61,9 +61,9 @@ class FakeParts:
         self.leadership = Leadership("me", "", 0, "")
         self.supervisor = Supervisor(self.parts(), self.aborted.append)
 
-    def parts(self) -> Parts:
+    def parts(self) -> SupervisedParts:
         """As apps would build them."""
-        return Parts(
+        return SupervisedParts(
             state=self.state,
             clock=self.clock,
             side=OneLoop(),
@@ -77,14 +77,14 @@ class FakeParts:
             prepare=self.prepare,
             warm=self.warm,
             sever=lambda: self.told.append("severed"),
-            led=lambda: self.told.append("led"),
+            on_leading=lambda: self.told.append("led"),
             close=self.close,
         )
 
     def synced(self) -> None:
         """Every list is in, every watch up to date."""
         for feed in self.feeds:
-            feed.synced = True
+            feed.has_synced = True
             feed.caught_up.set()
 
     async def dying(self) -> None:
@@ -165,7 +165,7 @@ class _Engine(Engine):
         self._parts.told.append("settled")
 
 
-class _Inspector(Inspector):
+class _Inspector(CacheInspector):
     def __init__(self, parts: FakeParts) -> None:
         self._told = parts.told
 
@@ -192,7 +192,7 @@ class _Kopf(EmbeddedKopf):
             task.cancel()
 
 
-class _Events(EventSender):
+class _Events(EventBroadcaster):
     def __init__(self, parts: FakeParts) -> None:
         self._parts = parts
 
@@ -234,7 +234,7 @@ async def leading(parts: FakeParts) -> None:
     parts.synced()
     parts.granted.set()
     async with asyncio.timeout(5):
-        while parts.state.phase is not Phase.LEADING:
+        while parts.state.phase is not ReplicaPhase.LEADING:
             await asyncio.sleep(0)
 
 
@@ -270,7 +270,7 @@ def test_a_look_inside_ends_nothing() -> None:
         parts.told.clear()
         await signalled(signal.SIGUSR2)
         assert parts.told == ["looks inside"]
-        assert parts.state.phase is Phase.LEADING
+        assert parts.state.phase is ReplicaPhase.LEADING
         await signalled(signal.SIGTERM)
 
     assert run(scenario)[0] == 0
@@ -360,16 +360,16 @@ def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: boo
 
     async def scenario(parts: FakeParts) -> None:
         assert parts.told == ["serves", "restored", "engine runs", "prepared"]
-        assert parts.state.phase is Phase.STANDBY
+        assert parts.state.phase is ReplicaPhase.STANDBY
         parts.granted.set()
         await settle()
-        assert parts.state.phase is Phase.CATCHING_UP
+        assert parts.state.phase is ReplicaPhase.CATCHING_UP
         for step in (listed_first, not listed_first):
             for feed in parts.feeds:
                 await settle()
                 assert "leads" not in parts.told
                 if step:
-                    feed.synced = True
+                    feed.has_synced = True
                 else:
                     feed.caught_up.set()
         await settle()
@@ -404,10 +404,10 @@ def test_a_feed_that_only_some_profiles_need_holds_nobody_else_back(caplog: pyte
     """One that is not listed is not waited for, one that does not catch up only for a while; profiles that read them are."""
 
     async def scenario(parts: FakeParts) -> None:
-        parts.feeds += [ScriptedFeed("services", optional=True), ScriptedFeed("replicasets", optional=True)]
-        parts.feeds[2].synced = True
+        parts.feeds += [ScriptedInformer("services", optional=True), ScriptedInformer("replicasets", optional=True)]
+        parts.feeds[2].has_synced = True
         for feed in parts.feeds[:2]:
-            feed.synced = True
+            feed.has_synced = True
             feed.caught_up.set()
         parts.granted.set()
         await settle()
@@ -431,10 +431,10 @@ def test_late_writes_of_the_leader_before_are_waited_for(caplog: pytest.LogCaptu
         parts.late_until = clock.boottime() + 3.75
         asked: list[float] = []
 
-        class Asked(ScriptedFeed):
-            async def catch_up(self) -> None:
+        class Asked(ScriptedInformer):
+            async def wait_caught_up(self) -> None:
                 asked.append(clock.boottime())
-                await super().catch_up()
+                await super().wait_caught_up()
 
         parts.feeds[:] = [Asked("pods"), Asked("nodes")]
         await leading(parts)
@@ -515,7 +515,7 @@ def test_dead_tasks_are_told_to_livez() -> None:
         parts.died.set()
         for _ in range(3):
             await asyncio.sleep(0)
-            if parts.state.phase is not Phase.STOPPING and parts.state.dead():
+            if parts.state.phase is not ReplicaPhase.STOPPING and parts.state.dead():
                 assert parts.state.dead() == ["background"]
 
     run(scenario)

@@ -14,11 +14,11 @@ import pytest
 
 from moorage.apps.run import watchdog
 from moorage.apps.run.quarantine_writer import add
-from moorage.apps.run.watchdog import Marks, PluginGuard
+from moorage.apps.run.watchdog import CallMarks, PluginGuard
 from moorage.core.framework.guard import PluginFault
 from moorage.ports import quarantine_record
 from moorage.ports.errors import Conflict, NotFound
-from moorage.ports.http_calls import Call
+from moorage.ports.http_calls import HttpCall
 
 # A third of a second is stuck. Each argument is done by a watched process of its own; what became of it is printed.
 PROGRAM = """
@@ -71,7 +71,7 @@ def ends() -> dict[str, Ended]:
 def test_a_call_that_hangs(ends: dict[str, Ended], name: str) -> None:
     """The stacks are in the log, plugin and version are recorded, and the exit status is its own."""
     status, recorded, said = ends[name]
-    assert (status, recorded) == (watchdog.HUNG, [["P", "1.0"]])
+    assert (status, recorded) == (watchdog.HUNG_EXIT_STATUS, [["P", "1.0"]])
     assert "Fatal Python error: Aborted" in said
     assert 'File "<string>", line' in said
     assert "plugin=P version=1.0 point=filter" in said
@@ -119,7 +119,7 @@ def test_it_does_not_outlive_the_watchdog() -> None:
 
 def _runs(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat") as stat:  # noqa: PTH123 - no file
+        with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
@@ -127,27 +127,27 @@ def _runs(pid: int) -> bool:
 
 def test_marks() -> None:
     """Calls in calls; no two have the same number, and the outer one has its own again when the inner one ends."""
-    marks = Marks()
+    marks = CallMarks()
     outer, inner = PluginGuard("Outer", "1", marks, lambda *_: None), PluginGuard("Inner", "2", marks, lambda *_: None)
-    assert marks.seen()[0] == 0
+    assert marks.current()[0] == 0
     outer.enter("postFilter")
-    first = marks.seen()
+    first = marks.current()
     assert json.loads(first[1]) == ["Outer", "1", "postFilter"]
     inner.enter("filter")
-    second = marks.seen()
+    second = marks.current()
     assert json.loads(second[1]) == ["Inner", "2", "filter"]
     inner.leave()
-    assert marks.seen() == first
+    assert marks.current() == first
     outer.leave()
     inner.enter("filter")
-    assert len({0, first[0], second[0], marks.seen()[0]}) == 4
+    assert len({0, first[0], second[0], marks.current()[0]}) == 4
     inner.leave()
-    assert marks.seen()[0] == 0
+    assert marks.current()[0] == 0
 
 
 def test_a_mark_costs_next_to_nothing() -> None:
     """It is set around every call of a plugin from outside the tree: a few microseconds at most, on a busy machine too."""
-    marks = Marks()
+    marks = CallMarks()
     guard = PluginGuard("P", "1", marks, lambda *_: None)
     best = 1.0
     for _ in range(5):
@@ -162,8 +162,8 @@ def test_a_mark_costs_next_to_nothing() -> None:
 def test_faults_are_counted() -> None:
     """By plugin and point."""
     counted: list[tuple[str, str]] = []
-    guard = PluginGuard("P", "1", Marks(), lambda plugin, point: counted.append((plugin, point)))
-    guard.tell(PluginFault(guard, "filter", "x"))
+    guard = PluginGuard("P", "1", CallMarks(), lambda plugin, point: counted.append((plugin, point)))
+    guard.record(PluginFault(guard, "filter", "x"))
     assert counted == [("P", "filter")]
 
 
@@ -178,7 +178,7 @@ class OneLease:
         if annotations is not None:
             self.lease = {"metadata": {"resourceVersion": "5", "annotations": annotations}, "spec": {"holderIdentity": "me"}}
 
-    async def call(self, call: Call) -> bytes:
+    async def call(self, call: HttpCall) -> bytes:
         """Get, make or patch it."""
         path = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
         assert call.path == (path if call.method == "POST" else f"{path}/l")
@@ -218,7 +218,7 @@ def test_the_record(annotations: dict[str, str] | None, want: dict[str, str]) ->
     asyncio.run(add(session, "ns", "l", {"P": "1.0"}))
     assert session.lease is not None
     found = session.lease["metadata"]["annotations"]
-    assert quarantine_record.read(found) == want
+    assert quarantine_record.parse_annotations(found) == want
     assert {name: value for name, value in found.items() if name != quarantine_record.QUARANTINE_ANNOTATION} == {
         name: value for name, value in (annotations or {}).items() if name != quarantine_record.QUARANTINE_ANNOTATION
     }
@@ -227,4 +227,4 @@ def test_the_record(annotations: dict[str, str] | None, want: dict[str, str]) ->
 @pytest.mark.parametrize("text", ["", "nonsense", "[]", "5", "null"])
 def test_a_record_that_is_none(text: str) -> None:
     """Quarantines nobody."""
-    assert quarantine_record.read({quarantine_record.QUARANTINE_ANNOTATION: text}) == {}
+    assert quarantine_record.parse_annotations({quarantine_record.QUARANTINE_ANNOTATION: text}) == {}

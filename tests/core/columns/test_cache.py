@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from moorage.core.columns.cache import Cache, CacheError, State
+from moorage.core.columns.cache import Cache, CacheError, PodState
 from moorage.core.objects.meta import PartialObject
 from moorage.core.pods.requests import CPU, PODS, pod_requests, unreadable_requests
 from tests.builders import make_node, make_pod
@@ -15,13 +15,13 @@ POD = make_pod("a", cpu="500m")
 ON_N1 = make_pod("a", cpu="500m", node="n1")
 
 
-def cache_with(state: State | None) -> Cache:
+def cache_with(state: PodState | None) -> Cache:
     """A cache with one node and the pod in this state."""
     cache = Cache()
     cache.put_node(make_node("n1"))
-    if state is State.ASSUMED:
+    if state is PodState.ASSUMED:
         cache.assume(POD, "n1", pod_requests(POD))
-    elif state is State.OBSERVED:
+    elif state is PodState.OBSERVED:
         cache.observe(ON_N1, pod_requests(ON_N1))
     return cache
 
@@ -43,24 +43,24 @@ def apply(cache: Cache, event: str) -> None:
     actions[event]()
 
 
-TABLE: dict[tuple[State | None, str], State | type[CacheError] | None] = {
-    (None, "assume"): State.ASSUMED,
+TABLE: dict[tuple[PodState | None, str], PodState | type[CacheError] | None] = {
+    (None, "assume"): PodState.ASSUMED,
     (None, "forget"): None,
-    (None, "observe"): State.OBSERVED,
+    (None, "observe"): PodState.OBSERVED,
     (None, "remove"): None,
-    (State.ASSUMED, "assume"): CacheError,
-    (State.ASSUMED, "forget"): None,
-    (State.ASSUMED, "observe"): State.OBSERVED,
-    (State.ASSUMED, "remove"): None,
-    (State.OBSERVED, "assume"): CacheError,
-    (State.OBSERVED, "forget"): CacheError,
-    (State.OBSERVED, "observe"): State.OBSERVED,
-    (State.OBSERVED, "remove"): None,
+    (PodState.ASSUMED, "assume"): CacheError,
+    (PodState.ASSUMED, "forget"): None,
+    (PodState.ASSUMED, "observe"): PodState.OBSERVED,
+    (PodState.ASSUMED, "remove"): None,
+    (PodState.OBSERVED, "assume"): CacheError,
+    (PodState.OBSERVED, "forget"): CacheError,
+    (PodState.OBSERVED, "observe"): PodState.OBSERVED,
+    (PodState.OBSERVED, "remove"): None,
 }
 
 
 @pytest.mark.parametrize(("state", "event", "want"), [(*key, want) for key, want in TABLE.items()])
-def test_every_move_of_the_table(state: State | None, event: str, want: State | type[CacheError] | None) -> None:
+def test_every_move_of_the_table(state: PodState | None, event: str, want: PodState | type[CacheError] | None) -> None:
     """Each event in each state leads where the table says; an illegal one raises and changes nothing."""
     cache = cache_with(state)
     if want is CacheError:
@@ -69,15 +69,15 @@ def test_every_move_of_the_table(state: State | None, event: str, want: State | 
         want = state
     else:
         apply(cache, event)
-    record = cache.record("uid-a")
+    record = cache.pod_info("uid-a")
     assert (record.state if record else None) is want
     assert used(cache) == ((500, 1) if want else (0, 0))
-    assert (len(cache), cache.assumed) == (int(want is not None), int(want is State.ASSUMED))
+    assert (len(cache), cache.assumed) == (int(want is not None), int(want is PodState.ASSUMED))
 
 
 def test_a_pod_seen_elsewhere_moves() -> None:
     """A pod that we assumed on one node and the API server shows on another is charged there."""
-    cache = cache_with(State.ASSUMED)
+    cache = cache_with(PodState.ASSUMED)
     cache.put_node(make_node("n2"))
     elsewhere = make_pod("a", cpu="500m", node="n2")
     cache.observe(elsewhere, pod_requests(elsewhere))

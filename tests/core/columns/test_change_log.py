@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.core.columns.change_log import Aspect, ChangeLog, Reader
+from moorage.core.columns.change_log import Aspect, ChangeLog, ChangeReader
 
 ROWS = 40
 
@@ -22,7 +22,7 @@ steps = st.lists(st.tuples(st.sampled_from(Aspect), st.integers(0, ROWS - 1)) | 
 def test_reader_misses_nothing(steps: list[tuple[Aspect, int] | None]) -> None:
     """Rows of the reader's aspects since its last look (None in ``steps``), each once, ascending; all of them when there are many."""
     written = logs()
-    reader = Reader(written, frozenset({Aspect.TAINTS, Aspect.LABELS}))
+    reader = ChangeReader(written, frozenset({Aspect.TAINTS, Aspect.LABELS}))
     assert reader.catch_up(ROWS) is None
     news: list[int] = []
     for step in steps:
@@ -53,7 +53,7 @@ def test_what_was_cut_off_is_not_skipped() -> None:
 def test_reader_that_lags_behind_a_cut_looks_at_all() -> None:
     """However large the table."""
     written = logs()
-    reader = Reader(written, frozenset({Aspect.TAINTS}))
+    reader = ChangeReader(written, frozenset({Aspect.TAINTS}))
     reader.catch_up(10**6)
     for row in range(8193):
         written[Aspect.TAINTS].add(row)
@@ -63,4 +63,4 @@ def test_reader_that_lags_behind_a_cut_looks_at_all() -> None:
 
 def test_new_reader_looks_at_all() -> None:
     """Also when nothing was ever written."""
-    assert Reader(logs(), frozenset({Aspect.IMAGES})).catch_up(0) is None
+    assert ChangeReader(logs(), frozenset({Aspect.IMAGES})).catch_up(0) is None

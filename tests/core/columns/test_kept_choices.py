@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.cycle.cycle import commit, decide, look
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide, run_filters
 from moorage.core.devices.ledger import DeviceLedger
-from moorage.core.framework.evaluation.evaluation import Blueprint
+from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import ProfileSpec, resolve
+from moorage.core.framework.revisions import RequestedProfile, resolve
 from moorage.core.objects.meta import HasMetadata, ObjectMeta
 from moorage.core.objects.pods import ClaimVolume, Pod, PodResourceClaim, Volume
 from moorage.core.objects.resource_claims import (
@@ -37,12 +37,12 @@ from moorage.core.objects.resource_claims import (
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.pods.requests import pod_requests
-from moorage.core.structures.budget import SLICE, OutOfTime
+from moorage.core.structures.budget import SLICE_SECONDS, OutOfTime
 from tests.builders import make_node, make_pod
 from tests.core.storage_builders import make_claim, make_class, make_volume
 from tests.core.volume_strategies import HOST
 
-REVISION = resolve(ProfileSpec("test"), build_registry(INTREE), PRESETS)
+REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
 NODES = ("n0", "n1", "n2")
 GPU = DeviceClass(ObjectMeta("gpu"), DeviceClassSpec(extended_resource_name="x.io/gpu"))
 
@@ -82,7 +82,7 @@ def asking(name: str, priority: int = 0) -> Pod:
     return msgspec.structs.replace(pod, spec=spec)
 
 
-def world(*objects: HasMetadata) -> Scheduler:
+def world(*objects: HasMetadata) -> CycleContext:
     """The nodes, and these objects."""
     cache = Cache()
     for name in NODES:
@@ -90,28 +90,28 @@ def world(*objects: HasMetadata) -> Scheduler:
     given: tuple[HasMetadata, ...] = (GPU, make_class(), *objects)
     for obj in given:
         cache.store.put(obj)
-    return Scheduler(cache)
+    return CycleContext(cache)
 
 
-def nominate(scheduler: Scheduler, pod: Pod, node: str = "n0") -> None:
+def nominate(scheduler: CycleContext, pod: Pod, node: str = "n0") -> None:
     """The pod waits, and is promised this node."""
-    scheduler.cache.nominations.put(pod, node, pod_requests(pod))
+    scheduler.cache.nominations.add(pod, node, pod_requests(pod))
 
 
-def passing(pod: Pod, scheduler: Scheduler) -> set[str]:
+def passing(pod: Pod, scheduler: CycleContext) -> set[str]:
     """The nodes that would take a pod."""
-    blueprint = look(pod, REVISION, scheduler)
-    assert isinstance(blueprint, Blueprint)
+    blueprint = run_filters(pod, REVISION, scheduler)
+    assert isinstance(blueprint, Evaluation)
     names = scheduler.snapshot.nodes.names
     return {names[row] for row in blueprint.feasible()} if blueprint.fits else set()
 
 
-def placed(pod: Pod, scheduler: Scheduler, node: str = "") -> Placement:
+def placed(pod: Pod, scheduler: CycleContext, node: str = "") -> ScheduleResult:
     """Decide (unless the node is given) and commit."""
-    outcome = Placement(pod, node, REVISION, 1) if node else decide(pod, REVISION, scheduler)
-    assert isinstance(outcome, Placement), outcome.message
-    done = commit(outcome, scheduler)
-    assert isinstance(done, Placement), done.message
+    outcome = ScheduleResult(pod, node, REVISION, 1) if node else decide(pod, REVISION, scheduler)
+    assert isinstance(outcome, ScheduleResult), outcome.message
+    done = assume_and_reserve(outcome, scheduler)
+    assert isinstance(done, ScheduleResult), done.message
     return done
 
 
@@ -153,7 +153,7 @@ def test_lesser_pods_leave_what_a_nominated_pod_will_choose(
     if before and not left:
         outcome = decide(of[1], REVISION, scheduler)
         assert isinstance(outcome, Diagnosis)
-        assert [record.pod.metadata.name for record in outcome.kept_by] == ["g"]
+        assert [record.pod.metadata.name for record in outcome.blocking_nominated_pods] == ["g"]
     scheduler.cache.nominations.remove("uid-g")
     assert passing(of[1], scheduler) == before
 
@@ -201,7 +201,7 @@ def test_a_look_that_is_broken_off_is_made_anew() -> None:
     assert passing(waiting, scheduler) == {"n0", "n1"}
     nominate(scheduler, user("g", "g", priority=5))
     time, broken, found = itertools.count(), 0, set[str]()
-    scheduler.snapshot.now = lambda: next(time) * SLICE / 2
+    scheduler.snapshot.now = lambda: next(time) * SLICE_SECONDS / 2
     for _ in range(50):
         try:
             with scheduler.snapshot.budget:
@@ -247,7 +247,7 @@ def made(shape: Shape) -> list[HasMetadata]:
 def test_guests_count_as_if_they_had_been_placed(shape: Shape, steps: list[tuple[str, tuple[str, str, int, str]]]) -> None:
     """Nodes pass that would take the pod in a fresh cluster where the guests, one after another, got what they need."""
     objects = made(shape)
-    kept, there, guests = world(*objects), dict[str, Placement](), dict[str, tuple[Pod, str]]()
+    kept, there, guests = world(*objects), dict[str, ScheduleResult](), dict[str, tuple[Pod, str]]()
     for what, (name, kind, priority, node) in steps:
         if name in there:
             continue
@@ -267,11 +267,11 @@ def test_guests_count_as_if_they_had_been_placed(shape: Shape, steps: list[tuple
             first = sorted(guests.values(), key=lambda guest: -(guest[0].spec.priority or 0))
             for guest, at in first:
                 if (guest.spec.priority or 0) >= 2:
-                    commit(Placement(guest, at, REVISION, 1), fresh)
+                    assume_and_reserve(ScheduleResult(guest, at, REVISION, 1), fresh)
             assert passing(waiting, kept) == passing(waiting, fresh) & without, waiting.metadata.name
 
 
-def repeat(done: Placement, fresh: Scheduler) -> None:
+def repeat(done: ScheduleResult, fresh: CycleContext) -> None:
     """The same in another cluster, with the devices and volumes that were chosen."""
     store = fresh.cache.store
     fresh.cache.assume(done.pod, done.node, pod_requests(done.pod))

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.change_log import Aspect, Reader
+from moorage.core.columns.change_log import Aspect, ChangeReader
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.columns.nominations import Nominations
+from moorage.core.columns.nominations import Nominator
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node, make_pod
@@ -26,9 +26,9 @@ def nominated(pod: Pod, node: str) -> Pod:
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node))
 
 
-def names_on(nominations: Nominations, node: str) -> list[str]:
+def names_on(nominations: Nominator, node: str) -> list[str]:
     """Who is nominated there."""
-    return [record.pod.metadata.name for record in nominations.on(node)]
+    return [record.pod.metadata.name for record in nominations.nominated_pods(node)]
 
 
 @pytest.fixture
@@ -41,63 +41,63 @@ def nodes() -> NodeTable:
 
 
 @pytest.fixture
-def nominations(nodes: NodeTable) -> Nominations:
+def nominations(nodes: NodeTable) -> Nominator:
     """With a pod nominated to n1."""
-    nominations = Nominations(nodes)
-    nominations.put(POD, "n1", pod_requests(POD))
+    nominations = Nominator(nodes)
+    nominations.add(POD, "n1", pod_requests(POD))
     return nominations
 
 
-def rows(reader: Reader) -> list[int]:
+def rows(reader: ChangeReader) -> list[int]:
     """The rows that changed since the last call."""
     changed = reader.catch_up(100)
     assert changed is not None
     return [int(row) for row in changed]
 
 
-def test_a_pod_is_nominated_to_one_node(nominations: Nominations) -> None:
+def test_a_pod_is_nominated_to_one_node(nominations: Nominator) -> None:
     """Another nomination takes the first one's place."""
-    nominations.put(POD, "n2", pod_requests(POD))
+    nominations.add(POD, "n2", pod_requests(POD))
     assert (names_on(nominations, "n1"), names_on(nominations, "n2")) == ([], ["a"])
     assert (len(nominations), list(nominations.nodes)) == (1, ["n2"])
 
 
-def test_a_nomination_that_lapsed_stays_so(nominations: Nominations) -> None:
+def test_a_nomination_that_lapsed_stays_so(nominations: Nominator) -> None:
     """As long as the pod's status names that node; another one is kept for it, and so is this one when it is named anew."""
     shown = [nominated(POD, node) for node in ("n1", "n2")]
     nominations.lapse(POD.metadata.uid)
     for node, kept in ((0, ""), (0, ""), (1, "n2"), (0, "n1")):
-        nominations.read(shown[node], pod_requests(POD))
-        assert nominations.node(POD.metadata.uid) == kept
+        nominations.observe_status(shown[node], pod_requests(POD))
+        assert nominations.nominated_node(POD.metadata.uid) == kept
     nominations.lapse(POD.metadata.uid)
     nominations.remove(POD.metadata.uid)
     nominations.lapse(POD.metadata.uid)  # nobody is there
     assert vars(nominations)["_lapsed"] == {}
 
 
-def test_it_goes(nominations: Nominations) -> None:
+def test_it_goes(nominations: Nominator) -> None:
     """Nothing is left of it; what is unknown is ignored."""
     nominations.remove("uid-a")
     nominations.remove("uid-a")
     assert ("uid-a" in nominations, list(nominations.nodes)) == (False, [])
 
 
-def test_rows_change_with_what_is_promised_there(nominations: Nominations, nodes: NodeTable) -> None:
+def test_rows_change_with_what_is_promised_there(nominations: Nominator, nodes: NodeTable) -> None:
     """Both rows of a pod that is promised another one; a new state of it that asks for the same changes nothing."""
     reader = nodes.reader(frozenset({Aspect.NOMINATIONS}))
     assert reader.catch_up(100) is None  # the first time it is everything
     newer = msgspec.structs.replace(POD, metadata=msgspec.structs.replace(POD.metadata, resource_version="9"))
-    nominations.put(newer, "n1", pod_requests(newer))
+    nominations.add(newer, "n1", pod_requests(newer))
     assert rows(reader) == []
-    assert [record.pod for record in nominations.on("n1")] == [newer]
+    assert [record.pod for record in nominations.nominated_pods("n1")] == [newer]
     larger = make_pod("a", cpu="2")
-    nominations.put(larger, "n1", pod_requests(larger))
+    nominations.add(larger, "n1", pod_requests(larger))
     assert rows(reader) == [nodes.row_of["n1"]]
-    nominations.put(larger, "n2", pod_requests(larger))
+    nominations.add(larger, "n2", pod_requests(larger))
     assert rows(reader) == [nodes.row_of["n1"], nodes.row_of["n2"]]
     nominations.remove("uid-a")
     assert rows(reader) == [nodes.row_of["n2"]]
-    nominations.put(larger, "elsewhere", pod_requests(larger))
+    nominations.add(larger, "elsewhere", pod_requests(larger))
 
 
 @pytest.mark.parametrize("come", ["assumed", "observed"])
@@ -105,7 +105,7 @@ def test_a_pod_that_has_a_node_is_not_nominated(come: str) -> None:
     """Its place is taken by itself then."""
     cache = Cache()
     cache.put_node(make_node("n1"))
-    cache.nominations.put(POD, "n1", pod_requests(POD))
+    cache.nominations.add(POD, "n1", pod_requests(POD))
     if come == "assumed":
         cache.assume(POD, "n1", pod_requests(POD))
     else:
@@ -121,24 +121,24 @@ def showing(node: str) -> Pod:
     return msgspec.structs.replace(POD, status=msgspec.structs.replace(POD.status, nominated_node_name=node))
 
 
-def read(nominations: Nominations, node: str) -> bool:
+def read(nominations: Nominator, node: str) -> bool:
     """The watch shows the pod with this node in its status."""
-    return nominations.read(showing(node), pod_requests(POD))
+    return nominations.observe_status(showing(node), pod_requests(POD))
 
 
 def test_a_status_counts_where_nothing_was_decided() -> None:
     """Set by somebody else, moved, cleared; whether it changed is told."""
-    them = Nominations(NodeTable())
+    them = Nominator(NodeTable())
     assert [read(them, node) for node in ("", "n1", "n1", "n2", "")] == [False, True, False, True, True]
     assert len(them) == 0
 
 
 def test_a_decision_stands_until_the_status_says_it() -> None:
     """Older statuses, our own writes among them, come late and change nothing; once it was shown, others may change it."""
-    them = Nominations(NodeTable())
-    them.decide(showing(""), "n1")
-    them.decide(showing(""), "n2")
-    assert [(read(them, node), them.node("uid-a")) for node in ("", "n1", "n2", "n3")] == [
+    them = Nominator(NodeTable())
+    them.nominate(showing(""), "n1")
+    them.nominate(showing(""), "n2")
+    assert [(read(them, node), them.nominated_node("uid-a")) for node in ("", "n1", "n2", "n3")] == [
         (False, "n2"),
         (False, "n2"),
         (False, "n2"),
@@ -148,34 +148,34 @@ def test_a_decision_stands_until_the_status_says_it() -> None:
 
 def test_none_is_a_decision_too() -> None:
     """A promise that was broken does not come back with an older status."""
-    them = Nominations(NodeTable())
+    them = Nominator(NodeTable())
     read(them, "n1")
-    them.decide(showing("n1"), "")
+    them.nominate(showing("n1"), "")
     assert not read(them, "n1")
-    assert them.node("uid-a") == ""
+    assert them.nominated_node("uid-a") == ""
     assert not read(them, "")
     assert read(them, "n1")
 
 
 def test_what_was_decided_of_a_pod_is_forgotten_with_it() -> None:
     """It was placed, and that came to nothing: its status counts again."""
-    them = Nominations(NodeTable())
-    them.decide(showing(""), "n1")
+    them = Nominator(NodeTable())
+    them.nominate(showing(""), "n1")
     them.remove("uid-a", placed="n1")
     assert read(them, "n2")
 
 
 def test_who_waits_for_the_room_is_told_when_it_is_free() -> None:
     """It moved, it was broken, the pod is gone or placed elsewhere; not when the pod has its place there."""
-    them, freed = Nominations(NodeTable()), list[str]()
+    them, freed = Nominator(NodeTable()), list[str]()
     them.freed = lambda pod, node: freed.append(f"{pod.metadata.name} {node}")
     for node in ("n1", "n2", ""):
-        them.decide(POD, node)
-    them.decide(POD, "n3")
+        them.nominate(POD, node)
+    them.nominate(POD, "n3")
     them.remove("uid-a")
-    them.decide(POD, "n4")
+    them.nominate(POD, "n4")
     them.remove("uid-a", placed="n5")
-    them.decide(POD, "n6")
+    them.nominate(POD, "n6")
     them.remove("uid-a", placed="n6")
     assert freed == ["a n1", "a n2", "a n3", "a n4"]
 
@@ -185,12 +185,12 @@ def test_who_waits_for_the_room_is_told_when_it_is_free() -> None:
 )
 def test_in_the_end_both_say_the_same(steps: list[tuple[str, str]], lag: int) -> None:
     """Whatever is decided, written and set by others, in whatever order, with a watch that is behind."""
-    them, status, shown = Nominations(NodeTable()), [""], 0
+    them, status, shown = Nominator(NodeTable()), [""], 0
     for step, node in steps:
         if step == "decide":
-            them.decide(showing(status[shown]), node)
+            them.nominate(showing(status[shown]), node)
         elif step == "write":
-            status.append(them.node("uid-a"))
+            status.append(them.nominated_node("uid-a"))
         else:
             status.append(node)
         while shown < len(status) - 1 - lag:
@@ -200,17 +200,17 @@ def test_in_the_end_both_say_the_same(steps: list[tuple[str, str]], lag: int) ->
         for each in status[shown + 1 :]:
             read(them, each)
         shown = len(status) - 1
-        if them.node("uid-a") != status[-1]:
-            status.append(them.node("uid-a"))
-    assert them.node("uid-a") == status[-1] == status[shown]
+        if them.nominated_node("uid-a") != status[-1]:
+            status.append(them.nominated_node("uid-a"))
+    assert them.nominated_node("uid-a") == status[-1] == status[shown]
 
 
 def test_the_foremost_come_first_after_each_change(nodes: NodeTable) -> None:
     """By priority, and of equal ones who came first; what was sorted before a change is sorted anew after it."""
-    nominations = Nominations(nodes)
+    nominations = Nominator(nodes)
     for name, priority in (("a", 1), ("b", 5), ("c", 1)):
-        nominations.decide(make_pod(name, cpu="1", priority=priority), "n1")
-    assert [record.pod.metadata.name for record in nominations.foremost()] == ["b", "a", "c"]
-    nominations.decide(make_pod("d", cpu="1", priority=9), "n2")
+        nominations.nominate(make_pod(name, cpu="1", priority=priority), "n1")
+    assert [record.pod.metadata.name for record in nominations.by_priority()] == ["b", "a", "c"]
+    nominations.nominate(make_pod("d", cpu="1", priority=9), "n2")
     nominations.remove("uid-b")
-    assert [record.pod.metadata.name for record in nominations.foremost()] == ["d", "a", "c"]
+    assert [record.pod.metadata.name for record in nominations.by_priority()] == ["d", "a", "c"]

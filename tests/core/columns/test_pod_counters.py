@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kubefacts.labels import EVERYTHING, NOTHING, Selector, compile_selector
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.pod_counters import Counter, Index, Kind, Matches, Query, carried_by
+from moorage.core.columns.pod_counters import AffinityTermKind, PodCounters, PodQuery, RowCounter, SelectorIndex, existing_terms_of
 from moorage.core.objects.meta import ObjectMeta, PartialObject
 from moorage.core.objects.selector_terms import LabelSelector, Requirement
 from moorage.core.pods.requests import pod_requests, unreadable_requests
@@ -20,12 +20,12 @@ def equal(**labels: str) -> Selector:
     return compile_selector(LabelSelector(labels))
 
 
-def query(*namespaces: str, **labels: str) -> Query:
+def query(*namespaces: str, **labels: str) -> PodQuery:
     """Pods with these labels, in these namespaces; none named: in all."""
-    return Query(frozenset(namespaces) or None, equal(**labels))
+    return PodQuery(frozenset(namespaces) or None, equal(**labels))
 
 
-def per_row(counter: Counter) -> list[int]:
+def per_row(counter: RowCounter) -> list[int]:
     """The first three rows."""
     return [int(count) for count in counter.per_row(3)]
 
@@ -39,20 +39,20 @@ NODES = (node("n0"), node("n1"), node("n2"))
 def test_made_when_asked_for_and_kept() -> None:
     """The first question counts; after that pods are counted as they come and go, each change moving the version."""
     cache = cluster(*NODES, pod("x", {"app": "x"}, "n1"))
-    counter = cache.matches.matching(query("default", app="x"))
+    counter = cache.pod_counters.matching(query("default", app="x"))
     assert per_row(counter) == [0, 1, 0]
     version = counter.version
     for one in (pod("x2", {"app": "x"}, "n1"), pod("y", {"app": "y"}, "n1"), pod("x", {"app": "x"}, "n0", "other")):
         cache.observe(one, pod_requests(one))
     assert (per_row(counter), counter.total, counter.version) == ([0, 2, 0], 2, version + 1)
-    assert cache.matches.matching(query("default", app="x")) is counter
-    assert per_row(cache.matches.matching(query(app="x"))) == [1, 2, 0]
+    assert cache.pod_counters.matching(query("default", app="x")) is counter
+    assert per_row(cache.pod_counters.matching(query(app="x"))) == [1, 2, 0]
 
 
 def test_rows_of_nodes_that_go() -> None:
     """Their pods count again when the node comes back, on whatever row."""
     cache = cluster(*NODES, pod("x", {"app": "x"}, "n1"))
-    counter = cache.matches.matching(query("default", app="x"))
+    counter = cache.pod_counters.matching(query("default", app="x"))
     cache.remove_node("n1")
     assert (per_row(counter), counter.total) == ([0, 0, 0], 0)
     version = counter.version
@@ -64,7 +64,7 @@ def test_rows_of_nodes_that_go() -> None:
 
 def test_counts_cannot_be_written() -> None:
     """What plugins get is a view."""
-    counts = Counter(1).per_row(3)
+    counts = RowCounter(1).per_row(3)
     with pytest.raises(ValueError, match="read-only"):
         counts[0] = 1
 
@@ -72,16 +72,16 @@ def test_counts_cannot_be_written() -> None:
 def test_unreadable_pods_count_by_their_labels() -> None:
     """Of such a pod nothing is known but its metadata: it matches selectors and carries no terms."""
     cache = cluster(*NODES)
-    counter = cache.matches.matching(query("default", app="x"))
+    counter = cache.pod_counters.matching(query("default", app="x"))
     broken = PartialObject(ObjectMeta("x", "default", "u", labels={"app": "x"}))
     cache.observe_unreadable(broken, "n1", unreadable_requests())
     assert per_row(counter) == [0, 1, 0]
-    assert not cache.matches.carrying
+    assert not cache.pod_counters.has_existing_terms
 
 
 def test_those_not_asked_for_are_dropped() -> None:
     """The one not asked for longest goes, and whoever has it is told by its version; asked for again, it is counted anew."""
-    kept = Matches(lambda _: [(pod("x", {"app": "x"}), 1)], {}, most=2)
+    kept = PodCounters(lambda _: [(pod("x", {"app": "x"}), 1)], {}, most=2)
     first, second = (kept.matching(query("default", app=name)) for name in ("x", "y"))
     assert kept.matching(query("default", app="x")) is first
     versions = first.version, second.version
@@ -97,9 +97,9 @@ def test_those_not_asked_for_are_dropped() -> None:
 # ---- carried terms -----------------------------------------------------------------------------------------------------------
 
 
-def against(cache: Cache, **labels: str) -> list[tuple[Kind, str, int, list[int]]]:
+def against(cache: Cache, **labels: str) -> list[tuple[AffinityTermKind, str, int, list[int]]]:
     """What pods on nodes have to say about a pod with these labels."""
-    found = cache.matches.carried_against(pod("new", labels))
+    found = cache.pod_counters.existing_terms_matching(pod("new", labels))
     return [(carried.kind, carried.term.topology_key, carried.term.weight, per_row(counter)) for carried, counter in found]
 
 
@@ -112,17 +112,17 @@ def test_carried_terms() -> None:
     cache = cluster(*NODES, carrier, pod("other", {}, "n2", affinity=near(term(app="y"))))
     zone = "topology.kubernetes.io/zone"
     assert sorted(against(cache, app="x"), key=str) == [
-        (Kind.AFFINITY, zone, 0, [0, 1, 0]),
-        (Kind.ANTI_AFFINITY, HOST, 0, [0, 2, 0]),
-        (Kind.PREFERRED, HOST, -9, [0, 1, 0]),
-        (Kind.PREFERRED, HOST, 7, [0, 1, 0]),
+        (AffinityTermKind.AFFINITY, zone, 0, [0, 1, 0]),
+        (AffinityTermKind.ANTI_AFFINITY, HOST, 0, [0, 2, 0]),
+        (AffinityTermKind.PREFERRED, HOST, -9, [0, 1, 0]),
+        (AffinityTermKind.PREFERRED, HOST, 7, [0, 1, 0]),
     ]
-    assert len(list(carried_by(carrier))) == 5
+    assert len(list(existing_terms_of(carrier))) == 5
     cache.remove(carrier.metadata.uid)
     assert against(cache, app="x") == []
-    assert against(cache, app="y") == [(Kind.AFFINITY, zone, 0, [0, 0, 1])]
+    assert against(cache, app="y") == [(AffinityTermKind.AFFINITY, zone, 0, [0, 0, 1])]
     cache.remove_node("n2")
-    assert not cache.matches.carrying
+    assert not cache.pod_counters.has_existing_terms
 
 
 def test_carried_terms_ask_for_the_namespace() -> None:
@@ -137,10 +137,10 @@ def test_ids_are_never_given_twice() -> None:
     """A term that is carried again is another one to whoever remembers its counter's id."""
     carrier = pod("carrier", {}, "n1", affinity=away(term(app="x")))
     cache = cluster(*NODES, carrier)
-    ((_, first),) = cache.matches.carried_against(pod("new", {"app": "x"}))
+    ((_, first),) = cache.pod_counters.existing_terms_matching(pod("new", {"app": "x"}))
     cache.remove(carrier.metadata.uid)
     cache.observe(carrier, pod_requests(carrier))
-    ((_, second),) = cache.matches.carried_against(pod("new", {"app": "x"}))
+    ((_, second),) = cache.pod_counters.existing_terms_matching(pod("new", {"app": "x"}))
     assert first.id != second.id
 
 
@@ -162,7 +162,7 @@ selectors = st.one_of(
 @given(found=st.lists(selectors, max_size=6), labels=st.dictionaries(keys, values), gone=st.sets(st.integers(0, 5)))
 def test_the_index_finds_all_that_match(found: list[Selector], labels: dict[str, str], gone: set[int]) -> None:
     """No selector that matches is missed, none is found twice; emptied, it keeps nothing."""
-    index: Index[int] = Index()
+    index: SelectorIndex[int] = SelectorIndex()
     for i, selector in enumerate(found):
         index.add(i, selector)
     for i in sorted(gone):
@@ -180,7 +180,7 @@ def test_the_index_finds_all_that_match(found: list[Selector], labels: dict[str,
 
 def test_the_index_asks_few() -> None:
     """A pod is not asked about selectors that insist on another value."""
-    index: Index[str] = Index()
+    index: SelectorIndex[str] = SelectorIndex()
     for name in ("x", "y", "z"):
         index.add(name, equal(app=name))
     index.add("apart", EVERYTHING)

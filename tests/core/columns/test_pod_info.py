@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.pod_info import Record, State, beside
+from moorage.core.columns.pod_info import PodInfo, PodState, fits_with
 from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node, make_pod
 
 
-def record(name: str, cpu: str, memory: str = "0") -> Record:
+def record(name: str, cpu: str, memory: str = "0") -> PodInfo:
     """A pod on the node n1."""
     pod = make_pod(name, cpu=cpu, memory=memory)
-    return Record(pod, "n1", pod_requests(pod), State.ASSUMED)
+    return PodInfo(pod, "n1", pod_requests(pod), PodState.ASSUMED)
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ def record(name: str, cpu: str, memory: str = "0") -> Record:
     ],
     ids=["alone", "too large", "just", "too many", "what is short is not asked for", "what is short is asked for"],
 )
-def test_room_beside_others(mine: Record, others: list[Record], right: bool) -> None:
+def test_room_beside_others(mine: PodInfo, others: list[PodInfo], right: bool) -> None:
     """All that the pod asks for must be there, and nothing else."""
     cache = Cache()
     cache.put_node(make_node("n1"))
-    assert beside(mine, others, cache.nodes) is right
+    assert fits_with(mine, others, cache.nodes) is right

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from moorage.core.columns.cache import Cache, Record, State
-from moorage.core.columns.pod_info import Herd
+from moorage.core.columns.cache import Cache, PodInfo, PodState
+from moorage.core.columns.pod_info import PodBatch
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.host_ports import HostPort
@@ -51,12 +51,12 @@ def state_of(cache: Cache) -> object:
     pods = {node: [record.pod.metadata.name for record in Snapshot(cache).pods_on(node)] for node in ("n1", "n2")}
     logs = [log.version for log in nodes.logs]
     amounts = [nodes.amounts_on(row) for row in range(nodes.rows)]
-    return amounts, nodes.nonzero.tolist(), nodes.ports.conflicts(HostPort("TCP", 80, "0.0.0.0")), pods, logs
+    return amounts, nodes.non_zero_requested.tolist(), nodes.ports.conflicts(HostPort("TCP", 80, "0.0.0.0")), pods, logs
 
 
-def herd_of(cache: Cache, *names: str) -> Herd:
+def herd_of(cache: Cache, *names: str) -> PodBatch:
     """These pods of the cache."""
-    return Herd([record for name in names if (record := cache.record(name))], cache.nodes)
+    return PodBatch([record for name in names if (record := cache.pod_info(name))], cache.nodes)
 
 
 ALL = np.arange(3)
@@ -69,7 +69,7 @@ def test_pods_are_gone_from_their_rows(cache: Cache) -> None:
         trial.remove(herd_of(cache, "a", "b", "c"), ALL)
         assert not cache.nodes.requested.any()
         assert GPU not in cache.nodes.resources
-        assert not cache.nodes.nonzero.any()
+        assert not cache.nodes.non_zero_requested.any()
         assert cache.nodes.ports.conflicts(HostPort("TCP", 80, "")) == []
         assert list(snapshot.pods_on("n1")) == []
 
@@ -80,7 +80,7 @@ def test_some_are_put_back(cache: Cache) -> None:
     herd = herd_of(cache, "a", "b", "c")
     with snapshot.trial() as trial:
         trial.remove(herd, ALL)
-        trial.put_back(herd, np.array([1]))
+        trial.add_back(herd, np.array([1]))
         row = cache.nodes.row_of["n1"]
         assert (cache.nodes.requested[CPU, row], cache.nodes.requested[PODS, row]) == (2000, 1)
         assert cache.nodes.ports.conflicts(HostPort("TCP", 80, "")) == [row]
@@ -91,9 +91,9 @@ def test_a_new_pod_comes_and_goes(cache: Cache) -> None:
     """One that was not there is seen there, until it is taken off again."""
     snapshot = Snapshot(cache)
     pod = asking("new", cpu="3", gpus="3")
-    herd = Herd([Record(pod, "n2", pod_requests(pod), State.ASSUMED)], cache.nodes)
+    herd = PodBatch([PodInfo(pod, "n2", pod_requests(pod), PodState.ASSUMED)], cache.nodes)
     with snapshot.trial() as trial:
-        trial.put_back(herd, np.array([0]))
+        trial.add_back(herd, np.array([0]))
         row = cache.nodes.row_of["n2"]
         assert (cache.nodes.requested[CPU, row], cache.nodes.amounts_at(GPU, row)) == (7000, (0, 4))
         assert [record.pod.metadata.name for record in snapshot.pods_on("n2")] == ["c", "new"]
@@ -108,7 +108,7 @@ def test_a_trial_leaves_no_trace(cache: Cache, fails: bool) -> None:
     herd = herd_of(cache, "a", "b", "c")
     with contextlib.suppress(RuntimeError), Snapshot(cache).trial() as trial:
         trial.remove(herd, ALL)
-        trial.put_back(herd, np.array([1, 0]))
+        trial.add_back(herd, np.array([1, 0]))
         if fails:
             raise RuntimeError
     assert state_of(cache) == before

@@ -35,7 +35,7 @@ def test_objects_by_name() -> None:
 def test_clocks() -> None:
     """Each change moves its kind's clock and no other's; taking out what is not there is no change."""
     store = Store()
-    clock, other = store.clock(Service), store.clock(Namespace)
+    clock, other = store.version_counter(Service), store.version_counter(Namespace)
     versions = [clock.version]
     for came in (True, True, False):
         if came:
@@ -46,7 +46,7 @@ def test_clocks() -> None:
     assert len(set(versions)) == 4
     store.remove(Service, "default/a")
     assert (clock.version, other.version) == (versions[-1], 0)
-    assert store.clock(Service) is clock
+    assert store.version_counter(Service) is clock
 
 
 class Names:

@@ -11,29 +11,29 @@ from typing import Any
 import pytest
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.cycle.cycle import NO_NODES, commit, decide, undo
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.cycle import NO_NODES, assume_and_reserve, decide, unreserve_and_forget
 from moorage.core.cycle.sampling import feasible_nodes_to_find
-from moorage.core.framework.evaluation.evaluation import Blueprint
-from moorage.core.framework.evaluation.evaluator import Runner
-from moorage.core.framework.evaluation.row_cache import RowMemories
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.evaluation.evaluation import Evaluation
+from moorage.core.framework.evaluation.evaluator import Evaluator
+from moorage.core.framework.evaluation.row_cache import RowCaches
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
 from moorage.core.framework.status import Code
 from tests.builders import make_node, make_pod
 from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs, Keep
 
 
-def scheduler(*nodes: str, seed: int = 1) -> Scheduler:
+def scheduler(*nodes: str, seed: int = 1) -> CycleContext:
     """A scheduler over these nodes."""
     cache = Cache()
     for name in nodes:
         cache.put_node(make_node(name))
-    return Scheduler(cache, seed)
+    return CycleContext(cache, seed)
 
 
 def revision(**changes: Any) -> Revision:
     """A revision of the test's plugins."""
-    return resolve(dataclasses.replace(ProfileSpec("test"), **changes), REGISTRY, PRESETS)
+    return resolve(dataclasses.replace(RequestedProfile("test"), **changes), REGISTRY, PRESETS)
 
 
 def blocking(*nodes: str) -> Revision:
@@ -41,9 +41,9 @@ def blocking(*nodes: str) -> Revision:
     return revision(args={"Block": BlockArgs(frozenset(nodes))})
 
 
-def placed(outcome: Placement | Diagnosis) -> str:
+def placed(outcome: ScheduleResult | Diagnosis) -> str:
     """The node of a placement."""
-    assert isinstance(outcome, Placement), outcome
+    assert isinstance(outcome, ScheduleResult), outcome
     return outcome.node
 
 
@@ -57,7 +57,7 @@ def test_nobody_fits() -> None:
     """The diagnosis counts each reason, names who refused, and clears a nomination."""
     outcome = decide(make_pod("a"), blocking("n1", "n2"), scheduler("n1", "n2"))
     assert isinstance(outcome, Diagnosis)
-    assert (outcome.code, outcome.rejectors, outcome.nominated_node) == (Code.UNSCHEDULABLE, {"Block"}, "")
+    assert (outcome.code, outcome.unschedulable_plugins, outcome.nominated_node) == (Code.UNSCHEDULABLE, {"Block"}, "")
     assert outcome.message == "0/2 nodes are available: 2 node(s) were blocked by 7."
 
 
@@ -71,7 +71,7 @@ def test_no_nodes() -> None:
 def test_nodes_that_come_and_go_are_seen_by_a_known_template() -> None:
     """Columns that were filled before catch up with added, removed and re-used rows."""
     them = scheduler("n1", "n2")
-    rules = revision(plugins={"score": PluginSet((PluginRef("Stretch"),))})
+    rules = revision(plugins={"score": EnabledPlugins((PluginRef("Stretch"),))})
     assert placed(decide(make_pod("a"), rules, them)) == "n2"
     them.cache.put_node(make_node("n9"))
     assert placed(decide(make_pod("b"), rules, them)) == "n9"
@@ -87,8 +87,8 @@ def test_nodes_that_come_and_go_are_seen_by_a_known_template() -> None:
 def test_a_lone_feasible_node_is_not_scored() -> None:
     """There is nothing to compare it with; of two, the score is told."""
     alone, beside = decide(make_pod("a"), revision(), scheduler("n1")), decide(make_pod("a"), revision(), scheduler("n1", "n2"))
-    assert isinstance(alone, Placement)
-    assert isinstance(beside, Placement)
+    assert isinstance(alone, ScheduleResult)
+    assert isinstance(beside, ScheduleResult)
     assert alone.score is None
     assert beside.score is not None
 
@@ -96,7 +96,7 @@ def test_a_lone_feasible_node_is_not_scored() -> None:
 def test_a_clock_that_moved_makes_all_rows_stale() -> None:
     """A plugin whose answer depends on other rows is asked for all rows when one of them changes."""
     them = scheduler("n0", "n1", "n2")
-    rules = revision(plugins={"multiPoint": PluginSet((PluginRef("Census"),), ("Rank",))})
+    rules = revision(plugins={"multiPoint": EnabledPlugins((PluginRef("Census"),), ("Rank",))})
     for cordoned in range(3):
         assert placed(decide(make_pod("a"), rules, them)) == f"n{cordoned}"
         them.cache.put_node(make_node(f"n{cordoned}", unschedulable=True))
@@ -111,8 +111,8 @@ def test_two_revisions_share_columns_and_see_every_change() -> None:
     them.cache.put_node(make_node("n7"))
     for rules in (one, two, one):
         assert placed(decide(make_pod("a"), rules, them)) == "n7"
-    assert len(them.runner) == 1
-    them.runner.retire(one)
+    assert len(them.evaluator) == 1
+    them.evaluator.retire(one)
     assert placed(decide(make_pod("a"), two, them)) == "n7"
 
 
@@ -120,11 +120,11 @@ def test_a_swap_keeps_the_columns_of_what_it_did_not_change() -> None:
     """The successor of a retired revision takes over equal plugins' columns; the rest of the old one is forgotten then."""
     them, pod = scheduler("n1", "n2"), make_pod("a")
     one, two = blocking("n1"), revision(weights={"Rank": 9})
-    old = them.runner.blueprint(pod, one)
-    rank, forgotten = old.scores["Rank"].column, weakref.ref(old)
-    them.runner.retire(one)
-    new = them.runner.blueprint(pod, two)
-    assert new.scores["Rank"].column is rank
+    old = them.evaluator.evaluation(pod, one)
+    rank, forgotten = old.scores["Rank"].result, weakref.ref(old)
+    them.evaluator.retire(one)
+    new = them.evaluator.evaluation(pod, two)
+    assert new.scores["Rank"].result is rank
     del old
     gc.collect()
     assert forgotten() is None
@@ -132,9 +132,9 @@ def test_a_swap_keeps_the_columns_of_what_it_did_not_change() -> None:
 
 def test_the_byte_budget_holds_in_a_small_cluster() -> None:
     """Where arrays are short, what stands around them counts."""
-    them = Scheduler(Cache())
+    them = CycleContext(Cache())
     them.cache.put_node(make_node("n1"))
-    them.runner = Runner(them.cache, budget := 2**20)
+    them.evaluator = Evaluator(them.cache, budget := 2**20)
     rules, pods = revision(), [make_pod(f"p{i}", cpu=f"{i}m") for i in range(1000)]
     tracemalloc.start()
     try:
@@ -147,22 +147,22 @@ def test_the_byte_budget_holds_in_a_small_cluster() -> None:
 
 def test_the_byte_budget_counts_what_pods_say() -> None:
     """A template holds a pod, which may be a megabyte: few of such are kept, and always the newest."""
-    them = Scheduler(Cache())
+    them = CycleContext(Cache())
     them.cache.put_node(make_node("n1"))
     rules = revision()
     for i in range(40):
         large = {f"{i}-{'x' * 100_000}": "y"}
         decide(make_pod(f"p{i}", cpu=f"{i}m", node_selector=large), rules, them)
-        assert len(them.runner) >= 1
-    assert len(them.runner) < 30
+        assert len(them.evaluator) >= 1
+    assert len(them.evaluator) < 30
     decide(make_pod("small"), rules, them)
-    assert len(them.runner) < 30
+    assert len(them.evaluator) < 30
 
 
 def test_memories_do_not_keep_blueprints() -> None:
     """A blueprint holds its pod; what was found out about rows goes with it."""
-    memories = RowMemories()
-    blueprint = Blueprint(make_pod("a"), {}, {}, {})
+    memories = RowCaches()
+    blueprint = Evaluation(make_pod("a"), {}, {}, {})
     memory = memories.of(blueprint, "x")
     assert memories.of(blueprint, "x") is memory
     assert memories.of(blueprint, "y") is not memory
@@ -170,17 +170,17 @@ def test_memories_do_not_keep_blueprints() -> None:
     del blueprint
     gc.collect()
     assert gone() is None
-    memories.of(Blueprint(make_pod("b"), {}, {}, {}), "x")
-    assert len(memories._memories) == 1
+    memories.of(Evaluation(make_pod("b"), {}, {}, {}), "x")
+    assert len(memories._caches) == 1
 
 
 def test_a_refused_reservation_leaves_nothing_behind() -> None:
     """When reserve refuses, the assumption is taken back and the diagnosis speaks of one node."""
     them = scheduler("n1")
-    rules = revision(plugins={"reserve": PluginSet((PluginRef("Keep"),))}, args={"Keep": BlockArgs(frozenset({"n1"}))})
+    rules = revision(plugins={"reserve": EnabledPlugins((PluginRef("Keep"),))}, args={"Keep": BlockArgs(frozenset({"n1"}))})
     decision = decide(make_pod("a"), rules, them)
-    assert isinstance(decision, Placement)
-    outcome = commit(decision, them)
+    assert isinstance(decision, ScheduleResult)
+    outcome = assume_and_reserve(decision, them)
     assert isinstance(outcome, Diagnosis)
     assert outcome.message == "0/1 nodes are available: 1 cannot keep."
     assert len(them.cache) == 0
@@ -189,14 +189,14 @@ def test_a_refused_reservation_leaves_nothing_behind() -> None:
 def test_undo_takes_back_everything_and_may_come_twice() -> None:
     """undo forgets the pod and releases reservations."""
     them = scheduler("n1")
-    rules = revision(plugins={"reserve": PluginSet((PluginRef("Keep"),))})
+    rules = revision(plugins={"reserve": EnabledPlugins((PluginRef("Keep"),))})
     decision = decide(make_pod("a"), rules, them)
-    assert isinstance(decision, Placement)
-    placement = commit(decision, them)
-    assert isinstance(placement, Placement)
+    assert isinstance(decision, ScheduleResult)
+    placement = assume_and_reserve(decision, them)
+    assert isinstance(placement, ScheduleResult)
     assert (len(them.cache), Keep.held) == (1, ["n1"])
     for _ in range(2):
-        undo(placement, them.cache)
+        unreserve_and_forget(placement, them.cache)
         assert (len(them.cache), Keep.held) == (0, [])
 
 
@@ -204,7 +204,7 @@ def test_a_nomination_that_fits_is_kept() -> None:
     """A pod that was nominated to a feasible node goes there, though another scores higher."""
     pod = make_pod("a")
     them = scheduler("n1", "n9")
-    them.cache.nominations.decide(pod, "n1")
+    them.cache.nominations.nominate(pod, "n1")
     assert placed(decide(pod, revision(), them)) == "n1"
     assert placed(decide(pod, blocking("n1"), them)) == "n9"
 
@@ -246,8 +246,8 @@ def test_sampling_goes_round() -> None:
     seen = set()
     for i in range(3):
         decision = decide(make_pod(f"p{i}"), rules, them)
-        assert isinstance(decision, Placement)
-        assert decision.feasible == 102
+        assert isinstance(decision, ScheduleResult)
+        assert decision.feasible_nodes == 102
         seen.add(decision.node)
     assert len(seen) == 3
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle import gang_cycle
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.cycle.cycle import commit, decide
-from moorage.core.cycle.gang_cycle import Gang, Placer, placing
-from moorage.core.framework.interfaces import Reserved
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide
+from moorage.core.cycle.gang_cycle import GangAttempt, PlaceFn, place_gang
+from moorage.core.framework.interfaces import ReserveResult
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import ProfileSpec, resolve
+from moorage.core.framework.revisions import RequestedProfile, resolve
 from moorage.core.framework.status import SUCCESS, Code
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -25,14 +25,14 @@ from moorage.core.pods.requests import pod_requests
 from tests.builders import make_pod
 from tests.core import companion_strategies as companions
 
-REVISION = resolve(ProfileSpec("test"), build_registry(INTREE), PRESETS)
-TRIO = Gang("default/g", needed=3, min_member=3)
+REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
+TRIO = GangAttempt("default/g", needed=3, min_member=3)
 
 
-def fits(pod: Pod, undone: list[str] | None = None) -> Placement:
+def fits(pod: Pod, undone: list[str] | None = None) -> ScheduleResult:
     """A placement that says when it is undone."""
     undo = None if undone is None else lambda: undone.append(pod.metadata.name)
-    return Placement(pod, "n1", REVISION, 1, reservations={"Test": Reserved(SUCCESS, undo=undo)})
+    return ScheduleResult(pod, "n1", REVISION, 1, reservations={"Test": ReserveResult(SUCCESS, unreserve=undo)})
 
 
 def refused(pod: Pod, plugin: str, code: Code = Code.UNSCHEDULABLE) -> Diagnosis:
@@ -45,23 +45,25 @@ def pods(names: str) -> list[Pod]:
     return [make_pod(name) for name in names]
 
 
-def place_together(gang: Gang, waiting: Sequence[Pod], place: Placer, scheduler: Scheduler | None = None) -> list[Placement | Diagnosis]:
+def place_together(
+    gang: GangAttempt, waiting: Sequence[Pod], place: PlaceFn, scheduler: CycleContext | None = None
+) -> list[ScheduleResult | Diagnosis]:
     """All of it at once."""
-    found: list[list[Placement | Diagnosis]] = []
+    found: list[list[ScheduleResult | Diagnosis]] = []
 
     def whole() -> Generator[bool, bool | None, None]:
-        found.append((yield from placing(gang, waiting, place, scheduler or Scheduler(Cache()), lambda: "")))
+        found.append((yield from place_gang(gang, waiting, place, scheduler or CycleContext(Cache()), lambda: "")))
 
     assert all(whole())
     return found[0]
 
 
-def run(gang: Gang, outcomes: dict[str, str], undone: list[str] | None = None) -> list[Placement | Diagnosis]:
+def run(gang: GangAttempt, outcomes: dict[str, str], undone: list[str] | None = None) -> list[ScheduleResult | Diagnosis]:
     """Place pods that fit, or are refused by the plugin named; "!" stands for a fault."""
 
-    def place(pod: Pod) -> Placement | Diagnosis:
+    def place(pod: Pod) -> ScheduleResult | Diagnosis:
         plugin = outcomes[pod.metadata.name]
-        return refused(pod, plugin, Code.ERROR if plugin == "!" else Code.UNRESOLVABLE) if plugin else fits(pod, undone)
+        return refused(pod, plugin, Code.ERROR if plugin == "!" else Code.UNSCHEDULABLE_AND_UNRESOLVABLE) if plugin else fits(pod, undone)
 
     return place_together(gang, pods("".join(outcomes)), place)
 
@@ -70,9 +72,9 @@ def test_enough_are_placed() -> None:
     """They stay; those who do not fit are told their own reason alone."""
     undone: list[str] = []
     a, b, c, d = run(TRIO, {"a": "", "b": "Size", "c": "", "d": ""}, undone)
-    assert [type(one) for one in (a, b, c, d)] == [Placement, Diagnosis, Placement, Placement]
+    assert [type(one) for one in (a, b, c, d)] == [ScheduleResult, Diagnosis, ScheduleResult, ScheduleResult]
     assert isinstance(b, Diagnosis)
-    assert (b.message, b.rejectors, undone) == ("no Size.", {"Size"}, [])
+    assert (b.message, b.unschedulable_plugins, undone) == ("no Size.", {"Size"}, [])
 
 
 def test_too_few_fit() -> None:
@@ -88,23 +90,23 @@ def test_too_few_fit() -> None:
         waits,
         f"{head}: no Ports.",
     ]
-    assert {(outcome.code, outcome.rejectors) for outcome in outcomes if isinstance(outcome, Diagnosis)} == {
+    assert {(outcome.code, outcome.unschedulable_plugins) for outcome in outcomes if isinstance(outcome, Diagnosis)} == {
         (Code.UNSCHEDULABLE, frozenset({"Size", "Ports"})),
-        (Code.UNRESOLVABLE, frozenset({"Size", "Ports"})),
+        (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, frozenset({"Size", "Ports"})),
     }
 
 
 def test_a_fault_is_no_refusal() -> None:
     """Who had it is tried again by itself; where nobody was refused all are."""
     a, b, c = run(TRIO, {"a": "", "b": "!", "c": "Size"})
-    assert [one.rejectors for one in (a, b, c) if isinstance(one, Diagnosis)] == [{"Size"}, set(), {"Size"}]
+    assert [one.unschedulable_plugins for one in (a, b, c) if isinstance(one, Diagnosis)] == [{"Size"}, set(), {"Size"}]
     a, b, c = run(TRIO, {"a": "", "b": "!", "c": ""})
-    assert [one.rejectors for one in (a, b, c) if isinstance(one, Diagnosis)] == [set(), set(), set()]
+    assert [one.unschedulable_plugins for one in (a, b, c) if isinstance(one, Diagnosis)] == [set(), set(), set()]
 
 
 def test_a_note_ends_every_message() -> None:
     """As it says something of them all."""
-    outcomes = run(Gang("default/g", 2, 2, " Late."), {"a": "", "b": "Size"})
+    outcomes = run(GangAttempt("default/g", 2, 2, " Late."), {"a": "", "b": "Size"})
     assert all(outcome.message.endswith(" Late.") for outcome in outcomes if isinstance(outcome, Diagnosis))
 
 
@@ -112,7 +114,7 @@ def test_what_breaks_in_between_leaves_nothing_behind() -> None:
     """Whoever was placed before it is taken back."""
     undone: list[str] = []
 
-    def place(pod: Pod) -> Placement | Diagnosis:
+    def place(pod: Pod) -> ScheduleResult | Diagnosis:
         if pod.metadata.name == "c":
             raise ZeroDivisionError
         return fits(pod, undone)
@@ -125,19 +127,19 @@ def test_what_breaks_in_between_leaves_nothing_behind() -> None:
 # ---- against one after another -----------------------------------------------------------------------------------------------
 
 
-def scheduler(nodes: Sequence[Node], there: Sequence[Pod]) -> Scheduler:
+def scheduler(nodes: Sequence[Node], there: Sequence[Pod]) -> CycleContext:
     """One that has seen nothing but this."""
     cache = Cache()
     for node in nodes:
         cache.put_node(node)
     for pod in there:
         cache.observe(pod, pod_requests(pod))
-    return Scheduler(cache, 7)
+    return CycleContext(cache, 7)
 
 
-def brief(outcome: Placement | Diagnosis) -> tuple[Any, ...]:
+def brief(outcome: ScheduleResult | Diagnosis) -> tuple[Any, ...]:
     """All that counts of an outcome."""
-    return (outcome.node, outcome.score) if isinstance(outcome, Placement) else (outcome.message, outcome.rejectors)
+    return (outcome.node, outcome.score) if isinstance(outcome, ScheduleResult) else (outcome.message, outcome.unschedulable_plugins)
 
 
 members = st.lists(st.tuples(st.integers(0, 3), companions.pod_bodies), min_size=2, max_size=5)
@@ -159,17 +161,17 @@ def test_all_or_as_before(nodes: Any, specs: Any, there: Any, gang: Any, needed:
     needed = min(needed, len(waiting))
     tried, naive = scheduler(cluster, others), scheduler(cluster, others)
 
-    outcomes = place_together(Gang("a/g", needed, needed), waiting, lambda pod: gang_cycle.place(pod, REVISION, tried), tried)
+    outcomes = place_together(GangAttempt("a/g", needed, needed), waiting, lambda pod: gang_cycle.place_member(pod, REVISION, tried), tried)
 
     nodes_alone: list[str] = []
     for pod in waiting:
         decision = decide(pod, REVISION, naive)
-        committed = commit(decision, naive) if isinstance(decision, Placement) else decision
-        nodes_alone.append(committed.node if isinstance(committed, Placement) else "")
+        committed = assume_and_reserve(decision, naive) if isinstance(decision, ScheduleResult) else decision
+        nodes_alone.append(committed.node if isinstance(committed, ScheduleResult) else "")
     if sum(map(bool, nodes_alone)) >= needed:
-        assert [outcome.node if isinstance(outcome, Placement) else "" for outcome in outcomes] == nodes_alone
+        assert [outcome.node if isinstance(outcome, ScheduleResult) else "" for outcome in outcomes] == nodes_alone
     else:
-        assert not any(isinstance(outcome, Placement) for outcome in outcomes)
+        assert not any(isinstance(outcome, ScheduleResult) for outcome in outcomes)
         assert tried.cache.assumed == 0
         fresh = scheduler(cluster, others)
         assert [brief(decide(pod, REVISION, tried)) for pod in waiting] == [brief(decide(pod, REVISION, fresh)) for pod in waiting]

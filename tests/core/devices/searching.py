@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from moorage.core.devices.allocator import Answer, Search
-from moorage.core.devices.uses import Offer
+from moorage.core.devices.allocator import Allocator, ClaimAssignment
+from moorage.core.devices.uses import AvailableDevices
 from moorage.core.objects.resource_claims import ResourceClaim
 
 
-def search(claims: Sequence[ResourceClaim], offer: Offer, tries: int = 0) -> tuple[Answer, ...] | None:
+def search(claims: Sequence[ResourceClaim], offer: AvailableDevices, tries: int = 0) -> tuple[ClaimAssignment, ...] | None:
     """A whole search, set down as often as that can be."""
-    found = Search(claims, offer, tries)
+    found = Allocator(claims, offer, tries)
     while not found.run(lambda: True):
         pass
-    return found.answers() if found.found else None
+    return found.assignments() if found.succeeded else None

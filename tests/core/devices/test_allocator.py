@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubefacts.quantities import nanos
-from moorage.core.devices.allocator import Search, TriedTooLong
+from moorage.core.devices.allocator import AllocationTimeout, Allocator
 from moorage.core.devices.capacity import consumed, total
-from moorage.core.devices.pools import AllocationError, AlternativesFailed, DeviceId, Pool, PoolId, State, gather, pool_of
-from moorage.core.devices.uses import Offer, Taken, Uses
+from moorage.core.devices.pools import AllocationError, AlternativesFailed, DeviceId, Pool, PoolId, PoolState, gather_pools, pool_of
+from moorage.core.devices.uses import AvailableDevices, DevicesInUse, DeviceUse
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.nodes import Taint
 from moorage.core.objects.resource_claims import (
@@ -121,7 +121,7 @@ def looking(wish: ExactDeviceRequest, admin: bool | None) -> ExactDeviceRequest:
     return ExactDeviceRequest("", wish.device_class_name, None, wish.allocation_mode, wish.count, wish.tolerations, wish.capacity, admin)
 
 
-def offer_of(found: Sequence[There], taken: Sequence[There], counters: str) -> Offer:
+def offer_of(found: Sequence[There], taken: Sequence[There], counters: str) -> AvailableDevices:
     """One pool for each driver; the first has the counters."""
     pieces = []
     for driver in DRIVERS:
@@ -130,12 +130,12 @@ def offer_of(found: Sequence[There], taken: Sequence[There], counters: str) -> O
         sets = (CounterSet("set", {"mem": Counter(counters)}),)
         shared = ResourceSliceSpec(driver=driver, all_nodes=True, pool=ResourcePool("p", 1, 2), shared_counters=sets)
         pieces += [ResourceSlice(ObjectMeta(f"{driver}-1"), spec), ResourceSlice(ObjectMeta(f"{driver}-2"), shared)]
-    pools = gather({pool_of(piece): [one for one in pieces if pool_of(one) == pool_of(piece)] for piece in pieces}, NODE)
-    uses = Uses()
+    pools = gather_pools({pool_of(piece): [one for one in pieces if pool_of(one) == pool_of(piece)] for piece in pieces}, NODE)
+    uses = DevicesInUse()
     for one in taken:
         amounts = total(consumed(one.device, None), {}) if one.device.allow_multiple_allocations else None
-        uses.count(Taken(DeviceId(one.driver, one.pool, one.device.name), amounts), 1)
-    return Offer(pools, CLASSES, uses)
+        uses.count(DeviceUse(DeviceId(one.driver, one.pool, one.device.name), amounts), 1)
+    return AvailableDevices(pools, CLASSES, uses)
 
 
 @st.composite
@@ -161,7 +161,7 @@ def test_search_agrees_with_trying_everything(world: tuple[list[ResourceClaim], 
         assert answers is None
         return
     assert answers is not None
-    got = [(i, one.wish.reference, one.candidate.id) for i, answer in enumerate(answers) for one in answer.given]
+    got = [(i, one.query.reference, one.candidate.id) for i, answer in enumerate(answers) for one in answer.devices]
     names = [
         (gift.claim, f"{gift.request}/{gift.alternative}".rstrip("/"), DeviceId(gift.what.driver, gift.what.pool, gift.what.device.name))
         for gift in wanted
@@ -192,10 +192,10 @@ def exactly(count: int, name: str = "r", **fields: object) -> DeviceRequest:
 def test_a_search_can_be_given_up() -> None:
     """Twelve devices do not satisfy two requests for ten each: it takes long to see, so it is given up when that is asked for."""
     hopeless = claim(exactly(7, "r0"), exactly(7, "r1"))
-    with pytest.raises(TriedTooLong):
+    with pytest.raises(AllocationTimeout):
         search([hopeless], offer_of(plain(12), [], "1"), 1000)
     assert search([claim(exactly(2))], offer_of(plain(3), [], "1"), 1000) is not None
-    begun = Search([hopeless], offer_of(plain(12), [], "1"), 1000)
+    begun = Allocator([hopeless], offer_of(plain(12), [], "1"), 1000)
     pauses = iter([False] * 20 + [True] * 2)
     assert [begun.run(lambda: next(pauses)) for _ in range(2)] == [False, False]
 
@@ -205,7 +205,7 @@ def test_many_claims_are_no_deep_recursion() -> None:
     found = plain(2000)
     answers = search([claim(exactly(1)) for _ in found], offer_of(found, [], "1"))
     assert answers is not None
-    assert [answer.given[0].candidate.id.device for answer in answers] == [one.device.name for one in found]
+    assert [answer.devices[0].candidate.id.device for answer in answers] == [one.device.name for one in found]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_counters_are_given_back() -> None:
     found = [taking("d0", "3", 0), taking("d1", "1", 0), taking("d2", "2", 0)]
     answers = search([claim(exactly(1, "r0"), exactly(1, "r1"))], offer_of(found, [], "3"))
     assert answers is not None
-    assert [one.candidate.id.device for one in answers[0].given] == ["d1", "d2"]
+    assert [one.candidate.id.device for one in answers[0].devices] == ["d1", "d2"]
 
 
 def test_looking_on_twice() -> None:
@@ -264,7 +264,7 @@ def test_looking_on_twice() -> None:
     found = plain(2)
     answers = search([claim(exactly(1, "r0", admin_access=True), exactly(1, "r1", admin_access=True))], offer_of(found, found, "1"))
     assert answers is not None
-    assert [one.candidate.id.device for one in answers[0].given] == ["d0", "d1"]
+    assert [one.candidate.id.device for one in answers[0].devices] == ["d0", "d1"]
 
 
 def test_three_distinct_devices() -> None:
@@ -316,7 +316,7 @@ def test_a_fault_after_some_devices_takes_them_back() -> None:
     two = DeviceSubRequest("x", "any", (DeviceSelector(CELSelector('device.attributes["a.test"].n == 1')),), "ExactCount", 2)
     answers = search([claim(either(two, option("y")))], offer_of(found, [], "1"))
     assert answers is not None
-    assert [(one.wish.reference, one.candidate.id.device) for one in answers[0].given] == [("r/y", "d0")]
+    assert [(one.query.reference, one.candidate.id.device) for one in answers[0].devices] == [("r/y", "d0")]
 
 
 def test_all_of_them_or_the_next_best() -> None:
@@ -326,8 +326,8 @@ def test_all_of_them_or_the_next_best() -> None:
     asked = claim(either(option("all", mode="All"), option("one")), constraints=rack)
     answers = search([asked], offer_of(at, [], "1"))
     assert answers is not None
-    assert [one.wish.reference for one in answers[0].given] == ["r/one"]
+    assert [one.query.reference for one in answers[0].devices] == ["r/one"]
     offer = offer_of(at, [], "1")
-    updated = offer._replace(pools=(*offer.pools, Pool(PoolId("c.test", "p"), State.INCOMPLETE)))
-    assert [one.wish.reference for answer in search([asked], updated) or () for one in answer.given] == ["r/one"]
+    updated = offer._replace(pools=(*offer.pools, Pool(PoolId("c.test", "p"), PoolState.INCOMPLETE)))
+    assert [one.query.reference for answer in search([asked], updated) or () for one in answer.devices] == ["r/one"]
     assert search([claim(either(option("all", mode="All")))], updated) is None

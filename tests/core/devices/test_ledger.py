@@ -109,9 +109,16 @@ STEPS = st.one_of(
 
 def described(ledger: DeviceLedger, node: Node) -> Any:
     """All that a ledger says of a node, less what is not compared by value."""
-    offer = ledger.offer(node)
+    offer = ledger.available(node)
     pools = [
-        (pool.id, pool.state, [(one.id, one.here, one.takes) for one in pool.devices], pool.counters, pool.takes, offer.uses.left(pool))
+        (
+            pool.id,
+            pool.state,
+            [(one.id, one.reachable, one.counters) for one in pool.devices],
+            pool.counters,
+            pool.consumed_counters,
+            offer.uses.remaining_counters(pool),
+        )
         for pool in offer.pools
     ]
     ids = [one.id for pool in offer.pools for one in pool.devices]
@@ -187,8 +194,8 @@ def test_a_node_with_other_labels_reaches_other_devices() -> None:
     spec = ResourceSliceSpec(driver="a", pool=ResourcePool("p", 1, 1), devices=(Device(name="d"),), node_selector=ZONE)
     store.put(ResourceSlice(ObjectMeta("s"), spec))
     ledger = store.index(DeviceLedger)
-    assert len(ledger.offer(make_node("n", labels={"zone": "z0"})).pools) == 1
-    assert ledger.offer(make_node("n", labels={"zone": "z1"})).pools == ()
+    assert len(ledger.available(make_node("n", labels={"zone": "z0"})).pools) == 1
+    assert ledger.available(make_node("n", labels={"zone": "z1"})).pools == ()
 
 
 def test_shapes_leave_names_out_and_see_who_has_what() -> None:
@@ -222,7 +229,7 @@ def test_a_claim_that_goes_is_not_assumed_any_more() -> None:
     ledger.assume(claim)
     store.remove(ResourceClaim, "ns/c")
     assert not ledger.is_assumed(claim)
-    assert DeviceId("a", "n0", "d") not in ledger.offer(NODES[0]).uses
+    assert DeviceId("a", "n0", "d") not in ledger.available(NODES[0]).uses
 
 
 def test_shapes_are_remembered_within_bounds() -> None:
@@ -257,5 +264,5 @@ def test_a_slice_that_cannot_be_read_is_refused_when_it_comes(odd: dict[str, Any
     cache.store.put(good)
     with pytest.raises(QuantityError):
         cache.store.put(bad)
-    assert [pool.id.name for pool in cache.store.index(DeviceLedger).offer(NODES[0]).pools] == ["p"]
+    assert [pool.id.name for pool in cache.store.index(DeviceLedger).available(NODES[0]).pools] == ["p"]
     assert list(cache.store.objects(ResourceSlice)) == ["good"]

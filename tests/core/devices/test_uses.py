@@ -74,12 +74,12 @@ def claim(name: str, shared: bool = False, amount: str = "") -> ResourceClaim:
 
 def allocate(store: Store, asked: ResourceClaim) -> str:
     """Give a claim a device, as the API server would show it; the device, "" for none."""
-    answers = search([asked], store.index(DeviceLedger).offer(NODE))
+    answers = search([asked], store.index(DeviceLedger).available(NODE))
     if answers is None:
         return ""
     allocation = allocation_of(asked, answers[0], "n")
     store.put(msgspec.structs.replace(asked, status=ResourceClaimStatus(allocation)))
-    return answers[0].given[0].candidate.id.device
+    return answers[0].devices[0].candidate.id.device
 
 
 def store_of(*names: str, shared: bool = True) -> Store:
@@ -154,8 +154,8 @@ def test_shares_pay_for_counters_once() -> None:
     """What is left is another's, also while a further share is being given."""
     store = store_of("open", "half-0")
     assert allocate(store, claim("one", True)) == "open"
-    answers = search([claim("two", True), claim("part")], store.index(DeviceLedger).offer(NODE))
-    assert [one.candidate.id.device for answer in answers or () for one in answer.given] == ["open", "half-0"]
+    answers = search([claim("two", True), claim("part")], store.index(DeviceLedger).available(NODE))
+    assert [one.candidate.id.device for answer in answers or () for one in answer.devices] == ["open", "half-0"]
     assert allocate(store, claim("part")) == "half-0"
     assert allocate(store, claim("two", True)) == "open"
 
@@ -193,7 +193,7 @@ def test_a_claim_of_the_same_name_that_comes_after_frees_what_was_assumed_for_th
     ledger = store.index(DeviceLedger)
     first = claim("one")
     store.put(first)
-    answers = search([first], ledger.offer(NODE))
+    answers = search([first], ledger.available(NODE))
     assert answers is not None
     ledger.assume(msgspec.structs.replace(first, status=ResourceClaimStatus(allocation_of(first, answers[0], "n"))))
     assert allocate(store, claim("two")) == ""

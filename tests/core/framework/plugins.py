@@ -10,7 +10,7 @@ import numpy as np
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import Codes, Point, Prepared, Reserved, Scores, SortKey
+from moorage.core.framework.interfaces import Codes, ExtensionPoint, PreFilterResult, ReserveResult, Scores, SortKey
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec, Registry, build_registry
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status
@@ -25,7 +25,7 @@ class Plain:
     """Base of them all."""
 
     name: ClassVar[str] = ""
-    wakes: ClassVar[tuple[()]] = ()
+    events_to_register: ClassVar[tuple[()]] = ()
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
 
 
@@ -70,9 +70,9 @@ class Rank(Plain):
 
     name = "Rank"
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Nothing to compile."""
-        return Prepared(SUCCESS, pod)
+        return PreFilterResult(SUCCESS, pod)
 
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
         """0..9."""
@@ -90,7 +90,7 @@ class Stretch(Plain):
         cpu: Scores = snapshot.nodes.allocatable[CPU][rows].copy()
         return cpu
 
-    def normalize(self, state: Any, raw: Scores) -> Scores:
+    def normalize_score(self, state: Any, raw: Scores) -> Scores:
         """The largest becomes 100."""
         return raw * 100 // max(1, int(raw.max(initial=0)))
 
@@ -103,12 +103,12 @@ class Keep(Plain):
     held: ClassVar[list[str]] = []
     name = "Keep"
 
-    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> Reserved:
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
         """A refusal on blocked nodes."""
         if node in self.args.nodes:
-            return Reserved(Status(Code.UNSCHEDULABLE, ("cannot keep",)))
+            return ReserveResult(Status(Code.UNSCHEDULABLE, ("cannot keep",)))
         self.held.append(node)
-        return Reserved(SUCCESS, node, lambda: self.held.remove(node) if node in self.held else None)
+        return ReserveResult(SUCCESS, node, lambda: self.held.remove(node) if node in self.held else None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Census(Plain):
         names = np.array(snapshot.nodes.names)[rows]
         return np.array([100 * (name[-1:] == str(cordoned(snapshot))) for name in names], np.int64)
 
-    def depends(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
+    def depends_on(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
         """Cordons."""
         return (snapshot.nodes.logs[Aspect.TAINTS],)
 
@@ -140,7 +140,7 @@ REGISTRY: Registry = build_registry(
         PluginSpec("Stretch", Stretch),
         PluginSpec("Keep", Keep, BlockArgs),
         PluginSpec("Census", Census),
-        PluginSpec("Bind", None, None, frozenset({Point.BIND})),
+        PluginSpec("Bind", None, None, frozenset({ExtensionPoint.BIND})),
     ]
 )
 PRESETS = {"Default": Preset("Default", (("Sort", 1), ("Block", 1), ("Rank", 3), ("Bind", 1)))}

@@ -15,12 +15,12 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
-from moorage.core.framework.interfaces import Codes, Prepared, Scores
+from moorage.core.framework.interfaces import Codes, PreFilterResult, Scores
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.core.framework.revisions import ProfileSpec, Revision, resolve
+from moorage.core.framework.revisions import RequestedProfile, Revision, resolve
 from moorage.core.framework.status import SUCCESS, Code, Reason
 from moorage.core.objects.pods import Pod
 from tests.builders import make_node, make_pod
@@ -39,10 +39,10 @@ class Moody(Plain):
         if method in self.moods:
             raise ZeroDivisionError(method)
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """How much is small: 2000 millicores."""
         self._maybe("pre_filter")
-        return Prepared(SUCCESS, 2000)
+        return PreFilterResult(SUCCESS, 2000)
 
     def filter(self, state: Any, snapshot: Snapshot, rows: Rows) -> Codes:
         """1 for small nodes; without ``pre_filter``'s state, nothing would be small."""
@@ -56,10 +56,10 @@ class Moody(Plain):
         self._maybe("explain")
         return ((Reason("Small", "small", Code.UNSCHEDULABLE), ""),)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """A sign."""
         self._maybe("pre_score")
-        return Prepared(SUCCESS, 1)
+        return PreFilterResult(SUCCESS, 1)
 
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
         """Millicores; without ``pre_score``'s state, fewer are better."""
@@ -67,14 +67,14 @@ class Moody(Plain):
         scores: Scores = snapshot.nodes.allocatable[0][rows] * (1 if state == 1 else -1)
         return scores
 
-    def normalize(self, state: Any, raw: Scores) -> Scores:
+    def normalize_score(self, state: Any, raw: Scores) -> Scores:
         """The least becomes 0, the most 100."""
         self._maybe("normalize")
         low = raw.min(initial=0)
         stretched: Scores = (raw - low) * 100 // max(1, int(raw.max(initial=0) - low))
         return stretched
 
-    def depends(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
+    def depends_on(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
         """Cordons."""
         self._maybe("depends")
         return (snapshot.nodes.logs[Aspect.TAINTS],)
@@ -86,12 +86,12 @@ METHODS = ("pre_filter", "filter", "explain", "pre_score", "score", "normalize",
 def moody() -> Revision:
     """A revision with the plugin."""
     registry = build_registry(REGISTRY.values(), [PluginSpec("Moody", Moody)])
-    return resolve(ProfileSpec("test"), registry, {"Default": Preset("Default", (("Sort", 1), ("Moody", 1), ("Bind", 1)))})
+    return resolve(RequestedProfile("test"), registry, {"Default": Preset("Default", (("Sort", 1), ("Moody", 1), ("Bind", 1)))})
 
 
-def brief(outcome: Placement | Diagnosis) -> tuple[Any, ...]:
+def brief(outcome: ScheduleResult | Diagnosis) -> tuple[Any, ...]:
     """What counts of an outcome."""
-    return (outcome.node, outcome.score) if isinstance(outcome, Placement) else (outcome.code, outcome.message)
+    return (outcome.node, outcome.score) if isinstance(outcome, ScheduleResult) else (outcome.code, outcome.message)
 
 
 STEPS = st.tuples(
@@ -104,7 +104,7 @@ STEPS = st.tuples(
 def test_what_is_kept_survives_a_fault(steps: list[tuple[list[tuple[str, int, bool]], set[str]]]) -> None:
     """Nodes come and change, methods raise at any time; as soon as none does, the decision is that of a scheduler without a past."""
     revision, cache = moody(), Cache()
-    scheduler = Scheduler(cache)
+    scheduler = CycleContext(cache)
     for changes, moods in steps:
         for name, cores, cordoned in changes:
             cache.put_node(make_node(name, cpu=str(cores), unschedulable=cordoned))
@@ -112,14 +112,14 @@ def test_what_is_kept_survives_a_fault(steps: list[tuple[list[tuple[str, int, bo
         with contextlib.suppress(ZeroDivisionError):
             decide(make_pod("x"), revision, scheduler)
         Moody.moods.clear()
-        assert brief(decide(make_pod("x"), revision, scheduler)) == brief(decide(make_pod("x"), revision, Scheduler(cache)))
+        assert brief(decide(make_pod("x"), revision, scheduler)) == brief(decide(make_pod("x"), revision, CycleContext(cache)))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_fault_repeats_until_the_plugin_is_well(method: str) -> None:
     """Attempts on an unchanged cluster do not pass for lack of news; when it is well, what changed before the fault counts."""
     revision, cache = moody(), Cache()
-    scheduler = Scheduler(cache)
+    scheduler = CycleContext(cache)
     sizes = {"a": 1, "b": 3, "c": 4, "d": 5, "e": 4, "f": 3} if method != "explain" else {"a": 1, "b": 1, "c": 1}
     for name, cores in sizes.items():
         cache.put_node(make_node(name, cpu=str(cores)))
@@ -133,4 +133,4 @@ def test_a_fault_repeats_until_the_plugin_is_well(method: str) -> None:
                 decide(make_pod("x"), revision, scheduler)
     finally:
         Moody.moods.clear()
-    assert brief(decide(make_pod("x"), revision, scheduler)) == brief(decide(make_pod("x"), revision, Scheduler(cache)))
+    assert brief(decide(make_pod("x"), revision, scheduler)) == brief(decide(make_pod("x"), revision, CycleContext(cache)))

@@ -11,24 +11,24 @@ import pytest
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.framework.guard import PluginFault, guarded
 from moorage.core.framework.interfaces import (
-    Attempt,
-    FailingPlugin,
+    FailedAttempt,
+    FallibleFilterPlugin,
+    FeasibleScorePlugin,
     FilterPlugin,
-    NormalizePlugin,
+    NodeScores,
     Plugin,
     PostFilterResult,
-    Prepared,
+    PreFilterResult,
     PreScorePlugin,
-    Ranking,
-    RankingPlugin,
-    Reserved,
+    ReserveResult,
+    ScoreExtensions,
     ScorePlugin,
 )
 from moorage.core.framework.registry import PluginSpec
-from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, refused
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, rejected
 from tests.builders import make_node, make_pod
 from tests.fakes.guards import RecordingGuard
 
@@ -48,39 +48,39 @@ def snapshot() -> Snapshot:
 
 SNAPSHOT = snapshot()
 ROWS = slice(0, 2)
-ATTEMPT = Attempt(SNAPSHOT, ZEROS, cast("Any", None), cast("Any", None), 1)
+ATTEMPT = FailedAttempt(SNAPSHOT, ZEROS, cast("Any", None), cast("Any", None), 1)
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "pre_enqueue": (POD, Store()),
-    "distinguish": (POD, SNAPSHOT),
+    "sign_pod": (POD, SNAPSHOT),
     "pre_filter": (POD, SNAPSHOT),
     "filter": (POD, SNAPSHOT, ROWS),
     "explain": (POD, 1),
     "adjust": (POD, POD, 0, 1, SNAPSHOT),
-    "depends": (SNAPSHOT,),
+    "depends_on": (SNAPSHOT,),
     "post_filter": (POD, ATTEMPT),
     "pre_score": (POD, SNAPSHOT),
     "prepare_score": (POD, SNAPSHOT),
     "score": (POD, SNAPSHOT, ROWS),
-    "normalize": (POD, ZEROS),
-    "rank": (POD, np.arange(2)),
+    "normalize_score": (POD, ZEROS),
+    "score_feasible": (POD, np.arange(2)),
     "reserve": (POD, "n1", SNAPSHOT),
 }
 GOOD: dict[str, Any] = {
     "pre_enqueue": SUCCESS,
-    "distinguish": b"",
-    "pre_filter": Prepared(SKIP, names=frozenset({"n1"})),
+    "sign_pod": b"",
+    "pre_filter": PreFilterResult(SKIP, node_names=frozenset({"n1"})),
     "filter": ZEROS,
     "explain": ((NO, ""),),
     "adjust": POD,
-    "depends": (SNAPSHOT.store.clock(Any),),  # type: ignore[arg-type]
+    "depends_on": (SNAPSHOT.store.version_counter(Any),),  # type: ignore[arg-type]
     "post_filter": PostFilterResult(SUCCESS, "n1", (POD,)),
-    "pre_score": Prepared(SUCCESS),
-    "prepare_score": Prepared(SUCCESS),
+    "pre_score": PreFilterResult(SUCCESS),
+    "prepare_score": PreFilterResult(SUCCESS),
     "score": np.array([-5, 500]),
-    "normalize": np.array([0, 100], np.int32),
-    "rank": Ranking(np.array([-5, 500]), np.array([0, 100])),
-    "reserve": Reserved(refused(NO)),
+    "normalize_score": np.array([0, 100], np.int32),
+    "score_feasible": NodeScores(np.array([-5, 500]), np.array([0, 100])),
+    "reserve": ReserveResult(rejected(NO)),
 }
 
 
@@ -93,7 +93,7 @@ def strange(method: str, answer: Any, **more: Any) -> tuple[Any, RecordingGuard]
         return answer
 
     guard = RecordingGuard()
-    body = {"name": "Strange", "wakes": (), "reads": frozenset(), **more, method: answering}
+    body = {"name": "Strange", "events_to_register": (), "reads": frozenset(), **more, method: answering}
     return guarded(cast("type[Plugin]", type("Strange", (), body)), guard)(), guard
 
 
@@ -102,7 +102,7 @@ def test_good_answers_pass(method: str) -> None:
     """Unchanged, between the guard's hands."""
     plugin, guard = strange(method, GOOD[method])
     assert getattr(plugin, method)(*ARGUMENTS[method]) is GOOD[method]
-    assert (guard.inside, guard.told, len(guard.entered)) == (0, [], 2)
+    assert (guard.inside, guard.recorded, len(guard.entered)) == (0, [], 2)
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), KeyError("x"), RecursionError(), MemoryError(), SystemExit(0)], ids=repr)
@@ -112,7 +112,7 @@ def test_whatever_it_raises_is_its_fault(method: str, error: BaseException) -> N
     plugin, guard = strange(method, error)
     with pytest.raises(PluginFault) as caught:
         getattr(plugin, method)(*ARGUMENTS[method])
-    assert guard.told == [str(caught.value)]
+    assert guard.recorded == [str(caught.value)]
     assert str(caught.value).startswith('plugin "Strange" 1.0 failed at ')
     assert type(error).__name__ in str(caught.value)
     assert guard.inside == 0
@@ -123,11 +123,11 @@ NONSENSE: list[tuple[str, Any, str]] = [
     ("pre_enqueue", True, STATUS),
     ("pre_enqueue", Status(Code.SKIP), "the status Skip, which means nothing there"),
     ("pre_enqueue", Status(Code.UNSCHEDULABLE, cast("Any", "text")), "reasons that are no tuple of str: str"),
-    ("distinguish", "text", "str instead of bytes"),
+    ("sign_pod", "text", "str instead of bytes"),
     ("pre_filter", SUCCESS, "Status instead of a Prepared"),
-    ("pre_filter", Prepared(cast("Any", None)), STATUS),
-    ("pre_filter", Prepared(SUCCESS, names=cast("Any", ["n1"])), "names that are no frozenset of str: list"),
-    ("pre_filter", Prepared(SUCCESS, depends=cast("Any", (5,))), "no tuple of clocks"),
+    ("pre_filter", PreFilterResult(cast("Any", None)), STATUS),
+    ("pre_filter", PreFilterResult(SUCCESS, node_names=cast("Any", ["n1"])), "names that are no frozenset of str: list"),
+    ("pre_filter", PreFilterResult(SUCCESS, depends_on=cast("Any", (5,))), "no tuple of clocks"),
     ("filter", None, "None instead of an array"),
     ("filter", [0, 0], "list instead of an array"),
     ("filter", np.zeros(3, np.int64), "shape (3,) for 2 rows"),
@@ -139,7 +139,7 @@ NONSENSE: list[tuple[str, Any, str]] = [
     ("explain", ((NO, 5),), "instead of a tuple of (Reason, detail)"),
     ("explain", ((Reason("X", "x", Code.SUCCESS), ""),), "instead of a tuple of (Reason, detail)"),
     ("explain", NO, "instead of a tuple of (Reason, detail)"),
-    ("depends", 5, "no tuple of clocks"),
+    ("depends_on", 5, "no tuple of clocks"),
     ("post_filter", SUCCESS, "Status instead of a PostFilterResult"),
     ("post_filter", PostFilterResult(SUCCESS, "elsewhere"), "chose the node 'elsewhere', which there is not"),
     ("post_filter", PostFilterResult(SUCCESS, None, (POD,)), "chose the node None"),
@@ -147,13 +147,13 @@ NONSENSE: list[tuple[str, Any, str]] = [
     ("pre_score", None, "None instead of a Prepared"),
     ("score", np.array([np.nan, 1.0]), "an array of float64"),
     ("score", np.zeros(1, np.int64), "shape (1,) for 2 rows"),
-    ("normalize", np.array([0, 101]), "the score 101, which is not in 0..100"),
-    ("normalize", np.array([-1, 5]), "the score -1"),
-    ("rank", ZEROS, "ndarray instead of a Ranking"),
-    ("rank", Ranking(ZEROS, np.array([0, 1000])), "the score 1000"),
+    ("normalize_score", np.array([0, 101]), "the score 101, which is not in 0..100"),
+    ("normalize_score", np.array([-1, 5]), "the score -1"),
+    ("score_feasible", ZEROS, "ndarray instead of a Ranking"),
+    ("score_feasible", NodeScores(ZEROS, np.array([0, 1000])), "the score 1000"),
     ("reserve", SUCCESS, "Status instead of a Reserved"),
-    ("reserve", Reserved(cast("Any", "yes")), STATUS),
-    ("reserve", Reserved(SUCCESS, undo=cast("Any", "undo")), "an undo that cannot be called: str"),
+    ("reserve", ReserveResult(cast("Any", "yes")), STATUS),
+    ("reserve", ReserveResult(SUCCESS, unreserve=cast("Any", "unreserve")), "an undo that cannot be called: str"),
 ]
 
 
@@ -164,7 +164,7 @@ def test_nonsense_is_a_fault(method: str, answer: Any, want: str) -> None:
     with pytest.raises(PluginFault) as caught:
         getattr(plugin, method)(*ARGUMENTS[method])
     assert want in str(caught.value)
-    assert len(guard.told) == 1
+    assert len(guard.recorded) == 1
 
 
 def test_scores_are_judged_where_they_count() -> None:
@@ -178,29 +178,30 @@ def test_scores_are_judged_where_they_count() -> None:
 def test_it_takes_part_where_the_plugin_does() -> None:
     """No method is there that the plugin has not, so that the registry and the runner see the same plugin."""
     everything: dict[str, Any] = dict.fromkeys(ARGUMENTS, lambda *_: None)
-    whole = type("Whole", (), {"name": "Strange", "wakes": (), "reads": frozenset(), **everything})
-    for kept in ([], ["filter", "explain"], ["score"], ["rank"], ["reserve", "pre_filter"], list(ARGUMENTS)):
-        body = {"name": "Strange", "wakes": (), "reads": frozenset(), **{name: everything[name] for name in kept}}
+    whole = type("Whole", (), {"name": "Strange", "events_to_register": (), "reads": frozenset(), **everything})
+    for kept in ([], ["filter", "explain"], ["score"], ["score_feasible"], ["reserve", "pre_filter"], list(ARGUMENTS)):
+        body = {"name": "Strange", "events_to_register": (), "reads": frozenset(), **{name: everything[name] for name in kept}}
         decider = cast("type[Plugin]", type("Strange", (), body))
         assert PluginSpec("Strange", guarded(decider, RecordingGuard())).points == PluginSpec("Strange", decider).points
-    protocols: list[Callable[..., Any]] = [FilterPlugin, ScorePlugin, NormalizePlugin, RankingPlugin, PreScorePlugin]
+    protocols: list[Callable[..., Any]] = [FilterPlugin, ScorePlugin, ScoreExtensions, FeasibleScorePlugin, PreScorePlugin]
     whole_guarded: Any = guarded(cast("type[Plugin]", whole), RecordingGuard())
     made = whole_guarded()
     assert all(isinstance(made, cast("Any", protocol)) for protocol in protocols)
-    assert not isinstance(made, FailingPlugin)
+    assert not isinstance(made, FallibleFilterPlugin)
 
 
 def test_a_plugin_that_says_so_may_fail_to_judge() -> None:
     """Codes below 0 are for it."""
     plugin, _ = strange("filter", np.array([0, -1]), fails=True, explain=lambda *_: ((Reason("X", "x", Code.ERROR), ""),))
     assert plugin.filter(*ARGUMENTS["filter"]).tolist() == [0, -1]
-    assert isinstance(plugin, FailingPlugin)
+    assert isinstance(plugin, FallibleFilterPlugin)
 
 
 def test_equal_plugins_are_equal() -> None:
     """So that profiles share their columns."""
     decider = cast(
-        "type[Plugin]", type("Strange", (), {"name": "Strange", "wakes": (), "__eq__": lambda s, o: True, "__hash__": lambda s: 1})
+        "type[Plugin]",
+        type("Strange", (), {"name": "Strange", "events_to_register": (), "__eq__": lambda s, o: True, "__hash__": lambda s: 1}),
     )
     one: Any = guarded(decider, RecordingGuard())
     assert (one() == one(), hash(one()) == hash(one()), one() == 5) == (True, True, False)
@@ -208,11 +209,11 @@ def test_equal_plugins_are_equal() -> None:
 
 def test_plugins_that_cannot_be_compared_differ() -> None:
     """A swap compares them, and must not fail for it."""
-    body: dict[str, Any] = {"name": "Strange", "wakes": (), "__eq__": lambda s, o: 1 / 0, "__hash__": lambda s: 1}
+    body: dict[str, Any] = {"name": "Strange", "events_to_register": (), "__eq__": lambda s, o: 1 / 0, "__hash__": lambda s: 1}
     guard = RecordingGuard()
     one: Any = guarded(cast("type[Plugin]", type("Strange", (), body)), guard)
     assert one() != one()
-    assert "ZeroDivisionError" in guard.told[0]
+    assert "ZeroDivisionError" in guard.recorded[0]
 
 
 def test_an_undo_that_fails_stops_nobody_elses() -> None:
@@ -221,9 +222,9 @@ def test_an_undo_that_fails_stops_nobody_elses() -> None:
     def undo() -> None:
         raise ValueError("x")
 
-    plugin, guard = strange("reserve", Reserved(SUCCESS, undo=undo))
+    plugin, guard = strange("reserve", ReserveResult(SUCCESS, unreserve=undo))
     plugin.reserve(*ARGUMENTS["reserve"]).undo()
-    assert guard.told == ['plugin "Strange" 1.0 failed at unreserve: ValueError: x']
+    assert guard.recorded == ['plugin "Strange" 1.0 failed at unreserve: ValueError: x']
 
 
 @pytest.mark.parametrize(
@@ -237,8 +238,8 @@ def test_an_undo_that_fails_stops_nobody_elses() -> None:
 )
 def test_hints(hint: Any, want: object) -> None:
     """Asked between the guard's hands."""
-    plugin, guard = strange("explain", (), wakes=(Wake(Resource.NODE, Action.ADD, hint),))
-    given = (POD, ClusterEvent(Resource.NODE, Action.ADD), Store())
+    plugin, guard = strange("explain", (), wakes=(ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint),))
+    given = (POD, ClusterEvent(EventResource.NODE, ActionType.ADD), Store())
     if want is FAIL:
         with pytest.raises(PluginFault, match="failed at hint"):
             plugin.wakes[0].hint(*given)
@@ -250,9 +251,9 @@ def test_hints(hint: Any, want: object) -> None:
 @pytest.mark.parametrize(
     ("body", "want"),
     [
-        pytest.param({"wakes": None}, "wakes is no tuple of Wake", id="no wakes"),
+        pytest.param({"events_to_register": None}, "wakes is no tuple of Wake", id="no wakes"),
         pytest.param(
-            {"wakes": (Wake("racks.v1.example.com", Action.ALL),)},
+            {"events_to_register": (ClusterEventWithHint("racks.v1.example.com", ActionType.ALL),)},
             "no struct of that resource in its kinds",
             id="wakes on what it does not read",
         ),
@@ -261,7 +262,7 @@ def test_hints(hint: Any, want: object) -> None:
 )
 def test_plugins_that_cannot_be_used(body: dict[str, Any], want: str) -> None:
     """Found when one is made."""
-    decider = cast("type[Plugin]", type("Strange", (), {"name": "Strange", "wakes": (), **body}))
+    decider = cast("type[Plugin]", type("Strange", (), {"name": "Strange", "events_to_register": (), **body}))
     with pytest.raises(PluginFault, match=want):
         guarded(decider, RecordingGuard())()
 
@@ -270,7 +271,7 @@ def test_whose_fault_it_is_when_one_asks_another() -> None:
     """A postFilter plugin asks filters: what another plugin's filter does wrong stays that one's."""
     inner, _ = strange("filter", ValueError("x"))
     guard = RecordingGuard("Outer")
-    body = {"name": "Outer", "wakes": (), "post_filter": lambda *_: inner.filter(POD, SNAPSHOT, ROWS)}
+    body = {"name": "Outer", "events_to_register": (), "post_filter": lambda *_: inner.filter(POD, SNAPSHOT, ROWS)}
     with pytest.raises(PluginFault, match='plugin "Strange"'):
         guarded(cast("type[Plugin]", type("Outer", (), body)), guard)().post_filter(POD, ATTEMPT)  # type: ignore[attr-defined]
-    assert (guard.told, guard.inside) == ([], 0)
+    assert (guard.recorded, guard.inside) == ([], 0)

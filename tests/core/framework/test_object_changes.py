@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.framework.object_changes import node_changes, pod_changes
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -33,60 +33,60 @@ def requests(**amounts: str) -> Json:
     return {"containers": [{"name": "c", "resources": {"requests": amounts}}]}
 
 
-def actions(events: list[ClusterEvent]) -> list[Action]:
+def actions(events: list[ClusterEvent]) -> list[ActionType]:
     """What the events say happened."""
     return [event.action for event in events]
 
 
-PODS: dict[str, tuple[Pod, Pod, list[Action]]] = {
-    "nothing": (pod(), pod(), [Action.UPDATE]),
-    "status": (pod(), pod(status={"phase": "Running"}), [Action.UPDATE]),
-    "label": (pod(), pod(labels={"a": "b"}), [Action.UPDATE_POD_LABEL]),
-    "no labels, written either way": (pod(labels={}), pod(), [Action.UPDATE]),
-    "less cpu": (pod(), pod(requests(cpu="999m", memory="1Gi")), [Action.UPDATE_POD_SCALE_DOWN]),
-    "more cpu": (pod(), pod(requests(cpu="2", memory="1Gi")), [Action.UPDATE]),
-    "the same cpu, written otherwise": (pod(), pod(requests(cpu="1000m", memory="1024Mi")), [Action.UPDATE]),
-    "no memory any more": (pod(), pod(requests(cpu="1")), [Action.UPDATE_POD_SCALE_DOWN]),
-    "nothing of it any more": (pod(requests(cpu="1", memory="0")), pod(requests(cpu="1")), [Action.UPDATE_POD_SCALE_DOWN]),
+PODS: dict[str, tuple[Pod, Pod, list[ActionType]]] = {
+    "nothing": (pod(), pod(), [ActionType.UPDATE]),
+    "status": (pod(), pod(status={"phase": "Running"}), [ActionType.UPDATE]),
+    "label": (pod(), pod(labels={"a": "b"}), [ActionType.UPDATE_POD_LABEL]),
+    "no labels, written either way": (pod(labels={}), pod(), [ActionType.UPDATE]),
+    "less cpu": (pod(), pod(requests(cpu="999m", memory="1Gi")), [ActionType.UPDATE_POD_SCALE_DOWN]),
+    "more cpu": (pod(), pod(requests(cpu="2", memory="1Gi")), [ActionType.UPDATE]),
+    "the same cpu, written otherwise": (pod(), pod(requests(cpu="1000m", memory="1024Mi")), [ActionType.UPDATE]),
+    "no memory any more": (pod(), pod(requests(cpu="1")), [ActionType.UPDATE_POD_SCALE_DOWN]),
+    "nothing of it any more": (pod(requests(cpu="1", memory="0")), pod(requests(cpu="1")), [ActionType.UPDATE_POD_SCALE_DOWN]),
     "less, but not yet given back": (
         pod(),
         pod(
             requests(cpu="500m", memory="1Gi"),
             {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}}]},
         ),
-        [Action.UPDATE],
+        [ActionType.UPDATE],
     ),
     "less, and given back now": (
         pod(requests(cpu="500m"), {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}),
         pod(requests(cpu="500m"), {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}),
-        [Action.UPDATE_POD_SCALE_DOWN],
+        [ActionType.UPDATE_POD_SCALE_DOWN],
     ),
-    "last gate": (pod({"schedulingGates": [{"name": "g"}]}), pod(), [Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED]),
+    "last gate": (pod({"schedulingGates": [{"name": "g"}]}), pod(), [ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED]),
     "one of two gates": (
         pod({"schedulingGates": [{"name": "g"}, {"name": "h"}]}),
         pod({"schedulingGates": [{"name": "g"}]}),
-        [Action.UPDATE],
+        [ActionType.UPDATE],
     ),
-    "toleration": (pod(), pod({"tolerations": [{"operator": "Exists"}]}), [Action.UPDATE_POD_TOLERATION]),
-    "another toleration": (pod({"tolerations": [{"key": "a"}]}), pod({"tolerations": [{"key": "b"}]}), [Action.UPDATE]),
+    "toleration": (pod(), pod({"tolerations": [{"operator": "Exists"}]}), [ActionType.UPDATE_POD_TOLERATION]),
+    "another toleration": (pod({"tolerations": [{"key": "a"}]}), pod({"tolerations": [{"key": "b"}]}), [ActionType.UPDATE]),
     "claim": (
         pod(),
         pod(status={"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "c-1"}]}),
-        [Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM],
+        [ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM],
     ),
     "claim of extended resources": (
         pod(status={"extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": []}}),
         pod(status={"extendedResourceClaimStatus": {"resourceClaimName": "d", "requestMappings": []}}),
-        [Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM],
+        [ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM],
     ),
     "several": (
         pod(),
         pod({**requests(cpu="1"), "tolerations": [{}]}, labels={"a": "b"}),
-        [Action.UPDATE_POD_LABEL, Action.UPDATE_POD_SCALE_DOWN, Action.UPDATE_POD_TOLERATION],
+        [ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_SCALE_DOWN, ActionType.UPDATE_POD_TOLERATION],
     ),
 }
 TAINT = {"taints": [{"key": "k", "effect": "NoSchedule"}]}
-NODES: dict[str, tuple[Node, Node, list[Action]]] = {
+NODES: dict[str, tuple[Node, Node, list[ActionType]]] = {
     "heartbeat": (
         node(status={"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "1"}]}),
         node(status={"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2"}]}, resourceVersion="2"),
@@ -95,68 +95,74 @@ NODES: dict[str, tuple[Node, Node, list[Action]]] = {
     "allocatable": (
         node(status={"allocatable": {"cpu": "1"}}),
         node(status={"allocatable": {"cpu": "2"}}),
-        [Action.UPDATE_NODE_ALLOCATABLE],
+        [ActionType.UPDATE_NODE_ALLOCATABLE],
     ),
     "the same, written otherwise": (node(status={"allocatable": {"cpu": "1"}}), node(status={"allocatable": {"cpu": "1000m"}}), []),
-    "unreadable": (node(status={"allocatable": {"x": "?"}}), node(status={"allocatable": {"x": "!"}}), [Action.UPDATE_NODE_ALLOCATABLE]),
+    "unreadable": (
+        node(status={"allocatable": {"x": "?"}}),
+        node(status={"allocatable": {"x": "!"}}),
+        [ActionType.UPDATE_NODE_ALLOCATABLE],
+    ),
     "unreadable as before": (node(status={"allocatable": {"x": "?"}}), node(status={"allocatable": {"x": "?"}}), []),
-    "label": (node(labels={"a": "b"}), node(labels={"a": "c"}), [Action.UPDATE_NODE_LABEL]),
-    "taint": (node(TAINT), node(), [Action.UPDATE_NODE_TAINT]),
+    "label": (node(labels={"a": "b"}), node(labels={"a": "c"}), [ActionType.UPDATE_NODE_LABEL]),
+    "taint": (node(TAINT), node(), [ActionType.UPDATE_NODE_TAINT]),
     "cordoned": (node(), node({"unschedulable": True}), []),
-    "uncordoned": (node({"unschedulable": True}), node(), [Action.UPDATE_NODE_TAINT]),
+    "uncordoned": (node({"unschedulable": True}), node(), [ActionType.UPDATE_NODE_TAINT]),
     "condition": (
         node(status={"conditions": [{"type": "Ready", "status": "False"}]}),
         node(status={"conditions": [{"type": "Ready", "status": "True"}]}),
-        [Action.UPDATE_NODE_CONDITION],
+        [ActionType.UPDATE_NODE_CONDITION],
     ),
-    "annotation": (node(annotations={"a": "b"}), node(), [Action.UPDATE_NODE_ANNOTATION]),
-    "feature": (node(), node(status={"declaredFeatures": ["f"]}), [Action.UPDATE_NODE_DECLARED_FEATURE]),
+    "annotation": (node(annotations={"a": "b"}), node(), [ActionType.UPDATE_NODE_ANNOTATION]),
+    "feature": (node(), node(status={"declaredFeatures": ["f"]}), [ActionType.UPDATE_NODE_DECLARED_FEATURE]),
     "images": (node(), node(status={"images": [{"names": ["i"], "sizeBytes": 1}]}), []),
     "uncordoned, and more": (
         node({**TAINT, "unschedulable": True}),
         node(status={"allocatable": {"cpu": "1"}}, labels={"a": "b"}),
-        [Action.UPDATE_NODE_TAINT, Action.UPDATE_NODE_ALLOCATABLE, Action.UPDATE_NODE_LABEL, Action.UPDATE_NODE_TAINT],
+        [ActionType.UPDATE_NODE_TAINT, ActionType.UPDATE_NODE_ALLOCATABLE, ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_TAINT],
     ),
 }
 
 
 @pytest.mark.parametrize(("old", "new", "want"), PODS.values(), ids=PODS)
-def test_pods(old: Pod, new: Pod, want: list[Action]) -> None:
+def test_pods(old: Pod, new: Pod, want: list[ActionType]) -> None:
     """Each aspect is an event of its own; a change that has no name is an update as a whole."""
     assert actions(pod_changes(old, new)) == want
 
 
 @pytest.mark.parametrize(("old", "new", "want"), NODES.values(), ids=NODES)
-def test_nodes(old: Node, new: Node, want: list[Action]) -> None:
+def test_nodes(old: Node, new: Node, want: list[ActionType]) -> None:
     """Each aspect is an event of its own; what wakes nobody is none."""
     assert actions(node_changes(old, new)) == want
 
 
-@pytest.mark.parametrize(("where", "want"), [("", Resource.UNSCHEDULED_POD), ("n", Resource.ASSIGNED_POD)], ids=["waiting", "on a node"])
-def test_pods_have_two_resources(where: str, want: Resource) -> None:
+@pytest.mark.parametrize(
+    ("where", "want"), [("", EventResource.UNSCHEDULED_POD), ("n", EventResource.ASSIGNED_POD)], ids=["waiting", "on a node"]
+)
+def test_pods_have_two_resources(where: str, want: EventResource) -> None:
     """What the new state says decides; the event carries both states."""
     old, new = pod(), pod({"nodeName": where})
-    assert pod_changes(old, new) == [ClusterEvent(want, Action.UPDATE, old, new)]
+    assert pod_changes(old, new) == [ClusterEvent(want, ActionType.UPDATE, old, new)]
 
 
 @pytest.mark.parametrize(
     ("resource", "registered", "happened", "want"),
     [
-        (Resource.POD, Action.UPDATE_POD_LABEL, Action.UPDATE_POD_LABEL, True),
-        (Resource.POD, Action.UPDATE_POD_LABEL | Action.DELETE, Action.DELETE, True),
-        (Resource.POD, Action.UPDATE, Action.UPDATE_POD_LABEL, True),
-        (Resource.POD, Action.UPDATE, Action.UPDATE, True),
-        (Resource.ANY, Action.ALL, Action.UPDATE, True),
-        (Resource.POD, Action.UPDATE_POD_LABEL, Action.UPDATE, False),
-        (Resource.POD, Action.UPDATE_POD_LABEL, Action.UPDATE_POD_TOLERATION, False),
-        (Resource.NODE, Action.UPDATE, Action.UPDATE, False),
-        (Resource.UNSCHEDULED_POD, Action.UPDATE, Action.UPDATE, False),
+        (EventResource.POD, ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_LABEL, True),
+        (EventResource.POD, ActionType.UPDATE_POD_LABEL | ActionType.DELETE, ActionType.DELETE, True),
+        (EventResource.POD, ActionType.UPDATE, ActionType.UPDATE_POD_LABEL, True),
+        (EventResource.POD, ActionType.UPDATE, ActionType.UPDATE, True),
+        (EventResource.ANY, ActionType.ALL, ActionType.UPDATE, True),
+        (EventResource.POD, ActionType.UPDATE_POD_LABEL, ActionType.UPDATE, False),
+        (EventResource.POD, ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_TOLERATION, False),
+        (EventResource.NODE, ActionType.UPDATE, ActionType.UPDATE, False),
+        (EventResource.UNSCHEDULED_POD, ActionType.UPDATE, ActionType.UPDATE, False),
     ],
     ids=lambda value: getattr(value, "name", None) or str(value),
 )
-def test_what_a_registration_matches(resource: Resource, registered: Action, happened: Action, want: bool) -> None:
+def test_what_a_registration_matches(resource: EventResource, registered: ActionType, happened: ActionType, want: bool) -> None:
     """An update without a name is for those alone who registered for every update: a pod's heartbeat must not ask all hints."""
-    assert Wake(resource, registered).matches(ClusterEvent(Resource.ASSIGNED_POD, happened)) is want
+    assert ClusterEventWithHint(resource, registered).matches(ClusterEvent(EventResource.ASSIGNED_POD, happened)) is want
 
 
 @pytest.mark.parametrize("make", [pod, node], ids=["pod", "node"])

@@ -7,48 +7,54 @@ from typing import Any
 
 import pytest
 
-from moorage.core.framework.interfaces import Point
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision, resolve
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, ProfileErrors, RequestedProfile, Revision, resolve
 from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs
 
 
-def enabled(*names: str) -> PluginSet:
+def enabled(*names: str) -> EnabledPlugins:
     """A set that enables these."""
-    return PluginSet(tuple(PluginRef(name) for name in names))
+    return EnabledPlugins(tuple(PluginRef(name) for name in names))
 
 
 def resolved(**changes: Any) -> Revision:
     """The revision of a profile with these fields."""
-    return resolve(dataclasses.replace(ProfileSpec("test"), **changes), REGISTRY, PRESETS)
+    return resolve(dataclasses.replace(RequestedProfile("test"), **changes), REGISTRY, PRESETS)
 
 
 @pytest.mark.parametrize(
     ("plugins", "point", "want"),
     [
-        pytest.param({}, Point.SCORE, ("Rank",), id="preset"),
-        pytest.param({"score": enabled("Stretch")}, Point.SCORE, ("Rank", "Stretch"), id="added-behind"),
-        pytest.param({"score": enabled("Stretch", "Rank")}, Point.SCORE, ("Rank", "Stretch"), id="override-first"),
+        pytest.param({}, ExtensionPoint.SCORE, ("Rank",), id="preset"),
+        pytest.param({"score": enabled("Stretch")}, ExtensionPoint.SCORE, ("Rank", "Stretch"), id="added-behind"),
+        pytest.param({"score": enabled("Stretch", "Rank")}, ExtensionPoint.SCORE, ("Rank", "Stretch"), id="override-first"),
         pytest.param(
-            {"score": PluginSet(disabled=("Rank",)), "preScore": PluginSet(disabled=("Rank",))}, Point.SCORE, (), id="disabled-here"
+            {"score": EnabledPlugins(disabled=("Rank",)), "preScore": EnabledPlugins(disabled=("Rank",))},
+            ExtensionPoint.SCORE,
+            (),
+            id="disabled-here",
         ),
-        pytest.param({"score": PluginSet((PluginRef("Stretch"),), ("*",))}, Point.SCORE, ("Stretch",), id="all-but-mine"),
+        pytest.param({"score": EnabledPlugins((PluginRef("Stretch"),), ("*",))}, ExtensionPoint.SCORE, ("Stretch",), id="all-but-mine"),
         pytest.param(
             {
                 "multiPoint": enabled("Census"),
-                "score": PluginSet((PluginRef("Rank"),), ("Rank",)),
+                "score": EnabledPlugins((PluginRef("Rank"),), ("Rank",)),
             },
-            Point.SCORE,
+            ExtensionPoint.SCORE,
             ("Census", "Rank"),
             id="disabled-and-enabled-goes-last",
         ),
-        pytest.param({"multiPoint": PluginSet((PluginRef("Census"),), ("Rank",))}, Point.SCORE, ("Census",), id="multipoint"),
-        pytest.param({"multiPoint": PluginSet((PluginRef("Rank", 9),))}, Point.FILTER, ("Block",), id="replaced-in-place"),
+        pytest.param({"multiPoint": EnabledPlugins((PluginRef("Census"),), ("Rank",))}, ExtensionPoint.SCORE, ("Census",), id="multipoint"),
+        pytest.param({"multiPoint": EnabledPlugins((PluginRef("Rank", 9),))}, ExtensionPoint.FILTER, ("Block",), id="replaced-in-place"),
         pytest.param(
-            {"multiPoint": PluginSet((PluginRef("Sort"), PluginRef("Bind")), ("*",))}, Point.FILTER, (), id="no-plugins-but-the-needed"
+            {"multiPoint": EnabledPlugins((PluginRef("Sort"), PluginRef("Bind")), ("*",))},
+            ExtensionPoint.FILTER,
+            (),
+            id="no-plugins-but-the-needed",
         ),
     ],
 )
-def test_expansion(plugins: dict[str, PluginSet], point: Point, want: tuple[str, ...]) -> None:
+def test_expansion(plugins: dict[str, EnabledPlugins], point: ExtensionPoint, want: tuple[str, ...]) -> None:
     """multiPoint and the point's own lists merge as kube-scheduler merges them."""
     assert resolved(plugins=plugins).points[point] == want
 
@@ -57,8 +63,8 @@ def test_expansion(plugins: dict[str, PluginSet], point: Point, want: tuple[str,
     ("changes", "want"),
     [
         pytest.param({}, {"Rank": 3}, id="the-preset's"),
-        pytest.param({"plugins": {"multiPoint": PluginSet((PluginRef("Rank"),))}}, {"Rank": 1}, id="listed-again-without-weight"),
-        pytest.param({"plugins": {"score": PluginSet((PluginRef("Rank", 7),))}}, {"Rank": 7}, id="named-at-score"),
+        pytest.param({"plugins": {"multiPoint": EnabledPlugins((PluginRef("Rank"),))}}, {"Rank": 1}, id="listed-again-without-weight"),
+        pytest.param({"plugins": {"score": EnabledPlugins((PluginRef("Rank", 7),))}}, {"Rank": 7}, id="named-at-score"),
         pytest.param({"weights": {"Rank": 5}}, {"Rank": 5}, id="weights-win"),
         pytest.param({"weights": {"Rank": 0}}, {}, id="weight-0-does-not-score"),
     ],
@@ -74,12 +80,15 @@ def test_weights(changes: dict[str, object], want: dict[str, int]) -> None:
         pytest.param({"preset": "Defualt"}, "preset", 'did you mean "Default"?', id="preset"),
         pytest.param({"plugins": {"filter": enabled("Blok")}}, "plugins.filter.enabled[0].name", 'did you mean "Block"?', id="enabled"),
         pytest.param(
-            {"plugins": {"score": PluginSet(disabled=("Rnk",))}}, "plugins.score.disabled[0].name", "no plugin has this name", id="disabled"
+            {"plugins": {"score": EnabledPlugins(disabled=("Rnk",))}},
+            "plugins.score.disabled[0].name",
+            "no plugin has this name",
+            id="disabled",
         ),
         pytest.param({"weights": {"Stretch": 2}}, "weights[Stretch]", "not enabled at score", id="weight-of-one-not-enabled"),
         pytest.param({"weights": {"Rank": -1}}, "weights[Rank]", "must be between 0", id="negative-weight"),
         pytest.param(
-            {"plugins": {"score": PluginSet((PluginRef("Rank", -1),))}},
+            {"plugins": {"score": EnabledPlugins((PluginRef("Rank", -1),))}},
             "plugins.score.enabled[0].weight",
             "must be between 0",
             id="negative-here",
@@ -95,10 +104,10 @@ def test_weights(changes: dict[str, object], want: dict[str, int]) -> None:
             id="multi",
         ),
         pytest.param(
-            {"plugins": {"preScore": PluginSet(disabled=("Rank",))}}, "plugins.preScore", "enable both or neither", id="half-a-plugin"
+            {"plugins": {"preScore": EnabledPlugins(disabled=("Rank",))}}, "plugins.preScore", "enable both or neither", id="half-a-plugin"
         ),
-        pytest.param({"plugins": {"bind": PluginSet(disabled=("*",))}}, "plugins.bind", "at least one bind plugin", id="no-bind"),
-        pytest.param({"plugins": {"queueSort": PluginSet(disabled=("*",))}}, "plugins.queueSort", "exactly one", id="no-queue-sort"),
+        pytest.param({"plugins": {"bind": EnabledPlugins(disabled=("*",))}}, "plugins.bind", "at least one bind plugin", id="no-bind"),
+        pytest.param({"plugins": {"queueSort": EnabledPlugins(disabled=("*",))}}, "plugins.queueSort", "exactly one", id="no-queue-sort"),
         pytest.param({"args": {"Blok": BlockArgs()}}, "pluginConfig[Blok]", "no plugin has this name", id="args-of-nobody"),
     ],
 )

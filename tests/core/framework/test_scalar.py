@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
 from moorage.core.framework.guard import PluginFault, guarded
 from moorage.core.framework.registry import PluginSpec, build_registry
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, resolve
-from moorage.core.framework.scalar import LONGEST, MOST_REASONS, columnar
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, resolve
+from moorage.core.framework.scalar import MAX_CALL_SECONDS, MAX_REASONS, as_columnar
 from moorage.core.framework.status import Code, Reason
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.nodes import Node
@@ -26,7 +26,7 @@ from moorage.core.plugins.intree import INTREE, PRESETS
 from tests.builders import make_node, make_pod
 from tests.fakes.guards import RecordingGuard
 
-GONE = Reason("Gone", "node(s) were gone", Code.UNRESOLVABLE)
+GONE = Reason("Gone", "node(s) were gone", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 class Asked:
@@ -48,9 +48,9 @@ def scheduling(decider: type[Any], guard: RecordingGuard, nodes: int = 3) -> Any
     cache = Cache()
     for i in range(nodes):
         cache.put_node(make_node(f"n{i + 1}"))
-    scheduler = Scheduler(cache, seed=1)
-    registry = build_registry(INTREE, [PluginSpec("Strange", guarded(columnar(decider, guard), guard))])
-    spec = ProfileSpec("test", "Default", {"multiPoint": PluginSet((PluginRef("Strange", 100),), ("ImageLocality",))})
+    scheduler = CycleContext(cache, seed=1)
+    registry = build_registry(INTREE, [PluginSpec("Strange", guarded(as_columnar(decider, guard), guard))])
+    spec = RequestedProfile("test", "Default", {"multiPoint": EnabledPlugins((PluginRef("Strange", 100),), ("ImageLocality",))})
     revision = resolve(spec, registry, PRESETS)
     return cache, lambda pod: decide(pod, revision, scheduler)
 
@@ -61,7 +61,7 @@ def filtering(asked: Asked) -> type[Any]:
     @dataclasses.dataclass(frozen=True)
     class Filtering:
         name: ClassVar[str] = "Strange"
-        wakes: ClassVar[tuple[()]] = ()
+        events_to_register: ClassVar[tuple[()]] = ()
 
         def filter_node(self, pod: Pod, node: Node) -> Any:
             return asked.of(pod, node)
@@ -75,7 +75,7 @@ def scoring(asked: Asked) -> type[Any]:
     @dataclasses.dataclass(frozen=True)
     class Scoring:
         name: ClassVar[str] = "Strange"
-        wakes: ClassVar[tuple[()]] = ()
+        events_to_register: ClassVar[tuple[()]] = ()
 
         def score_node(self, pod: Pod, node: Node) -> Any:
             return asked.of(pod, node)
@@ -89,7 +89,7 @@ def test_texts_and_reasons_reach_the_diagnosis() -> None:
     outcome = decides(make_pod("p"))
     assert isinstance(outcome, Diagnosis)
     assert outcome.message.startswith("0/3 nodes are available: 1 node(s) were gone, 2 too {hot}.")
-    assert (outcome.code, outcome.rejectors) == (Code.UNSCHEDULABLE, {"Strange"})
+    assert (outcome.code, outcome.unschedulable_plugins) == (Code.UNSCHEDULABLE, {"Strange"})
 
 
 def test_only_rows_that_changed_are_asked_again() -> None:
@@ -127,7 +127,7 @@ def test_the_best_node_wins(scores: list[int]) -> None:
     answers = {f"n{i + 1}": score for i, score in enumerate(scores)}
     _, decides = scheduling(scoring(Asked(answers)), RecordingGuard(), len(scores))
     outcome = decides(make_pod("p"))
-    assert isinstance(outcome, Placement)
+    assert isinstance(outcome, ScheduleResult)
     assert answers[outcome.node] == max(scores)
 
 
@@ -149,7 +149,7 @@ def test_nonsense_is_a_fault(make: Any, answer: Any, want: str) -> None:
     _, decides = scheduling(make(Asked({"n2": answer, "n1": 1 if make is scoring else None, "n3": 1 if make is scoring else None})), guard)
     with pytest.raises(PluginFault, match=r'plugin "Strange" 1\.0 failed at'):
         decides(make_pod("p"))
-    assert want in guard.told[0]
+    assert want in guard.recorded[0]
 
 
 @pytest.mark.parametrize("make", [filtering, scoring])
@@ -158,7 +158,7 @@ def test_a_slow_plugin_fails_in_time(make: Any) -> None:
     guard = RecordingGuard()
 
     def slow() -> Any:
-        guard.seconds = LONGEST + 0.5
+        guard.seconds = MAX_CALL_SECONDS + 0.5
         return 1 if make is scoring else None
 
     asked = Asked({"n1": 1 if make is scoring else None, "n2": slow, "n3": 1 if make is scoring else None})
@@ -166,13 +166,13 @@ def test_a_slow_plugin_fails_in_time(make: Any) -> None:
     with pytest.raises(PluginFault, match=r"it took 1.5 s for 2 of 3 nodes; it may take 1 s"):
         decides(make_pod("p"))
     guard.seconds, asked.answers["n2"] = 0.0, asked.answers["n1"]
-    assert isinstance(decides(make_pod("p")), Placement)
+    assert isinstance(decides(make_pod("p")), ScheduleResult)
 
 
 def test_reasons_that_name_numbers_are_found_out() -> None:
     """Or every node had a reason of its own, kept for ever."""
-    asked = Asked({f"n{i + 1}": f"at {i} degrees" for i in range(MOST_REASONS + 1)})
-    _, decides = scheduling(filtering(asked), RecordingGuard(), MOST_REASONS + 1)
+    asked = Asked({f"n{i + 1}": f"at {i} degrees" for i in range(MAX_REASONS + 1)})
+    _, decides = scheduling(filtering(asked), RecordingGuard(), MAX_REASONS + 1)
     with pytest.raises(PluginFault, match="more than 1000 different reasons"):
         decides(make_pod("p"))
 
@@ -183,8 +183,8 @@ def test_what_it_prepares_is_made_anew_when_an_object_of_its_kinds_changes() -> 
     @dataclasses.dataclass(frozen=True)
     class Reading:
         name: ClassVar[str] = "Strange"
-        wakes: ClassVar[tuple[()]] = ()
-        kinds: ClassVar[frozenset[type]] = frozenset({Service})
+        events_to_register: ClassVar[tuple[()]] = ()
+        required_kinds: ClassVar[frozenset[type]] = frozenset({Service})
 
         def prepare(self, pod: Pod, store: Any) -> int:
             return len(store.objects(Service))
@@ -195,4 +195,4 @@ def test_what_it_prepares_is_made_anew_when_an_object_of_its_kinds_changes() -> 
     cache, decides = scheduling(cast("type[Any]", Reading), RecordingGuard())
     assert isinstance(decides(make_pod("p")), Diagnosis)
     cache.store.put(Service(ObjectMeta(name="s", namespace="default", uid="s", resource_version="1")))
-    assert isinstance(decides(make_pod("p")), Placement)
+    assert isinstance(decides(make_pod("p")), ScheduleResult)

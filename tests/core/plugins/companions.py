@@ -9,7 +9,7 @@ import numpy as np
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import FilterPlugin, Prepared
+from moorage.core.framework.interfaces import FilterPlugin, PreFilterResult
 from moorage.core.objects.meta import Namespace, ObjectMeta
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -89,7 +89,7 @@ def cluster(*objects: Node | Pod | Namespace) -> Cache:
     return cache
 
 
-def said(plugin: FilterPlugin, prepared: Prepared, snapshot: Snapshot) -> dict[str, str]:
+def said(plugin: FilterPlugin, prepared: PreFilterResult, snapshot: Snapshot) -> dict[str, str]:
     """The reason's id for each node that is refused; every row is asked alone too, and must say the same."""
     codes = plugin.filter(prepared.state, snapshot, snapshot.nodes.all_rows)
     for row, code in enumerate(codes.tolist()):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import DependingPlugin, ScorePlugin
+from moorage.core.framework.interfaces import DependentPlugin, ScorePlugin
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.image_locality import ImageLocality
@@ -18,7 +18,7 @@ from tests.oracle import images as naive
 
 PLUGIN = ImageLocality()
 _score: ScorePlugin = PLUGIN
-_depends: DependingPlugin = PLUGIN
+_depends: DependentPlugin = PLUGIN
 MIB = 2**20
 
 
@@ -75,7 +75,7 @@ def test_scores_worked_out_by_hand(case: str) -> None:
 
 def versions(snapshot: Snapshot) -> tuple[int, ...]:
     """Where the plugin's clocks stand."""
-    return tuple(one.version for one in PLUGIN.depends(snapshot))
+    return tuple(one.version for one in PLUGIN.depends_on(snapshot))
 
 
 def test_scores_are_stale_when_any_node_gets_an_image_or_comes_or_goes() -> None:
@@ -97,7 +97,7 @@ def test_scores_are_stale_when_any_node_gets_an_image_or_comes_or_goes() -> None
 
 def test_registers_no_events() -> None:
     """It refuses nobody."""
-    assert PLUGIN.wakes == ()
+    assert PLUGIN.events_to_register == ()
 
 
 @pytest.mark.parametrize("on_node", ["docker.io/library/a:latest", "a:latest", "index.docker.io/a:latest", "docker.io/a:latest"])

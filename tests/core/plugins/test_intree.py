@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from moorage.core.framework.interfaces import Plugin, Point
+from moorage.core.framework.interfaces import ExtensionPoint, Plugin
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileErrors, ProfileSpec, Revision, resolve
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, ProfileErrors, RequestedProfile, Revision, resolve
 from moorage.core.framework.status import Reason
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.node_resources.fit import NodeResourcesFit
@@ -17,18 +17,18 @@ from moorage.core.plugins.pod_topology_spread.plugin import PodTopologySpread, P
 REGISTRY = build_registry(INTREE)
 
 
-def revision(preset: str, **plugins: PluginSet) -> Revision:
+def revision(preset: str, **plugins: EnabledPlugins) -> Revision:
     """A profile of this preset."""
-    return resolve(ProfileSpec("test", preset, plugins), REGISTRY, PRESETS)
+    return resolve(RequestedProfile("test", preset, plugins), REGISTRY, PRESETS)
 
 
 def test_default_order_and_weights() -> None:
     """As in kube-scheduler 1.36."""
     default = revision("Default")
     assert {point: names for point, names in default.points.items() if names} == {
-        Point.PRE_ENQUEUE: ("SchedulingGates", "DynamicResources"),
-        Point.QUEUE_SORT: ("PrioritySort",),
-        Point.PRE_FILTER: (
+        ExtensionPoint.PRE_ENQUEUE: ("SchedulingGates", "DynamicResources"),
+        ExtensionPoint.QUEUE_SORT: ("PrioritySort",),
+        ExtensionPoint.PRE_FILTER: (
             "NodeAffinity",
             "NodePorts",
             "NodeResourcesFit",
@@ -41,7 +41,7 @@ def test_default_order_and_weights() -> None:
             "DynamicResources",
             "NodeDeclaredFeatures",
         ),
-        Point.FILTER: (
+        ExtensionPoint.FILTER: (
             "NodeUnschedulable",
             "NodeName",
             "TaintToleration",
@@ -57,8 +57,8 @@ def test_default_order_and_weights() -> None:
             "DynamicResources",
             "NodeDeclaredFeatures",
         ),
-        Point.POST_FILTER: ("DynamicResources", "DefaultPreemption"),
-        Point.PRE_SCORE: (
+        ExtensionPoint.POST_FILTER: ("DynamicResources", "DefaultPreemption"),
+        ExtensionPoint.PRE_SCORE: (
             "TaintToleration",
             "NodeAffinity",
             "NodeResourcesFit",
@@ -67,7 +67,7 @@ def test_default_order_and_weights() -> None:
             "InterPodAffinity",
             "NodeResourcesBalancedAllocation",
         ),
-        Point.SCORE: (
+        ExtensionPoint.SCORE: (
             "TaintToleration",
             "NodeAffinity",
             "NodeResourcesFit",
@@ -78,9 +78,9 @@ def test_default_order_and_weights() -> None:
             "NodeResourcesBalancedAllocation",
             "ImageLocality",
         ),
-        Point.RESERVE: ("VolumeBinding", "DynamicResources"),
-        Point.PRE_BIND: ("VolumeBinding", "DynamicResources"),
-        Point.BIND: ("DefaultBinder",),
+        ExtensionPoint.RESERVE: ("VolumeBinding", "DynamicResources"),
+        ExtensionPoint.PRE_BIND: ("VolumeBinding", "DynamicResources"),
+        ExtensionPoint.BIND: ("DefaultBinder",),
     }
     assert default.weights == {
         "TaintToleration": 3,
@@ -118,7 +118,7 @@ def test_other_presets(preset: str, strategy: str, weights: dict[str, int]) -> N
     """What they score by; they filter as Default does."""
     made = revision(preset)
     assert made.weights == weights
-    assert made.points[Point.FILTER] == revision("Default").points[Point.FILTER]
+    assert made.points[ExtensionPoint.FILTER] == revision("Default").points[ExtensionPoint.FILTER]
     fit = made.deciders["NodeResourcesFit"]
     assert isinstance(fit, NodeResourcesFit)
     assert fit.args.scoring_strategy is not None
@@ -142,9 +142,9 @@ def test_resources_lead(preset: str) -> None:
 
 def test_scores_can_be_added_to_no_scoring() -> None:
     """A plugin enabled at score by name scores there, with what it prepares."""
-    made = revision("NoScoring", score=PluginSet((PluginRef("NodeResourcesFit", 4),)))
+    made = revision("NoScoring", score=EnabledPlugins((PluginRef("NodeResourcesFit", 4),)))
     assert made.weights == {"NodeResourcesFit": 4}
-    assert "NodeResourcesFit" in made.points[Point.PRE_SCORE]
+    assert "NodeResourcesFit" in made.points[ExtensionPoint.PRE_SCORE]
 
 
 def test_every_decider_is_a_plugin() -> None:
@@ -175,5 +175,5 @@ def test_every_reason_is_declared() -> None:
 def test_what_is_reserved_has_to_be_written(point: str, plugin: str) -> None:
     """A profile that would bind pods without their volumes or devices is refused; one without the plugin is not."""
     with pytest.raises(ProfileErrors, match="enable both or neither"):
-        revision("Default", **{point: PluginSet(disabled=(plugin,))})
-    revision("Default", multiPoint=PluginSet(disabled=(plugin,)))
+        revision("Default", **{point: EnabledPlugins(disabled=(plugin,))})
+    revision("Default", multiPoint=EnabledPlugins(disabled=(plugin,)))

@@ -13,11 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.framework.status import SKIP, SUCCESS, Code, refused
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.status import SKIP, SUCCESS, Code, rejected
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Affinity, Pod
-from moorage.core.plugins.node_affinity import CONFLICT, NOT_ALLOWED, NOT_WANTED, NodeAffinity, NodeAffinityArgs
+from moorage.core.plugins.node_affinity import CONFLICT, NOT_ALLOWED, NOT_WANTED, NodeAffinityArgs, NodeAffinityPlugin
 from tests.builders import make_node, make_pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -98,7 +98,7 @@ SSD, HDD, BAD = label("disk", "In", "ssd"), label("disk", "In", "hdd"), label("g
 )
 def test_filter(snapshot: Snapshot, pod: Pod, added: Document | None, want: list[int] | None) -> None:
     """The pod's own terms and the added ones; None: nothing is required and the plugin is skipped."""
-    plugin = NodeAffinity(args_with(added))
+    plugin = NodeAffinityPlugin(args_with(added))
     prepared = plugin.pre_filter(pod, snapshot)
     if want is None:
         assert prepared.status == SKIP
@@ -110,7 +110,7 @@ def test_filter(snapshot: Snapshot, pod: Pod, added: Document | None, want: list
 
 def test_reasons() -> None:
     """Whose terms a node failed."""
-    plugin = NodeAffinity()
+    plugin = NodeAffinityPlugin()
     state = plugin.pre_filter(pod_with(affinity(SSD)), Snapshot(Cache())).state
     assert plugin.explain(state, 1) == ((NOT_ALLOWED, ""),)
     assert plugin.explain(state, 2) == ((NOT_WANTED, ""),)
@@ -134,11 +134,11 @@ def test_reasons() -> None:
 )
 def test_names_narrow_the_choice(snapshot: Snapshot, terms: list[Document], want: set[str] | None) -> None:
     """When every term goes by name only these nodes can fit; when no name is left, none can."""
-    prepared = NodeAffinity().pre_filter(pod_with(affinity(*terms)), snapshot)
+    prepared = NodeAffinityPlugin().pre_filter(pod_with(affinity(*terms)), snapshot)
     if want == set():
-        assert prepared.status == refused(CONFLICT)
+        assert prepared.status == rejected(CONFLICT)
     else:
-        assert (prepared.status, prepared.names) == (SUCCESS, want)
+        assert (prepared.status, prepared.node_names) == (SUCCESS, want)
 
 
 @pytest.mark.parametrize(
@@ -156,19 +156,19 @@ def test_names_narrow_the_choice(snapshot: Snapshot, terms: list[Document], want
 )
 def test_score(snapshot: Snapshot, own: Document | None, added: Document | None, raw: list[int] | None) -> None:
     """Weights of matching terms add up; None: nothing is preferred and the plugin is skipped."""
-    plugin = NodeAffinity(args_with(added))
+    plugin = NodeAffinityPlugin(args_with(added))
     prepared = plugin.pre_score(pod_with(own), snapshot)
     if raw is None:
         assert prepared.status == SKIP
         return
     scores = plugin.score(prepared.state, snapshot, snapshot.nodes.all_rows)
     assert scores.tolist() == raw
-    assert plugin.normalize(prepared.state, scores).tolist() == [100 * one // max(raw) if any(raw) else 0 for one in raw]
+    assert plugin.normalize_score(prepared.state, scores).tolist() == [100 * one // max(raw) if any(raw) else 0 for one in raw]
 
 
 def test_unreadable_preference_is_a_fault(snapshot: Snapshot) -> None:
     """Unlike an unreadable required term; the text has the path and the value."""
-    prepared = NodeAffinity().pre_score(pod_with(affinity(preferred=[(1, SSD), (1, BAD)])), snapshot)
+    prepared = NodeAffinityPlugin().pre_score(pod_with(affinity(preferred=[(1, SSD), (1, BAD)])), snapshot)
     assert prepared.status.code is Code.ERROR
     assert prepared.status.message.startswith('[1].matchExpressions[0].values[0][gen]: Invalid value: "-5": a valid label')
 
@@ -188,10 +188,10 @@ def test_unreadable_preference_is_a_fault(snapshot: Snapshot) -> None:
 )
 def test_nodes_that_wake(old: dict[str, str] | None, new: dict[str, str], want: bool) -> None:
     """A node that matches the pod's and the added terms, and did not match both before."""
-    plugin = NodeAffinity(args_with(affinity(label("zone", "Exists"))))
+    plugin = NodeAffinityPlugin(args_with(affinity(label("zone", "Exists"))))
     before: Node | None = make_node("n", labels=old) if old is not None else None
-    event = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL if before else Action.ADD, before, make_node("n", labels=new))
-    (wake,) = plugin.wakes
+    event = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL if before else ActionType.ADD, before, make_node("n", labels=new))
+    (wake,) = plugin.events_to_register
     assert wake.matches(event)
     assert wake.hint is not None
     assert wake.hint(pod_with(affinity(SSD)), event, Store()) is want
@@ -202,10 +202,10 @@ def test_nodes_that_wake(old: dict[str, str] | None, new: dict[str, str], want: 
 
 def test_arguments_are_values() -> None:
     """Equal arguments make equal plugins, so that they share columns."""
-    one, other = NodeAffinity(args_with(affinity(SSD))), NodeAffinity(args_with(affinity(SSD)))
+    one, other = NodeAffinityPlugin(args_with(affinity(SSD))), NodeAffinityPlugin(args_with(affinity(SSD)))
     assert one == other
     assert hash(one) == hash(other)
-    assert one != NodeAffinity(args_with(affinity(HDD)))
+    assert one != NodeAffinityPlugin(args_with(affinity(HDD)))
 
 
 @pytest.mark.parametrize(

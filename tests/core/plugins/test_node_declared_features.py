@@ -9,8 +9,8 @@ import pytest
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.framework.evaluation.plugin_result import Column
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.evaluation.plugin_result import PluginResult
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin
 from moorage.core.framework.status import Code
 from moorage.core.objects.nodes import Node
@@ -56,7 +56,7 @@ def test_filter_and_what_it_reads() -> None:
     for node in [declaring("n0"), declaring("n1", RESTARTS, "more"), *(declaring(f"m{i}") for i in range(4))]:
         cache.put_node(node)
     snapshot = Snapshot(cache)
-    column = Column(PLUGIN, NEEDY, PLUGIN.filter, PLUGIN.pre_filter)
+    column = PluginResult(PLUGIN, NEEDY, PLUGIN.filter, PLUGIN.pre_filter)
     column.prepare(snapshot)
     column.refresh(snapshot)
     assert column.values[:2].tolist() == [1, 0]
@@ -81,8 +81,8 @@ def test_filter_and_what_it_reads() -> None:
 )
 def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
     """New ones, and those that say something else."""
-    action = Action.UPDATE_NODE_DECLARED_FEATURE if old else Action.ADD
-    assert _hint(ClusterEvent(Resource.NODE, action, old, new)) is want
+    action = ActionType.UPDATE_NODE_DECLARED_FEATURE if old else ActionType.ADD
+    assert _hint(ClusterEvent(EventResource.NODE, action, old, new)) is want
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
 )
 def test_pods_that_wake(new: Pod, want: bool) -> None:
     """The pod itself, when it needs something else now."""
-    assert _hint(ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE, NEEDY, new)) is want
+    assert _hint(ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE, NEEDY, new)) is want
 
 
 def _hint(event: ClusterEvent) -> bool:
-    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     return wake.hint(NEEDY, event, Store())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin
 from moorage.core.framework.status import SKIP
 from moorage.core.objects.pods import Pod, PodMeta
@@ -79,11 +79,13 @@ GONE = {
 def test_a_deleted_pod_wakes_whom_its_port_served(case: str) -> None:
     """Only a pod on a node, with a port that clashes."""
     gone, want = GONE[case]
-    (wake,) = (wake for wake in PLUGIN.wakes if wake.resource is Resource.POD)
+    (wake,) = (wake for wake in PLUGIN.events_to_register if wake.resource is EventResource.POD)
     assert wake.hint is not None
-    assert wake.hint(WAITING, ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, gone), Store()) is want
+    assert wake.hint(WAITING, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, gone), Store()) is want
 
 
 def test_a_new_node_wakes_everyone() -> None:
     """It has all ports free."""
-    assert [wake.hint for wake in PLUGIN.wakes if wake.resource is Resource.NODE and wake.actions == Action.ADD] == [None]
+    assert [wake.hint for wake in PLUGIN.events_to_register if wake.resource is EventResource.NODE and wake.actions == ActionType.ADD] == [
+        None
+    ]

@@ -8,7 +8,7 @@ import pytest
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.interfaces import FilterPlugin
 from moorage.core.objects.nodes import Node, Taint
 from moorage.core.objects.pods import Toleration
@@ -46,9 +46,9 @@ def test_filter() -> None:
 )
 def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
     """A node that takes pods and did not before."""
-    action = Action.UPDATE_NODE_TAINT if old else Action.ADD
-    event = ClusterEvent(Resource.NODE, action, old, new)
-    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    action = ActionType.UPDATE_NODE_TAINT if old else ActionType.ADD
+    event = ClusterEvent(EventResource.NODE, action, old, new)
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(STRICT, event, Store()) is want
 
@@ -60,7 +60,7 @@ def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
 )
 def test_tolerations_that_wake(pod: object, changed: object, want: bool) -> None:
     """The pod itself, when it tolerates a cordon now."""
-    event = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_TOLERATION, changed, changed)  # type: ignore[arg-type]
-    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    event = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_TOLERATION, changed, changed)  # type: ignore[arg-type]
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(pod, event, Store()) is want  # type: ignore[arg-type]

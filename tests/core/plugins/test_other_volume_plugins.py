@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.storage import CSINode, PersistentVolume, StorageClass
 from moorage.core.plugins.node_volume_limits import NodeVolumeLimits
-from moorage.core.plugins.volume_restrictions import VolumeRestrictions, Wanted
+from moorage.core.plugins.volume_restrictions import VolumeRestrictions, VolumeRestrictionsState
 from moorage.core.plugins.volume_zone import VolumeZone
 from moorage.core.volumes.pod_volumes import ClaimUse
 from tests.builders import make_node
@@ -36,7 +36,7 @@ LIMIT = ("node(s) exceed max volume count",)
 def test_users_of_a_claim_for_one_pod_alone_are_counted() -> None:
     """Once for each volume, and not those of another namespace's claim of the same name, which kube-scheduler counts too."""
     snapshot = Storage().scheduler.snapshot
-    plugin, wanted = VolumeRestrictions(), Wanted((), frozenset({ClaimUse("a", "c")}), 1)
+    plugin, wanted = VolumeRestrictions(), VolumeRestrictionsState((), frozenset({ClaimUse("a", "c")}), 1)
     twice = [{"persistentVolumeClaim": {"claimName": "c"}}, {"persistentVolumeClaim": {"claimName": "c"}}]
     assert plugin.adjust(wanted, with_claims("q", "c"), 0, -1, snapshot).users == 0
     assert plugin.adjust(wanted, pod("q", "a", twice), 0, 1, snapshot).users == 3
@@ -72,7 +72,7 @@ DISK = [{"gcePersistentDisk": {"pdName": "d"}}]
 def test_whose_end_frees_a_disk_or_claim(gone: HasMetadata, woken: bool) -> None:
     """A pod of the same namespace with the same claim, or of any with the same disk."""
     waiting = pod("p", "a", [*DISK, {"persistentVolumeClaim": {"claimName": "c"}}])
-    event = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, gone)
+    event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, gone)
     assert is_woken(VolumeRestrictions(), waiting, event) == woken
 
 
@@ -105,9 +105,9 @@ def test_pods_with_ephemeral_volumes_are_told_apart() -> None:
     """Each has claims of its own."""
     snapshot = Storage().scheduler.snapshot
     plugin = NodeVolumeLimits()
-    one, other = (plugin.distinguish(pod(name, "a", [{"ephemeral": {}}]), snapshot) for name in "pq")
+    one, other = (plugin.sign_pod(pod(name, "a", [{"ephemeral": {}}]), snapshot) for name in "pq")
     assert one != other
-    assert plugin.distinguish(with_claims("p", "c"), snapshot) == b""
+    assert plugin.sign_pod(with_claims("p", "c"), snapshot) == b""
 
 
 @pytest.mark.parametrize(
@@ -160,20 +160,20 @@ WITH_DISK = pod("p", "a", [{"awsElasticBlockStore": {"volumeID": "vol-1"}}])
 @pytest.mark.parametrize(
     ("waiting", "event", "woken"),
     [
-        (USES, ClusterEvent(Resource.CSI_NODE, Action.ADD, None, drivers()), True),
-        (USES, ClusterEvent(Resource.CSI_NODE, Action.UPDATE, drivers(x=1), drivers(x=2)), True),
-        (USES, ClusterEvent(Resource.CSI_NODE, Action.UPDATE, drivers(x=1), drivers(x=1, y=1)), True),
-        (USES, ClusterEvent(Resource.CSI_NODE, Action.UPDATE, drivers(x=1), drivers(x=None)), True),
-        (USES, ClusterEvent(Resource.CSI_NODE, Action.UPDATE, drivers(x=1, y=None), drivers(x=1)), False),
-        (USES, ClusterEvent(Resource.CSI_NODE, Action.UPDATE, drivers(x=2), drivers(x=1)), False),
-        (USES, ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, with_claims("q", "d", node="n")), True),
-        (USES, ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod("q", "a", [{"cinder": {"volumeID": "u"}}], "n")), True),
-        (USES, ClusterEvent(Resource.UNSCHEDULED_POD, Action.DELETE, with_claims("q", "d")), False),
-        (USES, ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod("q", "a", [{}], "n")), False),
-        (USES, ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, None, OWN), True),
-        (USES, ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, None, FOREIGN), False),
-        (USES, ClusterEvent(Resource.VOLUME_ATTACHMENT, Action.DELETE, make_attachment("at", "n", "v")), True),
-        (WITH_DISK, ClusterEvent(Resource.VOLUME_ATTACHMENT, Action.DELETE, make_attachment("at", "n", "v")), False),
+        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.ADD, None, drivers()), True),
+        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1), drivers(x=2)), True),
+        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1), drivers(x=1, y=1)), True),
+        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1), drivers(x=None)), True),
+        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1, y=None), drivers(x=1)), False),
+        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=2), drivers(x=1)), False),
+        (USES, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, with_claims("q", "d", node="n")), True),
+        (USES, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod("q", "a", [{"cinder": {"volumeID": "u"}}], "n")), True),
+        (USES, ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.DELETE, with_claims("q", "d")), False),
+        (USES, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod("q", "a", [{}], "n")), False),
+        (USES, ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, None, OWN), True),
+        (USES, ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, None, FOREIGN), False),
+        (USES, ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, make_attachment("at", "n", "v")), True),
+        (WITH_DISK, ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, make_attachment("at", "n", "v")), False),
     ],
 )
 def test_what_makes_room_for_volumes(waiting: Any, event: ClusterEvent, woken: bool) -> None:
@@ -210,14 +210,14 @@ def zoned(zone: str) -> PersistentVolume:
 @pytest.mark.parametrize(
     ("event", "woken"),
     [
-        (ClusterEvent(Resource.STORAGE_CLASS, Action.ADD, None, make_class()), True),
-        (ClusterEvent(Resource.STORAGE_CLASS, Action.ADD, None, make_class(mode="Immediate")), False),
-        (ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.UPDATE, make_claim("c"), make_claim("c", "v")), True),
-        (ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, None, OWN), False),
-        (ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, None, FOREIGN), False),
-        (ClusterEvent(Resource.PERSISTENT_VOLUME, Action.ADD, None, zoned("a")), True),
-        (ClusterEvent(Resource.PERSISTENT_VOLUME, Action.UPDATE, zoned("a"), zoned("b")), True),
-        (ClusterEvent(Resource.PERSISTENT_VOLUME, Action.UPDATE, zoned("a__b"), zoned("b__a")), False),
+        (ClusterEvent(EventResource.STORAGE_CLASS, ActionType.ADD, None, make_class()), True),
+        (ClusterEvent(EventResource.STORAGE_CLASS, ActionType.ADD, None, make_class(mode="Immediate")), False),
+        (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.UPDATE, make_claim("c"), make_claim("c", "v")), True),
+        (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, None, OWN), False),
+        (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, None, FOREIGN), False),
+        (ClusterEvent(EventResource.PERSISTENT_VOLUME, ActionType.ADD, None, zoned("a")), True),
+        (ClusterEvent(EventResource.PERSISTENT_VOLUME, ActionType.UPDATE, zoned("a"), zoned("b")), True),
+        (ClusterEvent(EventResource.PERSISTENT_VOLUME, ActionType.UPDATE, zoned("a__b"), zoned("b__a")), False),
     ],
 )
 def test_what_moves_a_volume(event: ClusterEvent, woken: bool) -> None:

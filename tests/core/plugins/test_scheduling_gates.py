@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.interfaces import PreEnqueuePlugin
 from moorage.core.framework.status import SUCCESS, Status
 from moorage.core.objects.pods import SchedulingGate
@@ -30,8 +30,8 @@ def test_gated_pod_waits() -> None:
 @pytest.mark.parametrize(("who", "want"), [("p", True), ("other", False)])
 def test_only_its_own_gates_wake_a_pod(who: str, want: bool) -> None:
     """The event is about one pod."""
-    event = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, make_pod(who), make_pod(who))
-    (wake,) = PLUGIN.wakes
+    event = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, make_pod(who), make_pod(who))
+    (wake,) = PLUGIN.events_to_register
     assert wake.matches(event)
     assert wake.hint is not None
     assert wake.hint(make_pod("p"), event, Store()) is want

@@ -8,7 +8,7 @@ import pytest
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.status import SUCCESS
 from moorage.core.objects.nodes import Node, Taint
 from moorage.core.objects.pods import Toleration
@@ -48,13 +48,13 @@ def test_score(snapshot: Snapshot) -> None:
     assert prepared.status == SUCCESS
     raw = PLUGIN.score(prepared.state, snapshot, snapshot.nodes.all_rows)
     assert raw.tolist() == [0, 0, 1, 1, 1]
-    assert PLUGIN.normalize(prepared.state, raw).tolist() == [100, 100, 0, 0, 0]
+    assert PLUGIN.normalize_score(prepared.state, raw).tolist() == [100, 100, 0, 0, 0]
     assert PLUGIN.score(PLUGIN.pre_score(make_pod("q"), snapshot).state, snapshot, np.array([4], np.intp)).tolist() == [2]
 
 
 def test_normalize_without_taints() -> None:
     """Nothing to choose between: 100 for all."""
-    assert PLUGIN.normalize((), np.zeros(3, np.int64)).tolist() == [100, 100, 100]
+    assert PLUGIN.normalize_score((), np.zeros(3, np.int64)).tolist() == [100, 100, 100]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_normalize_without_taints() -> None:
 )
 def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
     """A node whose hard taints the pod tolerates and did not before."""
-    event = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT if old else Action.ADD, old, new)
-    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    event = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT if old else ActionType.ADD, old, new)
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(make_pod("p", tolerations=(Toleration("gpu", "Exists"),)), event, Store()) is want
 
@@ -79,7 +79,7 @@ def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
 @pytest.mark.parametrize(("who", "want"), [("p", True), ("other", False)])
 def test_own_tolerations_wake(who: str, want: bool) -> None:
     """Any change of the pod's own tolerations."""
-    event = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_TOLERATION, make_pod(who), make_pod(who))
-    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    event = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_TOLERATION, make_pod(who), make_pod(who))
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(make_pod("p"), event, Store()) is want

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Diagnosis, Scheduler
+from moorage.core.cycle.context import CycleContext, Diagnosis
 from moorage.core.cycle.cycle import decide
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import ProfileSpec, resolve
+from moorage.core.framework.revisions import RequestedProfile, resolve
 from moorage.core.framework.status import Code
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.nodes import NodeStatus
@@ -22,12 +22,12 @@ from moorage.core.objects.storage import AnnotatedMeta, CSINode, CSINodeDriver, 
 from moorage.core.objects.workloads import Service, ServiceSpec
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.affinity_terms import pod_terms
-from moorage.core.pods.ceilings import CEILINGS, OF_OTHERS, SMALL, TooLarge, _pod_terms, check, too_large, uncounted
-from moorage.core.pods.signatures import template_key
-from moorage.core.volumes.pod_volumes import carried_by
+from moorage.core.pods.ceilings import CEILINGS, MAX_UNCHECKED_BYTES, OF_OTHERS, TooLarge, _pod_terms, check, too_large, uncounted
+from moorage.core.pods.signatures import pod_signature
+from moorage.core.volumes.pod_volumes import volumes_of
 from tests.builders import make_node, make_pod
 
-REVISION = resolve(ProfileSpec("test"), build_registry(INTREE), PRESETS)
+REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
 REQUIRED, PREFERRED = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
 TERM = {"topologyKey": "a"}
 SPREAD = {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "DoNotSchedule"}
@@ -65,17 +65,17 @@ def test_each_ceiling(ceiling: Any) -> None:
     fits, exceeds = a_pod(specs(ceiling.most)[word]), a_pod(specs(ceiling.most + 1)[word])
     assert too_large(fits) == ""
     assert too_large(exceeds).startswith(f"{ceiling.field} has {ceiling.most + 1} {ceiling.things}, and more than {ceiling.most}")
-    assert len(template_key(exceeds)) > SMALL
+    assert len(pod_signature(exceeds)) > MAX_UNCHECKED_BYTES
 
 
 def test_a_pod_that_is_too_large_fails_before_plugins_see_it() -> None:
     """By the name of the field."""
-    scheduler = Scheduler(Cache())
+    scheduler = CycleContext(Cache())
     scheduler.cache.put_node(make_node("n"))
     outcome = decide(a_pod(specs(201)["podAffinity"]), REVISION, scheduler)
     assert isinstance(outcome, Diagnosis)
     assert (outcome.code, outcome.message.split(" has ")[0]) == (Code.ERROR, "spec.affinity.podAffinity and podAntiAffinity")
-    assert not len(scheduler.runner)
+    assert not len(scheduler.evaluator)
 
 
 def test_plain_volumes_do_not_count() -> None:
@@ -150,5 +150,5 @@ def test_volumes_of_a_pod_on_a_node_count_up_to_the_ceiling() -> None:
     plain = [{"name": f"plain{i}"} for i in range(500)]
     for n in (1000, 1001):
         pod = a_pod({"nodeName": "n", "volumes": [*plain, *specs(n)["volumes"]["volumes"]]})
-        assert len(carried_by(pod).claims) == 1000
+        assert len(volumes_of(pod).claims) == 1000
         assert bool(uncounted(pod)) == (n > 1000)

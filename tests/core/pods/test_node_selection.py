@@ -19,7 +19,7 @@ from moorage.core.pods.node_selection import (
     matches_any,
     required_node_terms,
     tolerates,
-    untolerated,
+    untolerated_taints,
 )
 from tests.builders import make_node, make_pod
 
@@ -53,9 +53,9 @@ def test_toleration_covers_taint(toleration: Toleration, want: bool) -> None:
 def test_untolerated_taints_come_in_order() -> None:
     """Only the effects asked about, in the order of the node's list."""
     soft, hard, evicting = Taint("a", "", "PreferNoSchedule"), Taint("b", "", "NoSchedule"), Taint("c", "", "NoExecute")
-    assert list(untolerated((evicting, soft, hard), ())) == [evicting, hard]
-    assert list(untolerated((evicting, soft, hard), (), SOFT)) == [soft]
-    assert list(untolerated((evicting, soft, hard), (Toleration("c", "Exists"),))) == [hard]
+    assert list(untolerated_taints((evicting, soft, hard), ())) == [evicting, hard]
+    assert list(untolerated_taints((evicting, soft, hard), (), SOFT)) == [soft]
+    assert list(untolerated_taints((evicting, soft, hard), (Toleration("c", "Exists"),))) == [hard]
 
 
 NODE = make_node("n1", labels={"disk": "ssd", "gen": "7"})

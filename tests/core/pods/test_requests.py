@@ -15,11 +15,11 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.host_ports import HostPort
 from moorage.core.pods.requests import (
+    FIT,
     MAX_AMOUNT,
-    OCCUPIED,
-    RANKED,
-    SPECIFIED,
-    Counting,
+    SCORED,
+    USED,
+    RequestRules,
     Requests,
     allocatable_amounts,
     host_ports,
@@ -50,7 +50,7 @@ def asking(**requests: str) -> dict[str, Any]:
 @settings(deadline=None)
 def test_amounts_agree_with_the_naive_ones(pod: Pod) -> None:
     """For each way of counting."""
-    for counting in (SPECIFIED, OCCUPIED, RANKED, Counting(status=True, pod_level=False)):
+    for counting in (FIT, USED, SCORED, RequestRules(status=True, pod_level=False)):
         want = naive.asks(pod, status=counting.status, pod_level=counting.pod_level, defaults=counting.defaults)
         assert pod_amounts(pod, counting) == want
 
@@ -102,7 +102,7 @@ AMOUNTS = {
 def test_amounts(case: str) -> None:
     """One rule at a time."""
     pod, want = AMOUNTS[case]
-    assert pod_amounts(pod, SPECIFIED) == want
+    assert pod_amounts(pod, FIT) == want
 
 
 def test_a_resize_counts_twice_until_it_is_done() -> None:
@@ -112,7 +112,7 @@ def test_a_resize_counts_twice_until_it_is_done() -> None:
     spec = {"containers": [asking(cpu="4")]}
     assert pod_requests(pod_of(spec, given)).cpu == 4000
     assert pod_requests(pod_of(spec, refused)).cpu == 2000
-    assert pod_amounts(pod_of(spec, refused), SPECIFIED) == {"cpu": 4000}
+    assert pod_amounts(pod_of(spec, refused), FIT) == {"cpu": 4000}
 
 
 def test_what_an_init_container_was_given_counts_for_sidecars_only() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from moorage.core.objects.pods import Container, EphemeralVolume, Pod, PodResourceClaim, PodStatus, Volume
-from moorage.core.pods.signatures import waiting_key
+from moorage.core.pods.signatures import waiting_signature
 from tests.builders import make_pod
 
 PLAIN = make_pod("p")
@@ -26,7 +26,7 @@ PLAIN = make_pod("p")
 )
 def test_pods_that_differ_in_name_alone(spec: dict[str, Any], alike: bool) -> None:
     """They are the same, unless objects are named after them."""
-    assert (waiting_key(make_pod("a", **spec)) == waiting_key(make_pod("b", **spec))) is alike
+    assert (waiting_signature(make_pod("a", **spec)) == waiting_signature(make_pod("b", **spec))) is alike
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ def test_pods_that_differ_in_name_alone(spec: dict[str, Any], alike: bool) -> No
 )
 def test_pods_that_differ_in_what_hints_go_by(other: Pod) -> None:
     """They are not the same."""
-    assert waiting_key(PLAIN) != waiting_key(other)
+    assert waiting_signature(PLAIN) != waiting_signature(other)
 
 
 def test_a_nomination_makes_no_difference() -> None:
     """Nor does any other status that says nothing of resources."""
-    assert waiting_key(PLAIN) == waiting_key(msgspec.structs.replace(PLAIN, status=PodStatus(nominated_node_name="n")))
+    assert waiting_signature(PLAIN) == waiting_signature(msgspec.structs.replace(PLAIN, status=PodStatus(nominated_node_name="n")))

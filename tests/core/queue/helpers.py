@@ -6,20 +6,20 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 
 from kubefacts.labels import Selector, equality
-from moorage.core.columns.store import Objects, Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.store import Lister, Store
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.objects.pods import Pod, PodMeta, PodSpec
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.queue.hints import Gate, ProfileView
-from moorage.core.queue.queued_pod import Entry, Place
-from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.queue.hints import PreEnqueueGate, ProfileQueueConfig
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.builders import make_node
 
-SHUT = Status(Code.UNRESOLVABLE, ("shut",))
-NODE_ADDED = ClusterEvent(Resource.NODE, Action.ADD, new=make_node("n"))
-NODE_DELETED = ClusterEvent(Resource.NODE, Action.DELETE, old=make_node("n"))
-ANYTHING = ClusterEvent(Resource.ANY, Action.ALL)
+SHUT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("shut",))
+NODE_ADDED = ClusterEvent(EventResource.NODE, ActionType.ADD, new=make_node("n"))
+NODE_DELETED = ClusterEvent(EventResource.NODE, ActionType.DELETE, old=make_node("n"))
+ANYTHING = ClusterEvent(EventResource.ANY, ActionType.ALL)
 
 
 def a_pod(name: str, scheduler: str = "test", priority: int = 0, **labels: str) -> Pod:
@@ -35,30 +35,30 @@ def relabelled(pod: Pod, **labels: str) -> Pod:
 
 def node_relabelled(name: str) -> ClusterEvent:
     """A node of this name got other labels."""
-    return ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL, make_node(name), make_node(name, labels={"new": ""}))
+    return ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, make_node(name), make_node(name, labels={"new": ""}))
 
 
-def wants_node(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def wants_node(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """A hint: the pod's label ``wants`` names the node."""
     return event.new is not None and event.new.metadata.name == (pod.metadata.labels or {}).get("wants")
 
 
-def is_namesake(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def is_namesake(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """A hint that goes by the pod's name, so that it cannot be shared: the node has the same."""
     return event.new is not None and event.new.metadata.name == pod.metadata.name
 
 
-def is_itself(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def is_itself(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """A hint: the event is about this pod."""
     return event.new is not None and event.new.metadata.uid == pod.metadata.uid
 
 
 def pod_deleted(**labels: str) -> ClusterEvent:
     """A pod with these labels left its node."""
-    return ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=a_pod("gone", "test", 0, **labels))
+    return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=a_pod("gone", "test", 0, **labels))
 
 
-def is_beside(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def is_beside(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """A hint: the pod that went has what this one wants as its label ``is``, or had something against its label ``x``."""
     gone, mine = (event.old.metadata.labels or {}) if event.old is not None else {}, pod.metadata.labels or {}
     return gone.get("is") == mine.get("wants") or ("against" in gone and mine.get("x") == gone["against"])
@@ -81,19 +81,23 @@ class LabelGate:
 
     name: str
 
-    def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
+    def pre_enqueue(self, pod: Pod, _store: Lister) -> Status:
         """Whether the label is there."""
         return SHUT if self.name in (pod.metadata.labels or {}) else SUCCESS
 
 
 GATE, LATCH = LabelGate("gate"), LabelGate("latch")
-ITSELF = (Wake(Resource.POD, Action.UPDATE_POD_LABEL, is_itself, shared=True),)
-WAKES: dict[str, tuple[Wake, ...]] = {
-    "Size": (Wake(Resource.NODE, Action.ADD),),
-    "Picky": (Wake(Resource.NODE, Action.UPDATE_NODE_LABEL, wants_node, shared=True),),
-    "Namesake": (Wake(Resource.NODE, Action.UPDATE_NODE_LABEL, is_namesake),),
+ITSELF = (ClusterEventWithHint(EventResource.POD, ActionType.UPDATE_POD_LABEL, is_itself, shared_by_signature=True),)
+WAKES: dict[str, tuple[ClusterEventWithHint, ...]] = {
+    "Size": (ClusterEventWithHint(EventResource.NODE, ActionType.ADD),),
+    "Picky": (ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, wants_node, shared_by_signature=True),),
+    "Namesake": (ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, is_namesake),),
     "Own": ITSELF,
-    "Beside": (Wake(Resource.POD, Action.DELETE, is_beside, shared=True, listens=wanted_by, selects=against),),
+    "Beside": (
+        ClusterEventWithHint(
+            EventResource.POD, ActionType.DELETE, is_beside, shared_by_signature=True, pod_selectors=wanted_by, event_selectors=against
+        ),
+    ),
     "Deaf": (),
     "gate": ITSELF,
     "latch": ITSELF,
@@ -102,21 +106,23 @@ WAKES: dict[str, tuple[Wake, ...]] = {
 of the pod, Beside by a pod that leaves and that it wants, or that had something against it, Deaf nothing."""
 
 
-def view(*gates: Gate, initial: float = 1.0, maximum: float = 10.0, wakes: Mapping[str, tuple[Wake, ...]] | None = None) -> ProfileView:
+def view(
+    *gates: PreEnqueueGate, initial: float = 1.0, maximum: float = 10.0, wakes: Mapping[str, tuple[ClusterEventWithHint, ...]] | None = None
+) -> ProfileQueueConfig:
     """A live profile with all of WAKES and these."""
     heeds = {"Beside": lambda pod: (pod.metadata.labels or {}).get("wants"), "Size": lambda _: ()}
-    return ProfileView(gates, {**WAKES, **(wakes or {})}, initial, maximum, heeds)
+    return ProfileQueueConfig(gates, {**WAKES, **(wakes or {})}, initial, maximum, heeds)
 
 
 class Rig:
     """A backlog with a clock of its own, and what it told."""
 
-    def __init__(self, *gates: Gate, max_unschedulable: float = 300.0, **wakes: tuple[Wake, ...]) -> None:
+    def __init__(self, *gates: PreEnqueueGate, max_unschedulable: float = 300.0, **wakes: tuple[ClusterEventWithHint, ...]) -> None:
         self.now = 0.0
         self.observed: list[tuple[str, str]] = []
         self.failures: list[tuple[str, str, str]] = []
         self.store = Store()
-        self.backlog = Backlog(PrioritySort().sort_key, self.store, self._observe, self._report, max_unschedulable)
+        self.backlog = SchedulingQueue(PrioritySort().sort_key, self.store, self._observe, self._report, max_unschedulable)
         self.view = view(*gates, wakes=wakes)
         self.backlog.set_profile("test", self.view, self.now)
 
@@ -126,21 +132,21 @@ class Rig:
     def _report(self, plugin: str, pod: Pod, error: Exception) -> None:
         self.failures.append((plugin, pod.metadata.name, str(error)))
 
-    def add(self, name: str, priority: int = 0, scheduler: str = "test", **labels: str) -> Entry:
+    def add(self, name: str, priority: int = 0, scheduler: str = "test", **labels: str) -> QueuedPodInfo:
         """A pod comes."""
         self.backlog.add(a_pod(name, scheduler, priority, **labels), self.now)
         return self.entry(name)
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> QueuedPodInfo:
         """The entry of a pod that is there."""
         entry = self.backlog.get(f"uid-{name}")
         assert entry is not None, f"{name} is not in the backlog"
         return entry
 
-    def place(self, name: str) -> Place | None:
+    def place(self, name: str) -> QueueState | None:
         """Where a pod is; None when it is not in the backlog."""
         entry = self.backlog.get(f"uid-{name}")
-        return entry.place if entry is not None else None
+        return entry.state if entry is not None else None
 
     def pop(self, early: bool = True) -> str | None:
         """The name of the pod whose turn it is."""
@@ -151,24 +157,24 @@ class Rig:
         """An attempt of a pod that is in flight ends: refused by these plugins, by a fault when there are none."""
         self.backlog.requeue(self.entry(name), frozenset(plugins), self.now, pending)
 
-    def refused(self, name: str, *plugins: str, times: int = 1, priority: int = 0) -> Entry:
+    def refused(self, name: str, *plugins: str, times: int = 1, priority: int = 0) -> QueuedPodInfo:
         """A new pod was popped and refused so often by these plugins; it must be the one that is popped."""
         self.add(name, priority, wants=name)
         for i in range(times):
             if i:
-                self.backlog.wake(ANYTHING, self.now)
+                self.backlog.move_on_event(ANYTHING, self.now)
             assert self.pop() == name
             self.refuse(name, *plugins)
         return self.entry(name)
 
     def wake(self, *events: ClusterEvent) -> int:
         """Things happen in the cluster."""
-        return sum(self.backlog.wake(event, self.now) for event in events)
+        return sum(self.backlog.move_on_event(event, self.now) for event in events)
 
     def pass_time(self, seconds: float) -> int:
         """Time goes by and the clock is looked at."""
         self.now += seconds
-        return self.backlog.tick(self.now)
+        return self.backlog.flush(self.now)
 
     def order(self) -> list[str]:
         """Pop all that are ready, in their order."""

@@ -8,11 +8,11 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from moorage.core.columns.store import Store
 from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.queue.hints import Gate
-from moorage.core.queue.queued_pod import Entry, Place
-from moorage.core.queue.scheduling_queue import SLICE, Backlog
+from moorage.core.queue.hints import PreEnqueueGate
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import MOVES_PER_SLICE, SchedulingQueue
 from tests.core.queue.helpers import ANYTHING, GATE, LATCH, NODE_ADDED, NODE_DELETED, WAKES, a_pod, node_relabelled, pod_deleted, view
-from tests.core.queue.naive import NaiveBacklog
+from tests.core.queue.naive import NaiveSchedulingQueue
 
 NAMES = st.sampled_from(["test", "other"])
 FULL = st.sampled_from([frozenset[str](), frozenset({"test"}), frozenset({"other"}), frozenset({"test", "other"})])
@@ -35,17 +35,17 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.number = 0
-        self.backlog = Backlog(PrioritySort().sort_key, Store(), lambda queue, event: None, self._report, MAX_UNSCHEDULABLE)
-        self.naive = NaiveBacklog(MAX_UNSCHEDULABLE)
+        self.backlog = SchedulingQueue(PrioritySort().sort_key, Store(), lambda queue, event: None, self._report, MAX_UNSCHEDULABLE)
+        self.naive = NaiveSchedulingQueue(MAX_UNSCHEDULABLE)
         self.swap("test", (), (1.0, 10.0))
 
     def _report(self, plugin: str, *_: object) -> None:
         raise AssertionError(f"{plugin} failed")
 
-    @initialize(target=uids, moves=st.sampled_from([1, 2, SLICE]))
+    @initialize(target=uids, moves=st.sampled_from([1, 2, MOVES_PER_SLICE]))
     def begin(self, moves: int) -> object:
         """Some are there already; so many are moved at a time."""
-        self.backlog.slice = moves
+        self.backlog.moves_per_slice = moves
         return multiple(*(self.add("test", 0, {}) for _ in range(3)))
 
     @rule(target=uids, name=NAMES, priority=st.integers(0, 1), labels=LABELS)
@@ -73,9 +73,9 @@ class Machine(RuleBasedStateMachine):
         self.backlog.remove(uid)
         self.naive.pods.pop(uid, None)
 
-    def _pop(self, early: bool, full: frozenset[str]) -> Entry | None:
+    def _pop(self, early: bool, full: frozenset[str]) -> QueuedPodInfo | None:
         """Somebody's turn: one of those whose turn it can be, somebody if there is anybody."""
-        while (entry := self.backlog.pop(self.now, early, full)) is None and self.backlog.behind:
+        while (entry := self.backlog.pop(self.now, early, full)) is None and self.backlog.moves_pending:
             pass
         candidates = self.naive.candidates(self.now, early, full)
         if entry is None:
@@ -86,7 +86,7 @@ class Machine(RuleBasedStateMachine):
         return entry
 
     @rule(target=out, early=st.booleans(), full=FULL)
-    def pop(self, early: bool, full: frozenset[str]) -> Entry | object:
+    def pop(self, early: bool, full: frozenset[str]) -> QueuedPodInfo | object:
         """An attempt begins."""
         entry = self._pop(early, full)
         return multiple() if entry is None else entry
@@ -98,17 +98,17 @@ class Machine(RuleBasedStateMachine):
             self.requeue(entry, rejectors, pending)
 
     @rule(entry=consumes(out))
-    def done(self, entry: Entry) -> None:
+    def done(self, entry: QueuedPodInfo) -> None:
         """An attempt ends well."""
         self.backlog.done(entry.uid)
         self.naive.pods.pop(entry.uid, None)
 
     @rule(entry=consumes(out), rejectors=PLUGINS, pending=st.booleans())
-    def fail(self, entry: Entry, rejectors: frozenset[str], pending: bool) -> None:
+    def fail(self, entry: QueuedPodInfo, rejectors: frozenset[str], pending: bool) -> None:
         """An attempt ends badly."""
         self.requeue(entry, rejectors, pending)
 
-    def requeue(self, entry: Entry, rejectors: frozenset[str], pending: bool) -> None:
+    def requeue(self, entry: QueuedPodInfo, rejectors: frozenset[str], pending: bool) -> None:
         """Back to the queue, unless the pod is gone."""
         self.backlog.requeue(entry, rejectors, self.now, pending)
         if (it := self.naive.pods.get(entry.uid)) is not None:
@@ -117,12 +117,12 @@ class Machine(RuleBasedStateMachine):
     @rule(event=EVENTS)
     def wake(self, event: ClusterEvent) -> None:
         """Something happens in the cluster."""
-        self.backlog.wake(event, self.now)
+        self.backlog.move_on_event(event, self.now)
         self.naive.wake(event, self.now)
         self.catch_up()
 
     @rule(name=NAMES, gates=GATES, backoff=BACKOFFS)
-    def swap(self, name: str, gates: tuple[Gate, ...], backoff: tuple[float, float]) -> None:
+    def swap(self, name: str, gates: tuple[PreEnqueueGate, ...], backoff: tuple[float, float]) -> None:
         """A profile comes or changes."""
         new = view(*gates, initial=backoff[0], maximum=backoff[1])
         self.backlog.set_profile(name, new, self.now)
@@ -132,7 +132,7 @@ class Machine(RuleBasedStateMachine):
     def swap_plugins(self, name: str, plugins: frozenset[str]) -> None:
         """Plugins of a profile change."""
         if name in self.naive.views:
-            self.backlog.wake_profile(name, plugins, self.now)
+            self.backlog.move_rejected_by(name, plugins, self.now)
             self.naive.wake_profile(name, plugins, self.now)
             self.catch_up()
 
@@ -147,27 +147,27 @@ class Machine(RuleBasedStateMachine):
         """Time goes by; somebody looks at the clock, or nobody does before the next pop."""
         self.now += seconds
         if noticed:
-            self.backlog.tick(self.now)
+            self.backlog.flush(self.now)
             self.naive.tick(self.now)
             self.catch_up()
 
     def catch_up(self) -> None:
         """Move all that are due; whoever looks at the clock for that sees those whose time has come, too."""
-        if self.backlog.behind:
+        if self.backlog.moves_pending:
             assert self.backlog.next_deadline(self.now) == self.now
             self.naive.tick(self.now)
-        while self.backlog.behind:
-            self.backlog.tick(self.now)
+        while self.backlog.moves_pending:
+            self.backlog.flush(self.now)
 
     @invariant()
     def same_places(self) -> None:
         """Every pod is where the naive backlog has it, with the same history."""
-        got = {entry.uid: (entry.place, entry.gate, entry.attempts) for entry in self.backlog.entries()}
+        got = {entry.uid: (entry.state, entry.gating_plugin, entry.attempts) for entry in self.backlog.entries()}
         assert got == {uid: (it.place, it.gate, it.attempts) for uid, it in self.naive.pods.items()}
         for entry in self.backlog.entries():
             it = self.naive.pods[entry.uid]
-            assert (entry.pod, entry.unschedulable_count, entry.error_count) == (it.pod, it.refusals, it.errors)
-            assert entry.place is not Place.BACKOFF or entry.backoff_until == it.until
+            assert (entry.pod, entry.unschedulable_count, entry.consecutive_errors_count) == (it.pod, it.refusals, it.errors)
+            assert entry.state is not QueueState.BACKOFF or entry.backoff_expiration == it.until
 
     @invariant()
     def same_numbers(self) -> None:
@@ -176,7 +176,7 @@ class Machine(RuleBasedStateMachine):
         for name in ("test", "other"):
             assert self.backlog.counts(name) == self.naive.counts(name)
         assert self.backlog.next_deadline(self.now) == self.naive.deadline(self.now)
-        assert {(name, plugin): count for name, plugin, count in self.backlog.refusals()} == self.naive.refusals()
+        assert {(name, plugin): count for name, plugin, count in self.backlog.unschedulable_counts()} == self.naive.refusals()
 
     def teardown(self) -> None:
         """When all pods have gone there is nothing left of them anywhere: no ghost in a queue, none in a number."""
@@ -185,8 +185,8 @@ class Machine(RuleBasedStateMachine):
         assert list(self.backlog.entries()) == []
         assert self.backlog.pop(self.now) is None
         assert self.backlog.next_deadline(self.now) is None
-        assert self.backlog.wake(ANYTHING, self.now) == 0
-        assert self.backlog.totals() == NaiveBacklog(0.0).counts(None)
+        assert self.backlog.move_on_event(ANYTHING, self.now) == 0
+        assert self.backlog.totals() == NaiveSchedulingQueue(0.0).counts(None)
 
 
 TestAgainstNaive = Machine.TestCase

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.queue.backoff import backoff_end
-from moorage.core.queue.queued_pod import Entry
+from moorage.core.queue.queued_pod import QueuedPodInfo
 from tests.core.queue.helpers import a_pod, view
 
 
-def entry(refusals: int = 0, errors: int = 0, queued_at: float = 100.0) -> Entry:
+def entry(refusals: int = 0, errors: int = 0, queued_at: float = 100.0) -> QueuedPodInfo:
     """A pod with this history."""
-    return Entry(a_pod("a"), "test", queued_at, unschedulable_count=refusals, error_count=errors)
+    return QueuedPodInfo(a_pod("a"), "test", queued_at, unschedulable_count=refusals, consecutive_errors_count=errors)
 
 
 @pytest.mark.parametrize(

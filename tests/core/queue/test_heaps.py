@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.queue.heaps import LazyHeap, TurnHeap
-from moorage.core.queue.queued_pod import Entry
+from moorage.core.queue.queued_pod import QueuedPodInfo
 from tests.core.queue.helpers import a_pod
 
-ENTRIES = [Entry(a_pod(str(i)), "test", 0.0) for i in range(6)]
+ENTRIES = [QueuedPodInfo(a_pod(str(i)), "test", 0.0) for i in range(6)]
 STEPS = st.lists(st.tuples(st.sampled_from(["push", "discard", "pop"]), st.sampled_from(ENTRIES), st.integers(0, 3)), max_size=60)
 
 
 @given(STEPS)
-def test_agrees_with_a_sorted_list(steps: list[tuple[str, Entry, int]]) -> None:
+def test_agrees_with_a_sorted_list(steps: list[tuple[str, QueuedPodInfo, int]]) -> None:
     """After any pushes (again, with another key, too), removals and pops the first is the lowest key, the earlier among equals."""
     heap = LazyHeap()
     model: dict[str, tuple[tuple[float, ...], int]] = {}
@@ -47,9 +47,9 @@ def test_garbage_is_bounded() -> None:
 def test_discarding_leaves_nothing() -> None:
     """What was taken out is let go of in the end, without any push or pop."""
     heap = LazyHeap()
-    entries = [Entry(a_pod(str(i)), "test", 0.0) for i in range(1000)]
+    entries = [QueuedPodInfo(a_pod(str(i)), "test", 0.0) for i in range(1000)]
     for entry in entries:
-        heap.push((entry.queued_at,), entry)
+        heap.push((entry.timestamp,), entry)
     for entry in entries:
         heap.discard(entry)
     assert len(heap._items) < 100
@@ -59,10 +59,10 @@ def test_discarding_leaves_nothing() -> None:
 def test_passing_over_costs_nothing() -> None:
     """Entries of a profile that can take none are not looked at; their order stays."""
     heap = TurnHeap()
-    full = [Entry(a_pod(f"full{i}", "full"), "full", 0.0) for i in range(1000)]
+    full = [QueuedPodInfo(a_pod(f"full{i}", "full"), "full", 0.0) for i in range(1000)]
     for i, entry in enumerate(full):
         heap.push((i,), entry)
-    other = Entry(a_pod("other", "other"), "other", 0.0)
+    other = QueuedPodInfo(a_pod("other", "other"), "other", 0.0)
     heap.push((2000,), other)
     assert heap.first({"full"}) is other
     heap.discard(full[0])
@@ -81,7 +81,7 @@ def test_passing_over_costs_nothing() -> None:
 def test_equals_of_several_profiles_go_in_the_order_in_which_they_came() -> None:
     """However many there are of each."""
     heap, names = TurnHeap(), ["b", "a", "a", "b", "a"]
-    entries = [Entry(a_pod(f"p{i}", name), name, 0.0) for i, name in enumerate(names)]
+    entries = [QueuedPodInfo(a_pod(f"p{i}", name), name, 0.0) for i, name in enumerate(names)]
     for entry in entries:
         heap.push((1,), entry)
     for entry in entries:

@@ -9,7 +9,7 @@ import pytest
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.queued_pod import SortKey
-from moorage.core.queue.scheduling_queue import QUEUE, Backlog
+from moorage.core.queue.scheduling_queue import QUEUE_AS_PLUGIN, SchedulingQueue
 from tests.core.queue.helpers import NODE_ADDED, Rig
 
 
@@ -19,7 +19,7 @@ class Fussy(Rig):
     def __init__(self) -> None:
         super().__init__()
         self.odd: set[str] = set()
-        self.backlog = Backlog(self.sort, self.store, self._observe, self._report)
+        self.backlog = SchedulingQueue(self.sort, self.store, self._observe, self._report)
         self.backlog.set_profile("test", self.view, self.now)
         self.backlog.groups.all_listed()
 
@@ -31,7 +31,7 @@ class Fussy(Rig):
 
     def well(self, odd: str) -> None:
         """The others are there, and this one was reported and is not; it may come again."""
-        assert self.failures == [(QUEUE, odd, "odd")]
+        assert self.failures == [(QUEUE_AS_PLUGIN, odd, "odd")]
         assert self.place(odd) is None
         *counts, _ = dataclasses.astuple(self.backlog.counts("test"))
         assert sum(counts) == len(list(self.backlog.entries("test")))

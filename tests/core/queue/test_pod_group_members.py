@@ -14,10 +14,10 @@ from moorage.core.objects.pod_groups import LABEL, PodGroup, PodGroupSpec, group
 from moorage.core.objects.pods import Pod, PodAnnotations, on_node
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.pods.requests import pod_requests
-from moorage.core.queue.hints import Gate
-from moorage.core.queue.pod_group_members import GATE as POD_GROUP
-from moorage.core.queue.queued_pod import Entry, Place
-from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.queue.hints import PreEnqueueGate
+from moorage.core.queue.pod_group_members import POD_GROUP_GATE as POD_GROUP
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.core.queue.helpers import GATE, NODE_ADDED, WAKES, Rig, a_pod, view
 
 
@@ -36,7 +36,7 @@ def declared(least: int, name: str = "g") -> PodGroup:
 class Groups(Rig):
     """A backlog whose PodGroups are listed."""
 
-    def __init__(self, *gates: Gate, listed: bool = True) -> None:
+    def __init__(self, *gates: PreEnqueueGate, listed: bool = True) -> None:
         super().__init__(*gates)
         if listed:
             self.backlog.groups.all_listed()
@@ -45,14 +45,14 @@ class Groups(Rig):
         """Members come."""
         for pod in pods:
             self.backlog.add(pod, self.now)
-        self.backlog.tick(self.now)
+        self.backlog.flush(self.now)
 
     def declare(self, *groups: PodGroup) -> None:
         """PodGroups come or change."""
         for group in groups:
             self.store.put(group)
-            self.backlog.groups.declared(f"default/{group.metadata.name}")
-        self.backlog.tick(self.now)
+            self.backlog.groups.pod_group_changed(f"default/{group.metadata.name}")
+        self.backlog.flush(self.now)
 
     def together(self) -> list[str]:
         """Who goes in flight next, at once."""
@@ -61,8 +61,8 @@ class Groups(Rig):
 
     def why(self, name: str) -> str:
         """What is said of the group of a pod that is gated by it."""
-        assert self.entry(name).gate == POD_GROUP
-        return self.backlog.groups.why(self.backlog.groups.of(self.entry(name)))
+        assert self.entry(name).gating_plugin == POD_GROUP
+        return self.backlog.groups.gating_message(self.backlog.groups.group_of_entry(self.entry(name)))
 
 
 # ---- who is gated ----------------------------------------------------------------------------------------------------------
@@ -73,8 +73,8 @@ def test_members_wait_for_each_other() -> None:
     rig = Groups()
     rig.declare(declared(3))
     rig.come(member("a"), member("b"))
-    assert rig.place("a") is rig.place("b") is Place.GATED
-    assert rig.backlog.gates() == {POD_GROUP: 2}
+    assert rig.place("a") is rig.place("b") is QueueState.GATED
+    assert rig.backlog.gated_counts() == {POD_GROUP: 2}
     assert rig.why("a") == 'waiting for pod group "default/g": 2 of 3 members are here'
     assert rig.together() == []
     rig.come(member("c"))
@@ -119,7 +119,7 @@ def test_the_pod_group_has_the_last_word() -> None:
     rig.come(member("a", least="2"), member("b"))
     assert rig.together() == []
     rig.store.remove(PodGroup, "default/g")
-    rig.backlog.groups.declared("default/g")
+    rig.backlog.groups.pod_group_changed("default/g")
     assert rig.together() == ["a", "b"]
 
 
@@ -138,7 +138,7 @@ def test_a_minimum_that_changes() -> None:
     rig.declare(declared(2))
     rig.come(member("a"), member("b"))
     rig.declare(declared(3))
-    assert rig.place("a") is rig.place("b") is Place.GATED
+    assert rig.place("a") is rig.place("b") is QueueState.GATED
     rig.declare(declared(2))
     assert rig.together() == ["a", "b"]
 
@@ -156,11 +156,11 @@ def test_refused_members_are_tried_again_when_fewer_are_needed() -> None:
             rig.backlog.groups.placed(on_node(member("x"), "n"), 1)
         else:
             rig.declare(declared({"none": 3, "raised": 4, "lowered": 3}[event]))
-        rig.backlog.tick(rig.now)
+        rig.backlog.flush(rig.now)
         stays = event in ("none", "raised")
-        assert (rig.place("a") is Place.UNSCHEDULABLE) is stays
+        assert (rig.place("a") is QueueState.UNSCHEDULABLE) is stays
         if stays:
-            rig.backlog.wake_profile("test", {"Deaf"}, rig.now)
+            rig.backlog.move_rejected_by("test", {"Deaf"}, rig.now)
 
 
 def test_refused_members_of_a_group_that_is_incomplete_are_gated() -> None:
@@ -171,10 +171,10 @@ def test_refused_members_of_a_group_that_is_incomplete_are_gated() -> None:
     assert rig.together() == ["a", "b"]
     rig.refuse("a", "Size")
     rig.backlog.remove("uid-b")
-    rig.backlog.tick(rig.now)
-    assert rig.place("a") is Place.GATED
+    rig.backlog.flush(rig.now)
+    assert rig.place("a") is QueueState.GATED
     rig.come(member("c"))
-    assert rig.place("a") is Place.BACKOFF
+    assert rig.place("a") is QueueState.BACKOFF
     assert rig.together() == ["c", "a"]
 
 
@@ -192,7 +192,7 @@ def test_a_member_less(gone: str) -> None:
         pod = member("b")
         meta = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
         rig.backlog.update(msgspec.structs.replace(pod, metadata=meta), rig.now)
-    rig.backlog.tick(rig.now)
+    rig.backlog.flush(rig.now)
     assert rig.why("a") == 'waiting for pod group "default/g": 1 of 2 members are here'
     assert rig.together() == ([] if gone == "removed" else ["b"])
 
@@ -203,11 +203,11 @@ def test_a_gated_pod_becomes_a_member_and_leaves() -> None:
     rig.declare(declared(2), declared(1, "h"))
     rig.come(a_pod("a"), member("b"))
     rig.backlog.update(member("a"), rig.now)
-    rig.backlog.tick(rig.now)
-    assert rig.place("b") is Place.ACTIVE
+    rig.backlog.flush(rig.now)
+    assert rig.place("b") is QueueState.ACTIVE
     rig.backlog.update(member("a", "h"), rig.now)
     assert [rig.together(), rig.together()] == [["a"], []]
-    assert rig.place("b") is Place.GATED
+    assert rig.place("b") is QueueState.GATED
 
 
 def test_members_that_a_plugin_gates_do_not_count() -> None:
@@ -216,7 +216,7 @@ def test_members_that_a_plugin_gates_do_not_count() -> None:
     rig.declare(declared(2))
     rig.come(member("a"), member("b", gate=""))
     assert rig.why("a").endswith("1 of 2 members are here")
-    assert rig.entry("b").gate == "gate"
+    assert rig.entry("b").gating_plugin == "gate"
     rig.backlog.update(member("b"), rig.now)
     assert rig.together() == ["a", "b"]
 
@@ -229,9 +229,9 @@ def test_members_of_another_profile_are_told() -> None:
     rig.come(member("a"), member("b"), member("c", scheduler="other"))
     vars(rig.backlog.groups)["news"].clear()
     rig.come(member("d"))
-    assert {group.scheduler_name for group in rig.backlog.groups.news} == {"other"}
+    assert {group.scheduler_name for group in rig.backlog.groups.changed} == {"other"}
     rig.backlog.remove("uid-d")
-    rig.backlog.tick(rig.now)
+    rig.backlog.flush(rig.now)
     assert rig.why("c") == (
         "waiting for pod group \"default/g\": 1 of 3 members are here; 2 more name the scheduler 'test', and all must name the same"
     )
@@ -250,8 +250,8 @@ def test_companions_come_from_everywhere() -> None:
     rig.refuse("b")
     rig.refuse("c", "Size")
     rig.come(member("x", "h", priority=1), member("y", "h"))
-    assert rig.place("a") is Place.UNSCHEDULABLE
-    assert rig.place("b") is Place.BACKOFF
+    assert rig.place("a") is QueueState.UNSCHEDULABLE
+    assert rig.place("b") is QueueState.BACKOFF
     rig.wake(NODE_ADDED)
     assert [rig.together(), rig.together(), rig.together()] == [["x", "y"], ["c", "a", "b"], []]
     assert {rig.entry(name).attempts for name in "abc"} == {2}
@@ -287,7 +287,7 @@ def test_a_minimum_that_was_met_stays_met() -> None:
     assert rig.together() == ["a", "b", "c"]
     for name in "ab":
         rig.backlog.groups.placed(on_node(member(name), "n"), 1)
-        rig.backlog.groups.bound(on_node(member(name), "n"))
+        rig.backlog.groups.pod_bound(on_node(member(name), "n"))
         rig.backlog.remove(f"uid-{name}")
     rig.refuse("c", "Size")
     for name in "ab":
@@ -300,7 +300,7 @@ def test_a_minimum_that_was_met_stays_met() -> None:
     assert rig.together() == ["d"]
     for name in "cd":
         rig.backlog.remove(f"uid-{name}")
-    rig.backlog.tick(rig.now)
+    rig.backlog.flush(rig.now)
     rig.come(member("e"))
     assert rig.why("e").endswith("1 of 4 members are here")
 
@@ -313,7 +313,7 @@ def test_a_member_is_counted_once() -> None:
     assert rig.together() == ["a", "b"]
     for name in "ab":
         rig.backlog.groups.placed(on_node(member(name), "n"), 1)
-    group = rig.backlog.groups.of(rig.entry("a"))
+    group = rig.backlog.groups.group_of_entry(rig.entry("a"))
     assert (group.present, group.bound) == (2, 0)
     rig.backlog.done("uid-a")
     assert (group.present, group.bound) == (2, 1)
@@ -330,7 +330,7 @@ def test_what_a_placed_member_asks_for_may_change() -> None:
     assert rig.together() == ["a"]
     cache.observe(states[2], pod_requests(states[2]))
     cache.remove("uid-b")
-    assert dict(rig.backlog.groups.of(rig.entry("a")).asks) == {"2": 1}
+    assert dict(rig.backlog.groups.group_of_entry(rig.entry("a")).requested_minimums) == {"2": 1}
 
 
 def test_a_gate_that_shut_since_keeps_its_member_and_the_group() -> None:
@@ -344,7 +344,7 @@ def test_a_gate_that_shut_since_keeps_its_member_and_the_group() -> None:
     rig.backlog.set_profile("test", view(GATE), rig.now)
     rig.wake(NODE_ADDED)
     assert rig.together() == []
-    assert (rig.entry("a").gate, rig.entry("b").gate) == ("gate", POD_GROUP)
+    assert (rig.entry("a").gating_plugin, rig.entry("b").gating_plugin) == ("gate", POD_GROUP)
     assert rig.entry("b").attempts == 1
 
 
@@ -354,8 +354,8 @@ def test_urgent_pods_go_first() -> None:
     rig.add("a")
     assert rig.pop() == "a"
     rig.add("vip", priority=1000)
-    for place in (Place.ACTIVE, Place.BACKOFF):
-        rig.backlog.hurry(rig.entry("a"))
+    for place in (QueueState.ACTIVE, QueueState.BACKOFF):
+        rig.backlog.prioritise(rig.entry("a"))
         rig.refuse("a")
         assert rig.place("a") is place
         rig.pass_time(2)
@@ -376,7 +376,7 @@ def test_a_suspended_profile_holds_its_groups() -> None:
     rig.backlog.set_profile("test", None, rig.now)
     rig.refuse("b", "Size")
     rig.come(member("c"))
-    assert {rig.place(name) for name in "abc"} == {Place.HELD}
+    assert {rig.place(name) for name in "abc"} == {QueueState.UNSERVED}
     rig.backlog.set_profile("test", view(), rig.now)
     assert sorted(rig.together()) == ["a", "b", "c"]
 
@@ -387,9 +387,9 @@ def test_groups_are_forgotten() -> None:
     rig.come(member("a"), member("b", "h"))
     for name in "ab":
         rig.backlog.remove(f"uid-{name}")
-    rig.backlog.tick(rig.now)
+    rig.backlog.flush(rig.now)
     assert vars(rig.backlog.groups)["_groups"] == {}
-    assert rig.backlog.groups.news == {}
+    assert rig.backlog.groups.changed == {}
 
 
 # ---- whatever happens ------------------------------------------------------------------------------------------------------
@@ -410,11 +410,11 @@ class Machine(RuleBasedStateMachine):
         self.now = 0.0
         self.number = 0
         self.store = Store()
-        self.backlog = Backlog(PrioritySort().sort_key, self.store, lambda queue, event: None, self._report, 20.0)
+        self.backlog = SchedulingQueue(PrioritySort().sort_key, self.store, lambda queue, event: None, self._report, 20.0)
         self.pods: dict[str, Pod] = {}
         self.placed: dict[str, Pod] = {}
         self.begun: set[tuple[str, str]] = set()
-        self.out: list[Entry] = []
+        self.out: list[QueuedPodInfo] = []
         self.backlog.groups.all_listed()
         self.swap("test", ())
         self.swap("other", (GATE,))
@@ -457,7 +457,7 @@ class Machine(RuleBasedStateMachine):
             self.store.remove(PodGroup, f"default/{name}")
         else:
             self.store.put(declared(least, name))
-        self.backlog.groups.declared(f"default/{name}")
+        self.backlog.groups.pod_group_changed(f"default/{name}")
 
     @rule(fits=st.lists(st.booleans(), min_size=6, max_size=6), rejectors=PLUGINS)
     def attempt(self, fits: list[bool], rejectors: frozenset[str]) -> None:
@@ -488,19 +488,19 @@ class Machine(RuleBasedStateMachine):
             entry = self.out.pop(-1 if last else 0)
             if bound:
                 if entry.uid in self.placed:
-                    self.backlog.groups.bound(self.placed[entry.uid])
+                    self.backlog.groups.pod_bound(self.placed[entry.uid])
                     self.begun.add((group_of(self.placed[entry.uid]), entry.scheduler_name))
                 self.backlog.done(entry.uid)
                 self.pods.pop(entry.uid, None)
             else:
                 if entry.uid in self.placed:
                     self.backlog.groups.placed(self.placed.pop(entry.uid), -1)
-                if entry.place is not None:
-                    self.backlog.hurry(entry)
+                if entry.state is not None:
+                    self.backlog.prioritise(entry)
                     self.backlog.requeue(entry, rejectors, self.now)
 
     @rule(name=NAMES, gates=st.sampled_from([(), (GATE,)]))
-    def swap(self, name: str, gates: tuple[Gate, ...]) -> None:
+    def swap(self, name: str, gates: tuple[PreEnqueueGate, ...]) -> None:
         """A profile comes or changes."""
         self.backlog.set_profile(name, view(*gates), self.now)
 
@@ -513,24 +513,24 @@ class Machine(RuleBasedStateMachine):
     def pass_time(self, seconds: float) -> None:
         """Time goes by, and a node comes."""
         self.now += seconds
-        self.backlog.wake(NODE_ADDED, self.now)
+        self.backlog.move_on_event(NODE_ADDED, self.now)
 
-    def away(self, entry: Entry) -> set[str]:
+    def away(self, entry: QueuedPodInfo) -> set[str]:
         """Members of its group that are placed or in flight."""
-        flying = {each.uid for each in self.backlog.entries() if each.place is Place.IN_FLIGHT and mates(each.pod, entry)}
+        flying = {each.uid for each in self.backlog.entries() if each.state is QueueState.IN_FLIGHT and mates(each.pod, entry)}
         return flying | {uid for uid, pod in self.placed.items() if mates(pod, entry)}
 
     def anybody(self, name: str, scheduler: str) -> bool:
         """Whether a member of the group counts."""
-        probe = Entry(member("probe", name.partition("/")[2], scheduler=scheduler), scheduler, 0.0, group=name)
+        probe = QueuedPodInfo(member("probe", name.partition("/")[2], scheduler=scheduler), scheduler, 0.0, group=name)
         return bool(self.away(probe) | self.waiting(probe))
 
-    def waiting(self, entry: Entry) -> set[str]:
+    def waiting(self, entry: QueuedPodInfo) -> set[str]:
         """Members of its group that wait, and that no plugin gates."""
-        waits = (Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE)
-        return {e.uid for e in self.backlog.entries() if mates(e.pod, entry) and (e.place in waits or e.gate == POD_GROUP)}
+        waits = (QueueState.ACTIVE, QueueState.BACKOFF, QueueState.UNSCHEDULABLE)
+        return {e.uid for e in self.backlog.entries() if mates(e.pod, entry) and (e.state in waits or e.gating_plugin == POD_GROUP)}
 
-    def least(self, entry: Entry) -> float:
+    def least(self, entry: QueuedPodInfo) -> float:
         """How many members the group takes; more than there are when nobody knows."""
         group = self.store.objects(PodGroup).get(entry.group)
         if group is not None:
@@ -543,18 +543,18 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def gates_follow_the_counts(self) -> None:
         """A member is gated by its group when, and only when, too few members count and no plugin keeps it out."""
-        self.backlog.tick(self.now)
+        self.backlog.flush(self.now)
         self.begun = {(name, scheduler) for name, scheduler in self.begun if self.anybody(name, scheduler)}
         for entry in self.backlog.entries():
             assert entry.group == group_of(entry.pod)
             if not entry.group:
-                assert entry.gate != POD_GROUP
+                assert entry.gating_plugin != POD_GROUP
             elif entry.uid in self.waiting(entry):
                 least, begun = self.least(entry), (entry.group, entry.scheduler_name) in self.begun
                 enough = len(self.away(entry) | self.waiting(entry)) >= least or (begun and least < float("inf"))
-                assert (entry.gate != POD_GROUP) is enough
+                assert (entry.gating_plugin != POD_GROUP) is enough
                 if not enough:
-                    assert self.backlog.groups.why(self.backlog.groups.of(entry))
+                    assert self.backlog.groups.gating_message(self.backlog.groups.group_of_entry(entry))
 
     @invariant()
     def nobody_is_lost(self) -> None:
@@ -565,11 +565,11 @@ class Machine(RuleBasedStateMachine):
         """When all have gone nothing is left of any group."""
         for uid in [*self.pods, *self.placed]:
             self.remove(uid)
-        self.backlog.tick(self.now)
+        self.backlog.flush(self.now)
         assert vars(self.backlog.groups)["_groups"] == {}
 
 
-def mates(pod: Pod, entry: Entry) -> bool:
+def mates(pod: Pod, entry: QueuedPodInfo) -> bool:
     """Whether both are in the same group and name the same scheduler."""
     return group_of(pod) == entry.group != "" and pod.spec.scheduler_name == entry.scheduler_name
 

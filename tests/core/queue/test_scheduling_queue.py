@@ -7,19 +7,19 @@ import itertools
 import msgspec
 import pytest
 
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.objects.pods import Pod, SchedulingGate
 from moorage.core.plugins.scheduling_gates import SchedulingGates
-from moorage.core.queue.gates import OTHER, SHOWN, Gates
-from moorage.core.queue.hints import Gate
-from moorage.core.queue.queued_pod import MOVES, Entry, Place
-from moorage.core.queue.scheduling_queue import IllegalMove
+from moorage.core.queue.gates import MAX_GATES_SHOWN, OTHER_GATES, GatedPodCounts
+from moorage.core.queue.hints import PreEnqueueGate
+from moorage.core.queue.queued_pod import ALLOWED_TRANSITIONS, QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import IllegalTransition
 from tests.builders import make_pod
 from tests.core.queue.helpers import ANYTHING, GATE, LATCH, NODE_ADDED, NODE_DELETED, SHUT, Rig, a_pod, node_relabelled, relabelled, view
 
-CONFORMS: Gate = SchedulingGates()
+CONFORMS: PreEnqueueGate = SchedulingGates()
 
 # ---- order -----------------------------------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ def test_done_is_for_pods_in_flight() -> None:
     rig = Rig()
     rig.add("a")
     rig.backlog.done("uid-a")
-    assert rig.place("a") is Place.ACTIVE
+    assert rig.place("a") is QueueState.ACTIVE
 
 
 def test_attempts_are_counted() -> None:
@@ -103,7 +103,7 @@ def test_attempts_are_counted() -> None:
         assert rig.pop() == "a"
         rig.refuse("a", *plugins)
         entry = rig.entry("a")
-        counts.append((entry.attempts, entry.unschedulable_count, entry.error_count))
+        counts.append((entry.attempts, entry.unschedulable_count, entry.consecutive_errors_count))
     assert counts == [(1, 0, 1), (2, 0, 2), (3, 1, 0), (4, 1, 1)]
 
 
@@ -111,7 +111,7 @@ def test_a_fault_waits_for_its_backoff_only() -> None:
     """No event frees it earlier, and it is never popped early."""
     rig = Rig()
     rig.refused("a")
-    assert rig.place("a") is Place.BACKOFF
+    assert rig.place("a") is QueueState.BACKOFF
     assert rig.wake(ANYTHING, NODE_ADDED) == 0
     assert rig.pop() is None
     assert rig.pass_time(1) == 1
@@ -124,7 +124,7 @@ def test_a_refused_pod_may_be_popped_early() -> None:
     rig.refused("slow", "Size", times=3)
     rig.refused("quick", "Size")
     rig.wake(NODE_ADDED)
-    assert rig.place("slow") is rig.place("quick") is Place.BACKOFF
+    assert rig.place("slow") is rig.place("quick") is QueueState.BACKOFF
     assert rig.pop(early=False) is None
     rig.add("ready")
     assert [rig.pop(), rig.pop(), rig.pop()] == ["ready", "quick", "slow"]
@@ -147,30 +147,30 @@ def test_requeue_of_a_pod_that_waits_is_refused() -> None:
     """It raises and changes nothing."""
     rig = Rig()
     entry = rig.refused("a", "Size")
-    with pytest.raises(IllegalMove, match="default/a is unschedulable"):
+    with pytest.raises(IllegalTransition, match="default/a is unschedulable"):
         rig.refuse("a")
-    assert (entry.place, entry.error_count, entry.rejectors) == (Place.UNSCHEDULABLE, 0, frozenset({"Size"}))
+    assert (entry.state, entry.consecutive_errors_count, entry.unschedulable_plugins) == (QueueState.UNSCHEDULABLE, 0, frozenset({"Size"}))
 
 
 def test_a_known_pod_is_not_added_again() -> None:
     """It raises and changes nothing."""
     rig = Rig()
     rig.add("a")
-    with pytest.raises(IllegalMove, match="default/a is in the backlog already"):
+    with pytest.raises(IllegalTransition, match="default/a is in the backlog already"):
         rig.add("a")
     assert rig.backlog.totals().active == 1
 
 
 def test_moves_that_are_not_in_the_table() -> None:
     """Whatever is not drawn raises, and the pod stays where it is."""
-    for origin, to in itertools.product([None, *Place], [None, *Place]):
+    for origin, to in itertools.product([None, *QueueState], [None, *QueueState]):
         rig = Rig()
-        entry = Entry(a_pod("a"), "test", 0.0)
-        if to not in MOVES[origin]:
-            entry.place = origin
-            with pytest.raises(IllegalMove):
+        entry = QueuedPodInfo(a_pod("a"), "test", 0.0)
+        if to not in ALLOWED_TRANSITIONS[origin]:
+            entry.state = origin
+            with pytest.raises(IllegalTransition):
                 rig.backlog._move(entry, to, "")
-            assert entry.place is origin
+            assert entry.state is origin
 
 
 # ---- removal ---------------------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_removal_from_anywhere() -> None:
     rig.pop()
     rig.add("active")
     names = ["unschedulable", "backoff", "gated", "held", "in-flight", "active"]
-    assert [entry.place.value for entry in rig.backlog.entries() if entry.place] == [
+    assert [entry.state.value for entry in rig.backlog.entries() if entry.state] == [
         "unschedulable", "backoff", "gated", "unserved", "inFlight", "active"
     ]  # fmt: skip
     for name in names:
@@ -195,9 +195,9 @@ def test_removal_from_anywhere() -> None:
         rig.backlog.remove(f"uid-{name}")
     assert rig.backlog.totals() == rig.backlog.counts("test") == rig.backlog.counts("never seen")
     assert list(rig.backlog.entries()) == []
-    assert rig.backlog.refusals() == []
-    assert rig.backlog.gates() == {}
-    assert not rig.backlog._rosters
+    assert rig.backlog.unschedulable_counts() == []
+    assert rig.backlog.gated_counts() == {}
+    assert not rig.backlog._by_profile
     assert rig.backlog.next_deadline(rig.now) is None
     assert rig.pop() is None
 
@@ -219,25 +219,25 @@ def test_a_pod_removed_in_flight_stays_away() -> None:
 @pytest.mark.parametrize(
     ("plugins", "event", "want"),
     [
-        (["Size"], NODE_ADDED, Place.ACTIVE),
-        (["Size"], NODE_DELETED, Place.UNSCHEDULABLE),
-        (["Size"], node_relabelled("a"), Place.UNSCHEDULABLE),
-        (["Picky"], node_relabelled("a"), Place.ACTIVE),
-        (["Picky"], node_relabelled("other"), Place.UNSCHEDULABLE),
-        (["Picky"], NODE_ADDED, Place.UNSCHEDULABLE),
-        (["Deaf", "Picky", "Size"], NODE_ADDED, Place.ACTIVE),
-        (["Deaf"], NODE_ADDED, Place.UNSCHEDULABLE),
-        (["NoSuch"], NODE_ADDED, Place.UNSCHEDULABLE),
-        (["Picky"], ANYTHING, Place.ACTIVE),
+        (["Size"], NODE_ADDED, QueueState.ACTIVE),
+        (["Size"], NODE_DELETED, QueueState.UNSCHEDULABLE),
+        (["Size"], node_relabelled("a"), QueueState.UNSCHEDULABLE),
+        (["Picky"], node_relabelled("a"), QueueState.ACTIVE),
+        (["Picky"], node_relabelled("other"), QueueState.UNSCHEDULABLE),
+        (["Picky"], NODE_ADDED, QueueState.UNSCHEDULABLE),
+        (["Deaf", "Picky", "Size"], NODE_ADDED, QueueState.ACTIVE),
+        (["Deaf"], NODE_ADDED, QueueState.UNSCHEDULABLE),
+        (["NoSuch"], NODE_ADDED, QueueState.UNSCHEDULABLE),
+        (["Picky"], ANYTHING, QueueState.ACTIVE),
     ],
     ids=lambda value: getattr(value, "label", None) or getattr(value, "value", None) or "-".join(value),
 )
-def test_what_an_event_frees(plugins: list[str], event: ClusterEvent, want: Place) -> None:
+def test_what_an_event_frees(plugins: list[str], event: ClusterEvent, want: QueueState) -> None:
     """The pods of plugins that registered for it, if the hint agrees; while they wait and during their attempt alike."""
     waiting, in_flight = Rig(), Rig()
     waiting.refused("a", *plugins)
     waiting.pass_time(1)
-    assert waiting.wake(event) == (want is Place.ACTIVE)
+    assert waiting.wake(event) == (want is QueueState.ACTIVE)
     assert waiting.place("a") is want
 
     in_flight.add("a", wants="a")
@@ -254,12 +254,12 @@ def test_a_freed_pod_waits_for_its_backoff() -> None:
     rig.refused("a", "Size")
     rig.pass_time(0.5)
     rig.wake(NODE_ADDED)
-    assert rig.place("a") is Place.BACKOFF
+    assert rig.place("a") is QueueState.BACKOFF
     assert rig.backlog.next_deadline(rig.now) == 1.0
     rig.pass_time(0.4)
-    assert rig.place("a") is Place.BACKOFF
+    assert rig.place("a") is QueueState.BACKOFF
     rig.pass_time(0.1)
-    assert rig.place("a") is Place.ACTIVE
+    assert rig.place("a") is QueueState.ACTIVE
 
 
 def test_a_pending_pod_does_not_back_off() -> None:
@@ -268,13 +268,13 @@ def test_a_pending_pod_does_not_back_off() -> None:
     rig.add("a")
     rig.pop()
     rig.refuse("a", "Size", pending=True)
-    assert rig.place("a") is Place.UNSCHEDULABLE
+    assert rig.place("a") is QueueState.UNSCHEDULABLE
     rig.wake(NODE_ADDED)
-    assert rig.place("a") is Place.ACTIVE
+    assert rig.place("a") is QueueState.ACTIVE
     assert rig.pop() == "a"
     rig.refuse("a", "Size")
     rig.wake(NODE_ADDED)
-    assert rig.place("a") is Place.BACKOFF
+    assert rig.place("a") is QueueState.BACKOFF
 
 
 def test_events_before_the_attempt_do_not_count() -> None:
@@ -286,38 +286,38 @@ def test_events_before_the_attempt_do_not_count() -> None:
     rig.wake(NODE_ADDED)
     rig.pop()
     rig.refuse("a", "Size")
-    assert rig.place("a") is Place.UNSCHEDULABLE
+    assert rig.place("a") is QueueState.UNSCHEDULABLE
 
 
 def test_an_event_asks_only_those_it_may_concern() -> None:
     """Of 50,000 refused pods an event costs not one hint but those of the plugins that registered for it."""
     asked: list[str] = []
 
-    def hint(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def hint(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         asked.append(pod.metadata.name)
         return False
 
-    wakes = (Wake(Resource.NODE, Action.ADD, hint),)
-    rig = Rig(Many=(Wake(Resource.NODE, Action.UPDATE_NODE_LABEL, hint),), Few=wakes, Fewer=wakes)
+    wakes = (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint),)
+    rig = Rig(Many=(ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, hint),), Few=wakes, Fewer=wakes)
     for i in range(50_000):
         rig.add(str(i))
         rig.pop()
         rig.refuse(str(i), "Many", *(["Few"] if i % 10_000 == 0 else []), *(["Fewer"] if i == 20_000 else []))
     asked.clear()
-    rig.wake(NODE_DELETED, ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, new=make_pod("x", node="n")))
+    rig.wake(NODE_DELETED, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=make_pod("x", node="n")))
     assert asked == []
     rig.wake(NODE_ADDED)
     assert sorted(asked) == ["0", "10000", "20000", "20000", "30000", "40000"]
-    assert rig.backlog.refusals() == [("test", "Few", 5), ("test", "Many", 50_000), ("test", "Fewer", 1)]
+    assert rig.backlog.unschedulable_counts() == [("test", "Few", 5), ("test", "Many", 50_000), ("test", "Fewer", 1)]
 
 
 def test_a_failing_hint_counts_as_yes_and_is_reported() -> None:
     """Better one attempt too many than a pod left behind; the other pods go their way."""
 
-    def broken(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def broken(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         raise ZeroDivisionError(pod.metadata.name)
 
-    rig = Rig(Broken=(Wake(Resource.NODE, Action.ADD, broken),))
+    rig = Rig(Broken=(ClusterEventWithHint(EventResource.NODE, ActionType.ADD, broken),))
     rig.refused("a", "Broken")
     rig.refused("b", "Size")
     rig.pass_time(1)
@@ -335,7 +335,7 @@ def test_an_update_frees_its_pod() -> None:
         rig.refused(name, "Own")
     rig.pass_time(1)
     rig.backlog.update(relabelled(rig.entry("a").pod, new=""), rig.now)
-    assert (rig.place("a"), rig.place("b")) == (Place.ACTIVE, Place.UNSCHEDULABLE)
+    assert (rig.place("a"), rig.place("b")) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
 
 
 def test_an_update_that_changes_nothing_that_counts() -> None:
@@ -344,12 +344,14 @@ def test_an_update_that_changes_nothing_that_counts() -> None:
     rig.refused("a", "Size", "Own")
     same = relabelled(rig.entry("a").pod, wants="a")
     rig.backlog.update(same, rig.now)
-    assert rig.place("a") is Place.UNSCHEDULABLE
+    assert rig.place("a") is QueueState.UNSCHEDULABLE
     assert rig.entry("a").pod is same
 
 
-@pytest.mark.parametrize(("labels", "want"), [({"new": ""}, Place.ACTIVE), ({}, Place.UNSCHEDULABLE)], ids=["relevant", "irrelevant"])
-def test_an_update_during_the_attempt(labels: dict[str, str], want: Place) -> None:
+@pytest.mark.parametrize(
+    ("labels", "want"), [({"new": ""}, QueueState.ACTIVE), ({}, QueueState.UNSCHEDULABLE)], ids=["relevant", "irrelevant"]
+)
+def test_an_update_during_the_attempt(labels: dict[str, str], want: QueueState) -> None:
     """A relevant one leads to another attempt, whoever refused the pod: that attempt had seen the old state."""
     rig = Rig()
     rig.add("a")
@@ -373,14 +375,14 @@ def test_a_gated_pod_waits_for_its_gate() -> None:
     """No event of another plugin lets it in, nor does time; its own update that opens the gate does, at once."""
     rig = Rig(GATE, max_unschedulable=10)
     rig.add("a", gate="")
-    assert (rig.place("a"), rig.entry("a").gate) == (Place.GATED, "gate")
+    assert (rig.place("a"), rig.entry("a").gating_plugin) == (QueueState.GATED, "gate")
     rig.wake(NODE_ADDED, ANYTHING)
     rig.pass_time(1000)
-    assert rig.place("a") is Place.GATED
+    assert rig.place("a") is QueueState.GATED
     assert rig.backlog.next_deadline(rig.now) is None
     rig.backlog.update(relabelled(rig.entry("a").pod), rig.now)
-    assert (rig.place("a"), rig.entry("a").gate) == (Place.ACTIVE, "")
-    assert rig.entry("a").first_queued_at == 1000.0
+    assert (rig.place("a"), rig.entry("a").gating_plugin) == (QueueState.ACTIVE, "")
+    assert rig.entry("a").initial_attempt_timestamp == 1000.0
 
 
 def test_one_gate_after_the_other() -> None:
@@ -388,9 +390,9 @@ def test_one_gate_after_the_other() -> None:
     rig = Rig(GATE, LATCH)
     pod = rig.add("a", gate="", latch="").pod
     rig.backlog.update(relabelled(pod, latch=""), rig.now)
-    assert (rig.place("a"), rig.entry("a").gate) == (Place.GATED, "latch")
+    assert (rig.place("a"), rig.entry("a").gating_plugin) == (QueueState.GATED, "latch")
     rig.backlog.update(relabelled(pod), rig.now)
-    assert rig.place("a") is Place.ACTIVE
+    assert rig.place("a") is QueueState.ACTIVE
 
 
 def test_the_gate_that_is_shut_is_asked_first() -> None:
@@ -401,7 +403,7 @@ def test_the_gate_that_is_shut_is_asked_first() -> None:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
+        def pre_enqueue(self, pod: Pod, _store: Lister) -> Status:
             asked.append(self.name)
             return Status(Code.UNSCHEDULABLE if self.name == "latch" else Code.SUCCESS)
 
@@ -418,12 +420,12 @@ def test_a_refused_pod_can_be_gated() -> None:
     pod = rig.refused("a", "Size").pod
     rig.backlog.update(relabelled(pod, gate=""), rig.now)
     rig.wake(NODE_ADDED)
-    assert rig.place("a") is Place.GATED
-    assert rig.entry("a").blockers == ("gate",)
-    assert rig.backlog.gates() == {"gate": 1}
+    assert rig.place("a") is QueueState.GATED
+    assert rig.entry("a").blocking_plugins == ("gate",)
+    assert rig.backlog.gated_counts() == {"gate": 1}
     rig.pass_time(2)
     rig.backlog.update(pod, rig.now)
-    assert rig.place("a") is Place.ACTIVE
+    assert rig.place("a") is QueueState.ACTIVE
 
 
 def test_gated_pods_are_counted_by_their_own_gate() -> None:
@@ -434,41 +436,41 @@ def test_gated_pods_are_counted_by_their_own_gate() -> None:
     )
     rig.backlog.add(pod, rig.now)
     rig.add("x", latch="")
-    assert rig.backlog.gates() == {"b": 1, "latch": 1}
+    assert rig.backlog.gated_counts() == {"b": 1, "latch": 1}
     rig.backlog.update(
         msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=(SchedulingGate("c"),))), rig.now
     )
-    assert rig.backlog.gates() == {"c": 1, "latch": 1}
+    assert rig.backlog.gated_counts() == {"c": 1, "latch": 1}
     rig.backlog.remove("uid-a")
     rig.backlog.update(relabelled(rig.entry("x").pod), rig.now)
-    assert rig.backlog.gates() == {}
+    assert rig.backlog.gated_counts() == {}
 
 
 def test_tenants_cannot_make_gates_without_end() -> None:
     """The names of those with the most pods are shown; the rest is one sum."""
-    gates = Gates()
-    for i in range(SHOWN + 5):
-        for j in range(1 + (i < SHOWN)):
-            entry = Entry(make_pod(f"p{i}-{j}"), "test", 0.0, place=Place.GATED, gate=f"gate-{i}")
-            gates.note(entry)
-    assert len(gates.counts()) == SHOWN + 1
+    gates = GatedPodCounts()
+    for i in range(MAX_GATES_SHOWN + 5):
+        for j in range(1 + (i < MAX_GATES_SHOWN)):
+            entry = QueuedPodInfo(make_pod(f"p{i}-{j}"), "test", 0.0, state=QueueState.GATED, gating_plugin=f"gate-{i}")
+            gates.record(entry)
+    assert len(gates.counts()) == MAX_GATES_SHOWN + 1
     assert gates.counts()["gate-0"] == 2
-    assert gates.counts()[OTHER] == 5
+    assert gates.counts()[OTHER_GATES] == 5
 
 
-@pytest.mark.parametrize("code", [Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.SKIP, Code.ERROR])
+@pytest.mark.parametrize("code", [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING, Code.SKIP, Code.ERROR])
 def test_anything_but_success_gates(code: Code) -> None:
     """A fault gates too, and is reported."""
 
     class Saying:
         name = "gate"
 
-        def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
+        def pre_enqueue(self, pod: Pod, _store: Lister) -> Status:
             return Status(code, ("because",))
 
     rig = Rig(Saying())
     rig.add("a")
-    assert rig.place("a") is Place.GATED
+    assert rig.place("a") is QueueState.GATED
     assert rig.failures == ([("gate", "a", "because")] if code is Code.ERROR else [])
 
 
@@ -478,12 +480,12 @@ def test_a_failing_gate_gates_its_pod_and_is_reported() -> None:
     class Broken:
         name = "gate"
 
-        def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
+        def pre_enqueue(self, pod: Pod, _store: Lister) -> Status:
             raise ZeroDivisionError(pod.metadata.name)
 
     rig = Rig(Broken())
     rig.add("a")
-    assert rig.place("a") is Place.GATED
+    assert rig.place("a") is QueueState.GATED
     assert rig.failures == [("gate", "a", "a")]
 
 
@@ -497,7 +499,7 @@ def test_a_gate_that_failed_is_asked_again(by: str, initial: float) -> None:
     class Flaky:
         name = "gate"
 
-        def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
+        def pre_enqueue(self, pod: Pod, _store: Lister) -> Status:
             asked.append(rig.now)
             if (answer := next(answers)) is not None:
                 return answer
@@ -513,12 +515,12 @@ def test_a_gate_that_failed_is_asked_again(by: str, initial: float) -> None:
         assert deadline is None or deadline > rig.now
         rig.pass_time(1)
     assert asked == ([0, 1, 3, 7] if initial else [0, 1, 2, 3])
-    assert rig.place("a") is Place.GATED
+    assert rig.place("a") is QueueState.GATED
     assert rig.backlog.next_deadline(rig.now) is None
     rig.backlog.update(relabelled(rig.entry("a").pod, new=""), rig.now)
     assert rig.backlog.next_deadline(rig.now) == rig.now + 1
     rig.pass_time(1)
-    assert (rig.place("a"), rig.pop()) == (Place.ACTIVE, "a")
+    assert (rig.place("a"), rig.pop()) == (QueueState.ACTIVE, "a")
     assert rig.backlog.next_deadline(rig.now) is None
     rig.add("b")
     rig.backlog.remove("uid-b")
@@ -532,13 +534,13 @@ def test_scheduling_gates() -> None:
     """The real plugin: the last gate's end lets the pod in."""
     plugin = SchedulingGates()
     rig = Rig()
-    rig.backlog.set_profile("test", view(plugin, wakes={plugin.name: plugin.wakes}), rig.now)
+    rig.backlog.set_profile("test", view(plugin, wakes={plugin.name: plugin.events_to_register}), rig.now)
     two, one, none = (make_pod("a", scheduling_gates=tuple(SchedulingGate(name) for name in names)) for names in ("xy", "x", ""))
     rig.backlog.add(two, rig.now)
     rig.backlog.update(one, rig.now)
-    assert rig.place("a") is Place.GATED
+    assert rig.place("a") is QueueState.GATED
     rig.backlog.update(none, rig.now)
-    assert rig.place("a") is Place.ACTIVE
+    assert rig.place("a") is QueueState.ACTIVE
 
 
 # ---- time ------------------------------------------------------------------------------------------------------------------
@@ -553,7 +555,7 @@ def test_the_unschedulable_are_flushed() -> None:
     assert rig.backlog.next_deadline(rig.now) == 60.0
     assert rig.pass_time(49) == 0
     assert rig.pass_time(1) == 1
-    assert (rig.place("a"), rig.place("b")) == (Place.ACTIVE, Place.UNSCHEDULABLE)
+    assert (rig.place("a"), rig.place("b")) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
     assert rig.backlog.next_deadline(rig.now) == 70.0
 
 
@@ -590,12 +592,12 @@ def test_pods_are_held_until_their_profile_is_there() -> None:
     rig.add("a", scheduler="late")
     assert rig.wake(ANYTHING) == 0
     assert rig.pop() is None
-    assert [pod.metadata.name for pod in rig.backlog.held("late")] == ["a"]
+    assert [pod.metadata.name for pod in rig.backlog.unserved("late")] == ["a"]
     rig.now = 7.0
     rig.backlog.set_profile("late", view(), rig.now)
-    assert rig.place("a") is Place.ACTIVE
-    assert rig.entry("a").first_queued_at == 7.0
-    assert list(rig.backlog.held("late")) == []
+    assert rig.place("a") is QueueState.ACTIVE
+    assert rig.entry("a").initial_attempt_timestamp == 7.0
+    assert list(rig.backlog.unserved("late")) == []
 
 
 def test_a_profile_that_goes_holds_its_pods() -> None:
@@ -612,13 +614,13 @@ def test_a_profile_that_goes_holds_its_pods() -> None:
     rig.backlog.set_profile("test", None, rig.now)
     counts = rig.backlog.counts("test")
     assert (counts.held, counts.in_flight) == (4, 1)
-    assert rig.place("stranger") is Place.ACTIVE
+    assert rig.place("stranger") is QueueState.ACTIVE
     rig.refuse("in-flight", "Size")
     assert rig.backlog.counts("test").held == 5
     assert rig.order() == ["stranger"]
     rig.backlog.set_profile("test", view(GATE), rig.now)
-    assert rig.place("backoff") is Place.BACKOFF
-    assert rig.place("gated") is Place.GATED
+    assert rig.place("backoff") is QueueState.BACKOFF
+    assert rig.place("gated") is QueueState.GATED
     assert rig.order() == ["active"]
 
 
@@ -628,7 +630,7 @@ def test_backoff_goes_on_while_held() -> None:
     rig.refused("a")
     rig.backlog.set_profile("test", None, rig.now)
     rig.backlog.set_profile("test", view(), rig.now)
-    assert rig.place("a") is Place.BACKOFF
+    assert rig.place("a") is QueueState.BACKOFF
     assert rig.pop() is None
 
 
@@ -640,10 +642,10 @@ def test_a_swap_frees_what_changed_plugins_refused() -> None:
     rig.refused("deaf", "Deaf")
     rig.add("in-flight")
     rig.pop()
-    assert rig.backlog.wake_profile("test", frozenset({"Size", "Picky"}), rig.now) == 2
+    assert rig.backlog.move_rejected_by("test", frozenset({"Size", "Picky"}), rig.now) == 2
     rig.refuse("in-flight", "Deaf")
     places = [rig.place(name) for name in ("size", "both", "deaf", "in-flight")]
-    assert places == [Place.BACKOFF, Place.BACKOFF, Place.UNSCHEDULABLE, Place.BACKOFF]
+    assert places == [QueueState.BACKOFF, QueueState.BACKOFF, QueueState.UNSCHEDULABLE, QueueState.BACKOFF]
     assert rig.entry("both").unschedulable_count == 1
 
 
@@ -652,9 +654,9 @@ def test_a_swap_of_one_profile_moves_no_pod_of_another() -> None:
     rig = Rig()
     rig.backlog.set_profile("other", view(), rig.now)
     rig.refused("a", "Size")
-    assert rig.backlog.wake_profile("other", ["Size"], rig.now) == 0
+    assert rig.backlog.move_rejected_by("other", ["Size"], rig.now) == 0
     rig.backlog.set_profile("other", None, rig.now)
-    assert rig.place("a") is Place.UNSCHEDULABLE
+    assert rig.place("a") is QueueState.UNSCHEDULABLE
 
 
 def test_new_gates_apply_to_pods_that_wait() -> None:
@@ -663,7 +665,7 @@ def test_new_gates_apply_to_pods_that_wait() -> None:
     rig.add("a", gate="")
     rig.add("b", latch="")
     rig.backlog.set_profile("test", view(LATCH), rig.now)
-    assert (rig.place("a"), rig.place("b")) == (Place.ACTIVE, Place.GATED)
+    assert (rig.place("a"), rig.place("b")) == (QueueState.ACTIVE, QueueState.GATED)
 
 
 def test_an_attempt_that_outlives_its_profile_is_made_again() -> None:
@@ -674,7 +676,7 @@ def test_an_attempt_that_outlives_its_profile_is_made_again() -> None:
     rig.backlog.set_profile("test", None, rig.now)
     rig.backlog.set_profile("test", view(), rig.now)
     rig.refuse("a", "Deaf")
-    assert rig.place("a") is Place.BACKOFF
+    assert rig.place("a") is QueueState.BACKOFF
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------------

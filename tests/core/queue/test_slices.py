@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.queued_pod import Place
-from moorage.core.queue.scheduling_queue import BACKOFF_OVER, PATIENCE, SLICE, SWAP, TIMEOUT
+from moorage.core.queue.queued_pod import QueueState
+from moorage.core.queue.scheduling_queue import (
+    BACKOFF_COMPLETE,
+    MAX_SLICES_WITHOUT_POP,
+    MOVES_PER_SLICE,
+    PROFILE_UPDATED,
+    UNSCHEDULABLE_TIMEOUT,
+)
 from tests.core.queue.helpers import ANYTHING, GATE, NODE_ADDED, NODE_DELETED, Rig, node_relabelled, relabelled
 
-MANY = 2 * SLICE + SLICE // 2
+MANY = 2 * MOVES_PER_SLICE + MOVES_PER_SLICE // 2
 
 
-def parked(count: int, *wakes: Wake) -> Rig:
+def parked(count: int, *wakes: ClusterEventWithHint) -> Rig:
     """So many pods, p0, p1, … of three templates, refused by Size, or by Some with these wakes; their backoff is over."""
     rig, plugin = Rig(Some=wakes), "Some" if wakes else "Size"
     for i in range(count):
@@ -29,8 +35,8 @@ def parked(count: int, *wakes: Wake) -> Rig:
 def catch_up(rig: Rig) -> list[int]:
     """Move all that are due; how many in each slice."""
     moved = []
-    while rig.backlog.behind:
-        moved.append(rig.backlog.tick(rig.now))
+    while rig.backlog.moves_pending:
+        moved.append(rig.backlog.flush(rig.now))
     return moved
 
 
@@ -42,38 +48,38 @@ def test_how_often_a_hint_is_asked(shared: bool, questions: int) -> None:
     """Once for each template if it is shared, else for each pod; both free the same pods."""
     asked: list[str] = []
 
-    def hint(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def hint(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         asked.append(pod.metadata.name)
         return (pod.metadata.labels or {}).get("app") == "1"
 
-    rig = parked(30, Wake(Resource.NODE, Action.ADD, hint, shared))
+    rig = parked(30, ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint, shared))
     assert rig.wake(NODE_ADDED) == 10
     assert len(asked) == questions
     assert rig.order() == [f"p{i}" for i in range(1, 30, 3)]
-    assert rig.backlog.refusals() == [("test", "Some", 20)]
+    assert rig.backlog.unschedulable_counts() == [("test", "Some", 20)]
 
 
 @pytest.mark.parametrize("itself", [True, False], ids=["itself", "others"])
 def test_the_pod_that_an_event_is_about_is_asked_alone(itself: bool) -> None:
     """Its answer is no answer for those that are like it, nor theirs for it."""
 
-    def hint(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def hint(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         assert event.new is not None
         return (event.new.metadata.uid == pod.metadata.uid) is itself
 
-    rig = parked(9, Wake(Resource.POD, Action.UPDATE_POD_LABEL, hint, shared=True))
-    event = ClusterEvent(Resource.ASSIGNED_POD, Action.UPDATE_POD_LABEL, rig.entry("p3").pod, rig.entry("p3").pod)
+    rig = parked(9, ClusterEventWithHint(EventResource.POD, ActionType.UPDATE_POD_LABEL, hint, shared_by_signature=True))
+    event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_LABEL, rig.entry("p3").pod, rig.entry("p3").pod)
     assert rig.wake(event) == (1 if itself else 8)
-    assert (rig.place("p3") is Place.ACTIVE) is itself
+    assert (rig.place("p3") is QueueState.ACTIVE) is itself
 
 
 def test_a_failing_shared_hint_frees_all_it_was_asked_for() -> None:
     """It is reported once."""
 
-    def broken(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def broken(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         raise ZeroDivisionError(pod.metadata.name)
 
-    rig = parked(30, Wake(Resource.NODE, Action.ADD, broken, shared=True))
+    rig = parked(30, ClusterEventWithHint(EventResource.NODE, ActionType.ADD, broken, shared_by_signature=True))
     assert rig.wake(NODE_ADDED) == 30
     assert [name for _, name, _ in rig.failures] == ["p0", "p1", "p2"]
 
@@ -88,22 +94,22 @@ def test_an_updated_pod_is_asked_about_as_it_is_now() -> None:
     rig.pass_time(1)
     rig.backlog.update(relabelled(rig.entry("a").pod, wants="y"), rig.now)
     assert rig.wake(node_relabelled("y")) == 1
-    assert rig.place("a") is Place.ACTIVE
+    assert rig.place("a") is QueueState.ACTIVE
     assert rig.wake(node_relabelled("x")) == 2
 
 
 def test_a_hint_of_its_own_beside_a_shared_one() -> None:
     """Either is enough."""
-    rig = parked(4, Wake(Resource.NODE, Action.ADD, lambda *_: False, shared=True), _named("p2"))
+    rig = parked(4, ClusterEventWithHint(EventResource.NODE, ActionType.ADD, lambda *_: False, shared_by_signature=True), _named("p2"))
     assert rig.wake(NODE_ADDED) == 1
-    assert rig.place("p2") is Place.ACTIVE
+    assert rig.place("p2") is QueueState.ACTIVE
 
 
-def _named(name: str) -> Wake:
-    def hint(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _named(name: str) -> ClusterEventWithHint:
+    def hint(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         return pod.metadata.name == name
 
-    return Wake(Resource.NODE, Action.ADD, hint)
+    return ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint)
 
 
 # ---- moving ----------------------------------------------------------------------------------------------------------------
@@ -114,8 +120,8 @@ def test_freed_pods_move_in_slices() -> None:
     rig = parked(MANY)
     rig.refused("vip", "Size", priority=5)
     rig.pass_time(2)
-    assert rig.wake(NODE_ADDED) == SLICE
-    assert rig.backlog.behind
+    assert rig.wake(NODE_ADDED) == MOVES_PER_SLICE
+    assert rig.backlog.moves_pending
     assert rig.backlog.next_deadline(rig.now) == rig.now
     assert rig.backlog.pop(rig.now) is None
     catch_up(rig)
@@ -124,35 +130,35 @@ def test_freed_pods_move_in_slices() -> None:
 
 def test_nobody_waits_for_ever_more_pods_to_move() -> None:
     """Whoever is ready is popped after a while, although it is not known whether it is his turn."""
-    rig = parked(SLICE * (PATIENCE + 10))
+    rig = parked(MOVES_PER_SLICE * (MAX_SLICES_WITHOUT_POP + 10))
     rig.add("ready")
     rig.now += 2
     rig.wake(NODE_ADDED)
     looks = next(i for i in range(1000) if rig.pop(early=False) is not None)
-    assert looks == PATIENCE - 1
-    assert rig.backlog.behind
+    assert looks == MAX_SLICES_WITHOUT_POP - 1
+    assert rig.backlog.moves_pending
 
 
 def test_a_burst_of_events_asks_about_freed_pods_once() -> None:
     """They are on their way, so further events move nobody and meet nobody."""
     asked: list[str] = []
 
-    def hint(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def hint(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         asked.append(pod.metadata.name)
         return True
 
-    rig = parked(MANY, Wake(Resource.NODE, Action.ADD, hint, shared=True))
-    assert rig.wake(NODE_ADDED, NODE_ADDED, NODE_ADDED) == SLICE
+    rig = parked(MANY, ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint, shared_by_signature=True))
+    assert rig.wake(NODE_ADDED, NODE_ADDED, NODE_ADDED) == MOVES_PER_SLICE
     assert asked == ["p0", "p1", "p2"]
-    assert rig.backlog.refusals() == [("test", "Some", MANY - SLICE)]
-    assert catch_up(rig) == [SLICE, MANY - 2 * SLICE]
+    assert rig.backlog.unschedulable_counts() == [("test", "Some", MANY - MOVES_PER_SLICE)]
+    assert catch_up(rig) == [MOVES_PER_SLICE, MANY - 2 * MOVES_PER_SLICE]
 
 
 def test_what_happens_to_freed_pods_before_they_move() -> None:
     """One goes, one changes, all others and the one that changed go on; none of them twice."""
     rig = parked(MANY)
     rig.wake(NODE_ADDED)
-    gone, changed, *_ = (entry.pod.metadata.name for entry in rig.backlog.entries() if entry.place is Place.UNSCHEDULABLE)
+    gone, changed, *_ = (entry.pod.metadata.name for entry in rig.backlog.entries() if entry.state is QueueState.UNSCHEDULABLE)
     rig.backlog.remove(f"uid-{gone}")
     rig.backlog.update(relabelled(rig.entry(changed).pod, app="new"), rig.now)
     rig.wake(NODE_DELETED)
@@ -181,8 +187,8 @@ def test_pods_that_two_plugins_free_move_once() -> None:
         rig.refuse(f"p{i}", "Size", "Picky")
     rig.pass_time(1)
     rig.wake(NODE_ADDED, node_relabelled("x"))
-    assert catch_up(rig) == [SLICE, MANY - 2 * SLICE]
-    assert rig.backlog.refusals() == []
+    assert catch_up(rig) == [MOVES_PER_SLICE, MANY - 2 * MOVES_PER_SLICE]
+    assert rig.backlog.unschedulable_counts() == []
 
 
 def test_freed_pods_whose_gate_is_shut_stay() -> None:
@@ -192,29 +198,29 @@ def test_freed_pods_whose_gate_is_shut_stay() -> None:
         rig.add(f"p{i}", gate="")
     assert rig.wake(ANYTHING) == 0
     assert catch_up(rig) == [0, 0]
-    assert rig.backlog.gates() == {"gate": MANY}
+    assert rig.backlog.gated_counts() == {"gate": MANY}
     rig.backlog.update(relabelled(rig.entry("p0").pod), rig.now)
     assert rig.pop() == "p0"
     rig.wake(ANYTHING)
     assert catch_up(rig) == [0, 0]
 
 
-@pytest.mark.parametrize("cause", [BACKOFF_OVER, TIMEOUT, SWAP])
+@pytest.mark.parametrize("cause", [BACKOFF_COMPLETE, UNSCHEDULABLE_TIMEOUT, PROFILE_UPDATED])
 def test_time_and_swaps_move_in_slices_too(cause: str) -> None:
     """Backoffs that end together, pods that were refused together, pods of a plugin that was swapped."""
     rig = Rig()
     for i in range(MANY):
         rig.add(f"p{i}")
         rig.pop()
-        rig.refuse(f"p{i}", *([] if cause == BACKOFF_OVER else ["Size"]))
-    if cause == SWAP:
+        rig.refuse(f"p{i}", *([] if cause == BACKOFF_COMPLETE else ["Size"]))
+    if cause == PROFILE_UPDATED:
         rig.pass_time(1)
         rig.observed.clear()
-        assert rig.backlog.wake_profile("test", {"Size"}, rig.now) == SLICE
+        assert rig.backlog.move_rejected_by("test", {"Size"}, rig.now) == MOVES_PER_SLICE
     else:
         rig.observed.clear()
-        assert rig.pass_time(300) == SLICE
-    assert catch_up(rig) == [SLICE, MANY - 2 * SLICE]
+        assert rig.pass_time(300) == MOVES_PER_SLICE
+    assert catch_up(rig) == [MOVES_PER_SLICE, MANY - 2 * MOVES_PER_SLICE]
     assert rig.observed == [("active", cause)] * MANY
 
 
@@ -224,6 +230,6 @@ def test_what_a_pod_in_flight_misses_is_replayed_as_ever() -> None:
     rig.add("flying")
     assert rig.pop() == "flying"
     rig.wake(NODE_ADDED)
-    assert rig.backlog.behind
+    assert rig.backlog.moves_pending
     rig.refuse("flying", "Size")
-    assert rig.place("flying") is Place.BACKOFF
+    assert rig.place("flying") is QueueState.BACKOFF

@@ -75,11 +75,11 @@ def test_equals_take_turns(verdicts: list[str], pods: int) -> None:
         rig.add(str(i))
         rig.now += 0.1
     for verdict in verdicts:
-        ready = [entry.queued_at for entry in rig.backlog.entries() if entry.place is not None and entry.place.value == "active"]
+        ready = [entry.timestamp for entry in rig.backlog.entries() if entry.state is not None and entry.state.value == "active"]
         name = rig.pop(early=False)
         rig.now += 0.1
         if name is not None:
-            assert rig.entry(name).queued_at <= min(ready, default=rig.now)
+            assert rig.entry(name).timestamp <= min(ready, default=rig.now)
             rig.refuse(name, *filter(None, [verdict]))
             rig.wake(NODE_ADDED)
         else:

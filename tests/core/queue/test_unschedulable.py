@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.pods import Affinity, Pod
 from moorage.core.plugins.inter_pod_affinity.plugin import InterPodAffinity
-from moorage.core.queue.hints import LiveProfiles, ProfileView
-from moorage.core.queue.queued_pod import Entry
-from moorage.core.queue.unschedulable import ParkedPods
+from moorage.core.queue.hints import ProfileQueueConfig, QueueingHints
+from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.core.queue.unschedulable import UnschedulablePods
 from tests.builders import make_pod
 
 PLUGIN = InterPodAffinity()
@@ -30,31 +30,33 @@ def a_pod(name: str, labels: dict[str, str], *, beside: str = "", away_from: str
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels))
 
 
-def parked(*pods: Pod) -> ParkedPods:
+def parked(*pods: Pod) -> UnschedulablePods:
     """These pods, which InterPodAffinity has refused."""
-    profiles = LiveProfiles(Store(), lambda *_: None)
-    profiles.views["test"] = ProfileView(wakes={PLUGIN.name: PLUGIN.wakes}, heeds={PLUGIN.name: PLUGIN.heeds})
-    found = ParkedPods(profiles.kind_of)
+    profiles = QueueingHints(Store(), lambda *_: None)
+    profiles.configs["test"] = ProfileQueueConfig(
+        hints={PLUGIN.name: PLUGIN.events_to_register}, hint_signatures={PLUGIN.name: PLUGIN.hint_signature}
+    )
+    found = UnschedulablePods(profiles.equivalence_class_of)
     for pod in pods:
-        found.add(Entry(pod, "test", 0.0, rejectors=frozenset({PLUGIN.name})))
+        found.add(QueuedPodInfo(pod, "test", 0.0, unschedulable_plugins=frozenset({PLUGIN.name})))
     return found
 
 
-def asked(pods: ParkedPods, event: ClusterEvent) -> tuple[int, list[str]]:
+def asked(pods: UnschedulablePods, event: ClusterEvent) -> tuple[int, list[str]]:
     """How many groups an event asks about, and which pods alone."""
-    wakes = [wake for wake in PLUGIN.wakes if wake.matches(event)]
-    found = pods.blocked_by("test", PLUGIN.name).asked(wakes, event)
+    wakes = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
+    found = pods.blocked_by("test", PLUGIN.name).groups_to_ask(wakes, event)
     return len(found), sorted(entry.pod.metadata.name for alone in found.values() for entry in alone.values())
 
 
 def comes(pod: Pod) -> ClusterEvent:
     """It has come to a node."""
-    return ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, new=pod)
+    return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=pod)
 
 
 def goes(pod: Pod) -> ClusterEvent:
     """It has left its node."""
-    return ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pod)
+    return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=pod)
 
 
 def test_labels_that_nobody_goes_by_make_no_groups() -> None:
@@ -88,12 +90,12 @@ def test_nothing_is_left_of_pods_that_are_gone() -> None:
     blocked = pods.blocked_by("test", PLUGIN.name)
     entries = {entry.pod.metadata.name: entry for alike in blocked.groups.values() for entry in alike.entries.values()}
     entries["a"].pod = a_pod("a", {"app": "other"}, beside="db")
-    pods.renewed(entries["a"])
+    pods.updated(entries["a"])
     (alike, *_) = [alike for alike in blocked.groups.values() if "uid-b" in alike.entries]
     pods.free(alike, alike.entries)
     for entry in entries.values():
         pods.discard(entry)
-    assert not blocked.groups and not blocked.size and not pods.blocking()
+    assert not blocked.groups and not blocked.size and not pods.blocked_counts()
     assert not blocked._by_label and not blocked._labels and not blocked._group_of and not len(blocked._listening)
 
 
@@ -104,9 +106,9 @@ def test_a_pod_of_which_nothing_can_be_said_is_always_asked() -> None:
     def fails(_pod: Pod) -> bytes:
         raise ValueError("no")
 
-    profiles = LiveProfiles(Store(), lambda plugin, pod, error: reports.append(f"{plugin} {pod.metadata.name}: {error}"))
-    profiles.views["test"] = ProfileView(wakes={PLUGIN.name: PLUGIN.wakes}, heeds={PLUGIN.name: fails})
-    pods = ParkedPods(profiles.kind_of)
-    pods.add(Entry(a_pod("a", {}), "test", 0.0, rejectors=frozenset({PLUGIN.name})))
+    profiles = QueueingHints(Store(), lambda plugin, pod, error: reports.append(f"{plugin} {pod.metadata.name}: {error}"))
+    profiles.configs["test"] = ProfileQueueConfig(hints={PLUGIN.name: PLUGIN.events_to_register}, hint_signatures={PLUGIN.name: fails})
+    pods = UnschedulablePods(profiles.equivalence_class_of)
+    pods.add(QueuedPodInfo(a_pod("a", {}), "test", 0.0, unschedulable_plugins=frozenset({PLUGIN.name})))
     assert asked(pods, comes(a_pod("x", {}))) == (1, [])
     assert reports == ["InterPodAffinity a: no"]

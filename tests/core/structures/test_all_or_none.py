@@ -21,11 +21,11 @@ import pytest
 import moorage.core
 from kubefacts.labels import Selector, equality
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.change_log import ChangeLog, Clock
+from moorage.core.columns.change_log import ChangeLog, VersionCounter
 from moorage.core.columns.domains import per_domain
 from moorage.core.columns.nodes.label_columns import LabelColumn
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.columns.pod_counters import Counter, Query
+from moorage.core.columns.pod_counters import PodQuery, RowCounter
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.objects.meta import HasMetadata, ObjectMeta
 from moorage.core.objects.nodes import ContainerImage, Node, Taint
@@ -34,9 +34,9 @@ from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, Res
 from moorage.core.objects.storage import CSIStorageCapacity
 from moorage.core.objects.workloads import Service
 from moorage.core.plugins.pod_topology_spread.default_selectors import default_selector
-from moorage.core.plugins.volume_binding.offers import StorageRooms, VolumeOffers
+from moorage.core.plugins.volume_binding.offers import StorageCapacities, VolumeOffers
 from moorage.core.pods.requests import pod_requests
-from moorage.core.queue.pod_group_members import Group, Groups
+from moorage.core.queue.pod_group_members import PodGroupState, PodGroupTracker
 from moorage.core.structures.all_or_none import all_or_none
 from moorage.core.structures.numbering import Numbering
 from moorage.core.structures.sparse import SparseAmounts
@@ -75,13 +75,13 @@ def held(value: Any, seen: Seen) -> Any:
     """Everything that can be reached from here, without capacities and free places; objects that do not change stand for themselves."""
     if value is None or isinstance(value, (str, bytes, int, float, enum.Enum, msgspec.Struct, tuple, frozenset)):
         return value
-    if isinstance(value, (types.FunctionType, types.MethodType, type, ChangeLog, Clock, Numbering)):
+    if isinstance(value, (types.FunctionType, types.MethodType, type, ChangeLog, VersionCounter, Numbering)):
         return None
     if id(value) in seen:
         return "seen"
     seen[id(value)] = value
     if isinstance(value, (dict, types.MappingProxyType)):
-        return {key if not isinstance(key, Group) else key.name: held(one, seen) for key, one in value.items()}
+        return {key if not isinstance(key, PodGroupState) else key.name: held(one, seen) for key, one in value.items()}
     if isinstance(value, (list, set)):
         return [held(one, seen) for one in value]
     if isinstance(value, np.ndarray):
@@ -96,7 +96,7 @@ def held_by(value: Any, seen: Seen) -> Any:
         return {row: value.on(row) for row in (*value._places, *value._lumps)}, len(value)
     if isinstance(value, LabelColumn):
         return {row: value.values[code] for row, code in enumerate(value.codes.tolist()) if code}
-    if isinstance(value, Counter):
+    if isinstance(value, RowCounter):
         return {row: number for row, number in enumerate(value.per_row(64).tolist()) if number}, value.total
     names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())] + list(getattr(value, "__dict__", ()))
     leaves = {"_free", "_arrays", "taint_set", "_taint_set", "names", "nodes", "tie_break", "_tie_break", "rows"}
@@ -186,11 +186,11 @@ class World:
 
     def __init__(self) -> None:
         self.cache = cache = Cache()
-        self.groups = Groups(cache.store)
+        self.groups = PodGroupTracker(cache.store)
         cache.placed = self.groups.placed
         self.ledger, self.offers = cache.store.index(DeviceLedger), cache.store.index(VolumeOffers)
         self.ledger.nodes = cache.nodes
-        cache.store.index(StorageRooms)
+        cache.store.index(StorageCapacities)
         there: list[HasMetadata] = [make_class(), DeviceClass(ObjectMeta("any")), pieces("s1", "n1", "d0", "d1"), service("front", "red")]
         there += [make_volume("v1", csi=csi("h1")), make_claim("bound", "v1"), make_claim("free"), make_volume("v2", "n1")]
         there += [make_csi_node("n1", 3), make_attachment("at", "n1", "v1"), claim_of_devices("c1", "d0"), capacity("room", "a", "5Gi")]
@@ -200,14 +200,14 @@ class World:
             cache.put_node(node(name))
         default_selector(pod("any"), cache.store)
         for color in ("red", "blue"):
-            cache.matches.matching(Query(frozenset({"a"}), Selector(equality({"color": color}))))
+            cache.pod_counters.matching(PodQuery(frozenset({"a"}), Selector(equality({"color": color}))))
         for key in ("zone", HOST):
             per_domain(np.zeros(2, np.int64), key, cache.nodes)
         for one in (pod("there", "n1"), pod("other", "n0", "blue"), pod("early", "n2")):
             cache.observe(one, pod_requests(one))
         self.mine, self.promised, self.taken = pod("mine", color="blue"), pod("promised"), claim_of_devices("c2", "d1", uid="2")
         cache.assume(self.mine, "n1", pod_requests(self.mine))
-        cache.nominations.decide(self.promised, "n1")
+        cache.nominations.nominate(self.promised, "n1")
         cache.store.put(claim_of_devices("c2", uid="2"))
         self.ledger.assume(self.taken)
         self.volume = make_volume("v2", "n1", version="2", claimRef={"namespace": "a", "name": "free", "uid": "uid-free"})
@@ -247,10 +247,10 @@ CHANGES: dict[str, Callable[[World], object]] = {
     "put a node with a pod": lambda world: world.cache.put_node(node("n2", "b", "z.io/gpu")),
     "change a node": lambda world: world.cache.put_node(node("n1", "b", "z.io/gpu")),
     "remove a node": lambda world: world.cache.remove_node("n1"),
-    "give up": lambda world: world.cache.give_up("uid-there"),
-    "promise": lambda world: world.cache.nominations.decide(pod("next"), "n0"),
-    "promise another": lambda world: world.cache.nominations.decide(world.promised, "n0"),
-    "read a promise": lambda world: world.cache.nominations.read(world.promised, pod_requests(world.promised)),
+    "give up": lambda world: world.cache.mark_stuck("uid-there"),
+    "promise": lambda world: world.cache.nominations.nominate(pod("next"), "n0"),
+    "promise another": lambda world: world.cache.nominations.nominate(world.promised, "n0"),
+    "read a promise": lambda world: world.cache.nominations.observe_status(world.promised, pod_requests(world.promised)),
     "break a promise": lambda world: world.cache.nominations.remove("uid-promised"),
     "let a promise lapse": lambda world: world.cache.nominations.lapse("uid-promised"),
     "bind a claim": put(make_claim("free", "v2")),

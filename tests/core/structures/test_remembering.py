@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.core.structures.remembering import BUDGET, length, remembered, spelt_out
+from moorage.core.structures.remembering import MAX_BYTES, byte_size, memoized, text_size
 
 
 def test_answers_are_kept_within_bounds() -> None:
     """The oldest go first; one that was asked for again is not old."""
     asked: list[str] = []
 
-    @remembered(length, most=3)
+    @memoized(byte_size, most=3)
     def double(text: str) -> str:
         asked.append(text[:1])
         return text * 2
@@ -19,7 +19,7 @@ def test_answers_are_kept_within_bounds() -> None:
     for text in ("a", "b", "c", "a", "d", "a", "b"):
         assert double(text) == text * 2
     assert asked == ["a", "b", "c", "d", "b"]
-    large = "l" * BUDGET
+    large = "l" * MAX_BYTES
     assert (double(large), double(large)) == (large * 2,) * 2
     assert len(double) == 1
     double.cache_clear()
@@ -29,7 +29,7 @@ def test_answers_are_kept_within_bounds() -> None:
 def test_errors_are_not_remembered() -> None:
     """Nor do they leave anything."""
 
-    @remembered(length)
+    @memoized(byte_size)
     def fail(text: str) -> str:
         raise ValueError(text)
 
@@ -41,7 +41,7 @@ def test_errors_are_not_remembered() -> None:
 def test_a_budget_of_its_own() -> None:
     """For what many ask for again and again."""
 
-    @remembered(length, budget=10)
+    @memoized(byte_size, budget=10)
     def double(text: str) -> str:
         return text * 2
 
@@ -52,4 +52,4 @@ def test_a_budget_of_its_own() -> None:
 
 def test_plugins_arguments() -> None:
     """By what they say, however they are nested."""
-    assert spelt_out(None, ("x" * 100, {"y": "z" * 1000}), "hard") > 1100
+    assert text_size(None, ("x" * 100, {"y": "z" * 1000}), "hard") > 1100

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import pytest
 
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.core.framework.status import SKIP, SUCCESS, Code, Status, failed
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Status, error_status
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.queued_pod import Place
-from moorage.engine.binding.sender import REFUSED_FOR, RETRIES
-from moorage.ports.errors import Conflict, Expired, Fenced, Forbidden, Invalid, NotFound, Retryable
+from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.binding.sender import MAX_REFUSED_SECONDS, MAX_RETRIES
+from moorage.ports.errors import Conflict, Fenced, Forbidden, Invalid, NotFound, ResourceExpired, Retryable
 from tests.builders import make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps
 from tests.engine.worlds import a_body, on_node, versioned
@@ -27,12 +27,12 @@ ERRORS: dict[str, Callable[[], Exception]] = {
     "invalid": lambda: Invalid("POST binding", 422, "Invalid", "no"),
     "not sent": lambda: Retryable("connection refused"),
     "no answer": lambda: Retryable("reset", outcome_unknown=True),
-    "expired": lambda: Expired("410"),
+    "expired": lambda: ResourceExpired("410"),
     "fenced": lambda: Fenced("not the leader"),
     "a bug": lambda: ZeroDivisionError("a bug"),
 }
 RUNNING = {"permit": 'Permit plugin "Steps"', "pre_bind": 'PreBind plugin "Steps"'}
-FAILED = failed("out of order")
+FAILED = error_status("out of order")
 ASKED = {"conflict", "not found", "no answer", "a bug"}
 """Errors of a bind plugin after which the pod is asked for: it may be bound."""
 
@@ -88,7 +88,7 @@ def test_a_failure_at_any_step(case: Case, lags: bool, caplog: pytest.LogCapture
             assert world.kube.bindings.keys() == {"a"}
             assert world.assumed == 0
             assert world.engine.backlog.get("uid-a") is None
-            assert world.engine.scheduler.cache.record("uid-a") is not None
+            assert world.engine.scheduler.cache.pod_info("uid-a") is not None
             assert len(world.notes("Scheduled")) == 1
             assert "a binding task ended with a bug" not in caplog.text
             told = world.notes("FailedScheduling")
@@ -140,7 +140,7 @@ def test_a_binding_that_is_cancelled(where: str) -> None:
                 binding.task.cancel()
             await settle()
             entry = world.engine.backlog.get("uid-a")
-            assert (entry.place if entry else None) is (None if where == "post_bind" else Place.BACKOFF)
+            assert (entry.state if entry else None) is (None if where == "post_bind" else QueueState.BACKOFF)
             assert world.assumed == 0
             assert len(world.engine.loop.binder) == 0
             gate.set()
@@ -170,12 +170,12 @@ def test_a_plugin_that_goes_on_although_it_is_broken_off() -> None:
             await settle()
             (binding,) = world.engine.binder._bindings.values()
             assert binding.task is not None
-            world.engine.profile_seen("test", a_body("test", plugins=STEPS, suspend=True, generation=2))
+            world.engine.profile_changed("test", a_body("test", plugins=STEPS, suspend=True, generation=2))
             await world.clock.advance(1)
             assert (world.kube.bindings, world.assumed, len(world.engine.binder)) == ({}, 0, 0)
             assert binding.task.cancelling() == 0
             gate.set()
-            world.engine.profile_seen("test", a_body("test", plugins=STEPS, generation=3))
+            world.engine.profile_changed("test", a_body("test", plugins=STEPS, generation=3))
             await world.clock.advance(TRIED_AGAIN)
             assert world.kube.bindings.keys() == {"a"}
 
@@ -192,7 +192,7 @@ def test_a_cancellation_at_the_moment_of_another_cause() -> None:
             await settle()
             (binding,) = world.engine.binder._bindings.values()
             assert binding.task is not None
-            world.engine.binder.break_off("this replica stops")
+            world.engine.binder.interrupt_all("this replica stops")
             binding.task.cancel()
             await settle()
             assert binding.task.cancelled()
@@ -223,7 +223,7 @@ def test_what_happens_while_a_binding_waits_for_its_turn(waits: str, cause: str)
                 gate.set()
                 await settle()
             if cause == "suspended":
-                world.engine.loop.recall("test", "suspended")
+                world.engine.loop.interrupt_profile("test", "suspended")
             else:
                 world.kube.delete(pod if cause == "the pod goes" else world.kube.nodes["n1"])
             gate.set()
@@ -253,7 +253,7 @@ def test_a_pod_that_somebody_else_binds(first: str) -> None:
             world.kube.silent = False
             world.kube.relist()
             await world.clock.advance(TRIED_AGAIN)
-            record = world.engine.scheduler.cache.record("uid-a")
+            record = world.engine.scheduler.cache.pod_info("uid-a")
             assert record is not None
             assert (record.node, world.assumed, world.engine.backlog.get("uid-a")) == (theirs, 0, None)
             assert world.notes("FailedScheduling") == world.notes("Scheduled") == []
@@ -328,7 +328,7 @@ def test_an_unknown_outcome_is_asked_for_until_there_is_an_answer() -> None:
             world.kube.fail("bind", ERRORS["no answer"](), done=True)
             world.kube.fail("pod_node", Retryable("connection refused"), times=12)
             world.kube.put(make_pod("a"))
-            world.engine.pods.put(world.kube.pods["uid-a"])
+            world.engine.pod_sink.put(world.kube.pods["uid-a"])
             await world.clock.advance(25)
             assert (world.assumed, len(world.engine.loop.binder)) == (1, 1)
             assert world.notes("Scheduled") == world.notes("FailedScheduling") == []
@@ -339,7 +339,7 @@ def test_an_unknown_outcome_is_asked_for_until_there_is_an_answer() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize(("times", "told"), [(RETRIES, False), (RETRIES + 1, True)], ids=["busy for a while", "busy for long"])
+@pytest.mark.parametrize(("times", "told"), [(MAX_RETRIES, False), (MAX_RETRIES + 1, True)], ids=["busy for a while", "busy for long"])
 def test_an_api_server_that_is_busy_is_asked_again_before_the_pod_is_told(times: int, told: bool) -> None:
     """Not sooner than it wants; an event and a condition for each such pod would be more of what it has too much of."""
 
@@ -347,7 +347,7 @@ def test_an_api_server_that_is_busy_is_asked_again_before_the_pod_is_told(times:
         async with Running().leading() as world:
             world.kube.fail("bind", Retryable("429", after=1.0), times=times)
             world.kube.put(make_pod("a"))
-            await world.clock.advance(RETRIES - 0.1)
+            await world.clock.advance(MAX_RETRIES - 0.1)
             assert (world.node("a"), world.assumed) == ("", 1)
             await world.clock.advance(0.2 + TRIED_AGAIN)
             assert world.node("a")
@@ -356,7 +356,7 @@ def test_an_api_server_that_is_busy_is_asked_again_before_the_pod_is_told(times:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("seconds", [0.5, REFUSED_FOR + 10], ids=["for a moment", "for good"])
+@pytest.mark.parametrize("seconds", [0.5, MAX_REFUSED_SECONDS + 10], ids=["for a moment", "for good"])
 def test_an_outcome_that_may_not_be_read(seconds: float) -> None:
     """An API server that has just started refuses for a moment: the room is kept. Without the right, the watch has the last word."""
 
@@ -364,15 +364,15 @@ def test_an_outcome_that_may_not_be_read(seconds: float) -> None:
         async with Running().leading() as world:
             world.kube.silent = True
             world.kube.fail("bind", ERRORS["no answer"](), done=True)
-            world.kube.fail("pod_node", ERRORS["forbidden"](), times=2 if seconds < REFUSED_FOR else 100)
-            world.engine.pods.put(world.kube.put(make_pod("a")))
+            world.kube.fail("pod_node", ERRORS["forbidden"](), times=2 if seconds < MAX_REFUSED_SECONDS else 100)
+            world.engine.pod_sink.put(world.kube.put(make_pod("a")))
             await world.clock.advance(seconds)
             assert world.assumed == 1  # kept, or tried again
-            assert bool(world.notes("FailedScheduling")) is (seconds > REFUSED_FOR)
+            assert bool(world.notes("FailedScheduling")) is (seconds > MAX_REFUSED_SECONDS)
             await world.clock.advance(TRIED_AGAIN)
             world.kube.silent = False
             world.kube.relist()
-            await world.clock.advance(REFUSED_FOR + 10)
+            await world.clock.advance(MAX_REFUSED_SECONDS + 10)
             assert world.assumed == 0
             assert len(world.engine.scheduler.cache) == 1
             assert world.kube.bindings.keys() == {"a"}
@@ -383,11 +383,11 @@ def test_an_outcome_that_may_not_be_read(seconds: float) -> None:
 @pytest.mark.parametrize(
     ("answer", "place", "reason"),
     [
-        pytest.param(Status(Code.UNSCHEDULABLE, ("not yet",)), Place.UNSCHEDULABLE, "Unschedulable", id="refused"),
-        pytest.param(FAILED, Place.BACKOFF, "SchedulerError", id="fault"),
+        pytest.param(Status(Code.UNSCHEDULABLE, ("not yet",)), QueueState.UNSCHEDULABLE, "Unschedulable", id="refused"),
+        pytest.param(FAILED, QueueState.BACKOFF, "SchedulerError", id="fault"),
     ],
 )
-def test_a_permit_that_says_no(answer: Status, place: Place, reason: str) -> None:
+def test_a_permit_that_says_no(answer: Status, place: QueueState, reason: str) -> None:
     """The pod waits as one that this plugin refused, or backs off after a fault; its condition says why."""
 
     async def scenario() -> None:
@@ -397,7 +397,7 @@ def test_a_permit_that_says_no(answer: Status, place: Place, reason: str) -> Non
             await settle()
             entry = world.engine.backlog.get("uid-a")
             assert entry is not None
-            assert (entry.place, entry.rejectors) == (place, frozenset({"Steps"} if place is Place.UNSCHEDULABLE else ()))
+            assert (entry.state, entry.unschedulable_plugins) == (place, frozenset({"Steps"} if place is QueueState.UNSCHEDULABLE else ()))
             (condition,) = world.kube.pods["uid-a"].status.conditions or ()
             assert (condition.type, condition.status, condition.reason, condition.message) == (
                 "PodScheduled",

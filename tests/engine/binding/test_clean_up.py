@@ -11,7 +11,7 @@ import pytest
 
 from moorage.core.objects.resource_claims import Allocation, Device, ResourceClaim, ResourceSlice
 from moorage.engine.background_tasks import uninterrupted
-from moorage.engine.binding.actors.device_binder import REFUSED_FOR
+from moorage.engine.binding.actors.device_binder import MAX_REFUSED_SECONDS
 from moorage.ports.errors import Forbidden, NotFound
 from moorage.ports.kube import PodRef
 from tests.engine.binding.test_device_binder import a_user, device, holders, world_with
@@ -41,9 +41,9 @@ def _is_cancelled(world: Running) -> None:
 CAUSES: dict[str, Callable[[Running], object]] = {
     "its node goes": _node_goes,
     "the pod goes": _pod_goes,
-    "its profile is suspended": lambda world: world.engine.loop.recall("test", "suspended"),
-    "another pod needs its room": lambda world: world.engine.binder.displace("uid-p", "preempted"),
-    "the replica stops": lambda world: world.engine.binder.break_off("this replica stops"),
+    "its profile is suspended": lambda world: world.engine.loop.interrupt_profile("test", "suspended"),
+    "another pod needs its room": lambda world: world.engine.binder.preempt("uid-p", "preempted"),
+    "the replica stops": lambda world: world.engine.binder.interrupt_all("this replica stops"),
     "its task is cancelled": _is_cancelled,
 }
 
@@ -123,7 +123,7 @@ def test_writes_that_find_nothing_are_no_proof() -> None:
             world.kube.fail("bind", NO)
             world.kube.fail("deallocate_claim", NotFound("PATCH", 404, "", "a proxy's page"), times=25)
             world.kube.put(a_user("p", "c"))
-            await world.clock.advance(2 * REFUSED_FOR)
+            await world.clock.advance(2 * MAX_REFUSED_SECONDS)
             assert holders(world, "c") == ["p"]
             world.kube.release()
             _pod_goes(world)

@@ -22,7 +22,7 @@ from moorage.core.objects.resource_claims import (
     ResourceClaimStatus,
     ResourceSlice,
 )
-from moorage.engine.binding.actors.device_binder import AFTER_FAILURE, REFUSED_FOR
+from moorage.engine.binding.actors.device_binder import AFTER_FAILURE, MAX_REFUSED_SECONDS
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
@@ -282,7 +282,7 @@ def test_a_pod_that_goes_meanwhile(held: str) -> None:
                 assert "cannot allocate all claims" in told(world, "q")
                 gate.set()
             await settle()
-            assert (device(world), holders(world), world.engine.scheduler.cache.record("uid-p")) == ("", [], None)
+            assert (device(world), holders(world), world.engine.scheduler.cache.pod_info("uid-p")) == ("", [], None)
             if held:
                 await world.clock.advance(TRIED_AGAIN)
                 assert device(world, "d") == "n1"
@@ -300,7 +300,7 @@ def test_a_device_stays_taken_while_the_watch_lags() -> None:
             world.kube.fail("deallocate_claim", Forbidden("PATCH", 403, "Forbidden", "no"), times=50)
             gate = world.kube.hold("pod_condition")
             world.kube.put(a_user("p", "c"))
-            await world.clock.advance(REFUSED_FOR + AFTER_FAILURE.longest)
+            await world.clock.advance(MAX_REFUSED_SECONDS + AFTER_FAILURE.longest)
             assert (device(world), world.assumed) == ("n1", 0)
             world.kube.put(a_user("q", "d"))
             await settle()

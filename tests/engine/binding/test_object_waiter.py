@@ -6,7 +6,7 @@ import asyncio
 
 from moorage.core.columns.cache import Cache
 from moorage.core.objects.storage import AnnotatedMeta, PersistentVolumeClaim, PersistentVolumeClaimSpec
-from moorage.engine.binding.object_waiter import Following
+from moorage.engine.binding.object_waiter import ObjectWaiter
 from tests.fakes.clocks import settle
 
 
@@ -20,10 +20,10 @@ def test_a_change_wakes_who_waits_for_that_object() -> None:
 
     async def story() -> None:
         cache = Cache()
-        store, following = cache.store, Following(cache)
+        store, following = cache.store, ObjectWaiter(cache)
         store.put(claim("a"))
-        first = following.change((PersistentVolumeClaim, "default/a"))
-        second = following.change((PersistentVolumeClaim, "default/a"))
+        first = following.next_change((PersistentVolumeClaim, "default/a"))
+        second = following.next_change((PersistentVolumeClaim, "default/a"))
         await settle()
         store.put(claim("b"))
         await settle()
@@ -33,7 +33,7 @@ def test_a_change_wakes_who_waits_for_that_object() -> None:
         store.remove(PersistentVolumeClaim, "default/a")
         await asyncio.wait_for(first, 1)
         assert not following.objects(PersistentVolumeClaim).get("default/a")
-        again = following.change((PersistentVolumeClaim, "default/a"))
+        again = following.next_change((PersistentVolumeClaim, "default/a"))
         await settle()
         store.put(claim("a"))
         await asyncio.wait_for(again, 1)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from moorage.core.cycle import cycle
-from moorage.core.cycle.context import Placement, Scheduler
+from moorage.core.cycle.context import CycleContext, ScheduleResult
 from moorage.core.objects.nodes import Taint
 from moorage.core.objects.pods import Pod
 from tests.builders import make_node, make_pod
@@ -80,11 +80,11 @@ def test_our_own_decisions_are_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
         async with Running().leading(nodes=1) as world:
             asked: list[str] = []
 
-            def ask(placement: Placement, scheduler: Scheduler) -> str:
+            def ask(placement: ScheduleResult, scheduler: CycleContext) -> str:
                 asked.append(placement.node)
                 return "it is full"
 
-            monkeypatch.setattr(cycle, "objection", ask)
+            monkeypatch.setattr(cycle, "recheck_node", ask)
             for name in "abcdef":
                 world.kube.put(make_pod(name))
             await settle(100)

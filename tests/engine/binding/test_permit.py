@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from moorage.core.queue.queued_pod import Place
-from moorage.engine.binding.actors.contract import Hold
-from moorage.engine.binding.permit import LONGEST, WaitingPod
+from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.binding.actors.contract import PermitWait
+from moorage.engine.binding.permit import MAX_PERMIT_SECONDS, WaitingPod
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, Running
 from tests.engine.worlds import a_body
@@ -20,10 +20,10 @@ HELD_FOR = 60.0
 
 async def holding(world: Running) -> WaitingPod:
     """Let a pod come that is held; it waits now."""
-    world.steps.script["permit"].append(Hold(HELD_FOR))
+    world.steps.script["permit"].append(PermitWait(HELD_FOR))
     world.kube.put(make_pod("a"))
     await settle()
-    waiting = world.engine.loop.binder.waiting.get("uid-a")
+    waiting = world.engine.loop.binder.waiting_pods.get("uid-a")
     assert waiting is not None
     assert (world.assumed, world.node("a")) == (1, "")
     return waiting
@@ -41,7 +41,7 @@ def test_a_held_pod_goes_on_when_it_is_allowed() -> None:
             waiting.allow("Steps")
             await settle()
             assert world.node("a") == waiting.node
-            assert list(world.engine.loop.binder.waiting) == []
+            assert list(world.engine.loop.binder.waiting_pods) == []
 
     asyncio.run(story())
 
@@ -51,8 +51,8 @@ def test_each_plugin_that_holds_a_pod_has_to_allow_it() -> None:
 
     async def story() -> None:
         world = Running()
-        waiting = world.engine.loop.binder.waiting
-        task = asyncio.create_task(waiting.hold(make_pod("a"), "n1", {"One": 5.0, "Two": 5.0}))
+        waiting = world.engine.loop.binder.waiting_pods
+        task = asyncio.create_task(waiting.wait_on_permit(make_pod("a"), "n1", {"One": 5.0, "Two": 5.0}))
         await settle()
         (pod,) = waiting
         pod.allow("One")
@@ -64,13 +64,13 @@ def test_each_plugin_that_holds_a_pod_has_to_allow_it() -> None:
     asyncio.run(story())
 
 
-@pytest.mark.parametrize(("asked", "lasts"), [(HELD_FOR, HELD_FOR), (1e9, LONGEST)], ids=["as asked", "not for ever"])
+@pytest.mark.parametrize(("asked", "lasts"), [(HELD_FOR, HELD_FOR), (1e9, MAX_PERMIT_SECONDS)], ids=["as asked", "not for ever"])
 def test_a_hold_ends(asked: float, lasts: float) -> None:
     """The plugin whose time is over counts as who refused the pod."""
 
     async def story() -> None:
         async with Running().leading() as world:
-            world.steps.script["permit"].append(Hold(asked))
+            world.steps.script["permit"].append(PermitWait(asked))
             world.kube.put(make_pod("a"))
             await world.clock.advance(lasts - 1)
             assert world.assumed == 1
@@ -78,7 +78,7 @@ def test_a_hold_ends(asked: float, lasts: float) -> None:
             assert world.assumed == 0
             entry = world.engine.backlog.get("uid-a")
             assert entry is not None
-            assert (entry.place, entry.rejectors) == (Place.UNSCHEDULABLE, {"Steps"})
+            assert (entry.state, entry.unschedulable_plugins) == (QueueState.UNSCHEDULABLE, {"Steps"})
             assert world.notes("FailedScheduling") == [f"rejected due to timeout after waiting {lasts:g}s at plugin Steps"]
 
     asyncio.run(story())
@@ -86,7 +86,7 @@ def test_a_hold_ends(asked: float, lasts: float) -> None:
 
 async def rejected(world: Running) -> None:
     """A plugin says no."""
-    assert world.engine.loop.binder.waiting.reject("uid-a", "Steps", "the quota is used up")
+    assert world.engine.loop.binder.waiting_pods.reject("uid-a", "Steps", "the quota is used up")
 
 
 async def deleted(world: Running) -> None:
@@ -96,22 +96,22 @@ async def deleted(world: Running) -> None:
 
 async def suspended(world: Running) -> None:
     """Its profile is not to bind anything any more."""
-    world.engine.profile_seen("test", a_body("test", plugins=STEPS, suspend=True, generation=2))
+    world.engine.profile_changed("test", a_body("test", plugins=STEPS, suspend=True, generation=2))
     await world.clock.advance(0.3)
 
 
 async def profile_deleted(world: Running) -> None:
     """Its profile is gone."""
-    world.engine.profile_seen("test", None)
+    world.engine.profile_changed("test", None)
     await world.clock.advance(0.3)
 
 
 async def node_deleted(world: Running) -> None:
     """The node that it was given is gone."""
-    waiting = world.engine.loop.binder.waiting.get("uid-a")
+    waiting = world.engine.loop.binder.waiting_pods.get("uid-a")
     assert waiting is not None
     world.kube.delete(world.kube.nodes[waiting.node])
-    world.steps.script["permit"].append(Hold(HELD_FOR))
+    world.steps.script["permit"].append(PermitWait(HELD_FOR))
 
 
 async def stopped(world: Running) -> None:
@@ -119,18 +119,18 @@ async def stopped(world: Running) -> None:
     await world.engine.settle(5)
 
 
-ENDS: list[tuple[Callable[[Running], Awaitable[None]], Place | None, list[str]]] = [
-    (rejected, Place.UNSCHEDULABLE, ["the quota is used up"]),
+ENDS: list[tuple[Callable[[Running], Awaitable[None]], QueueState | None, list[str]]] = [
+    (rejected, QueueState.UNSCHEDULABLE, ["the quota is used up"]),
     (deleted, None, []),
-    (suspended, Place.HELD, ["SchedulerProfile 'test' is suspended"]),
-    (profile_deleted, Place.HELD, ["SchedulerProfile 'test' serves this schedulerName no more"]),
-    (node_deleted, Place.BACKOFF, ["node 'n1' has been deleted since it was chosen"]),
-    (stopped, Place.BACKOFF, []),
+    (suspended, QueueState.UNSERVED, ["SchedulerProfile 'test' is suspended"]),
+    (profile_deleted, QueueState.UNSERVED, ["SchedulerProfile 'test' serves this schedulerName no more"]),
+    (node_deleted, QueueState.BACKOFF, ["node 'n1' has been deleted since it was chosen"]),
+    (stopped, QueueState.BACKOFF, []),
 ]
 
 
 @pytest.mark.parametrize(("end", "place", "told"), ENDS, ids=[end.__name__ for end, _, _ in ENDS])
-def test_whatever_ends_the_waiting(end: Callable[[Running], Awaitable[None]], place: Place | None, told: list[str]) -> None:
+def test_whatever_ends_the_waiting(end: Callable[[Running], Awaitable[None]], place: QueueState | None, told: list[str]) -> None:
     """The assumption ends too, the pod is where it belongs, and it is told why."""
 
     async def story() -> None:
@@ -139,10 +139,10 @@ def test_whatever_ends_the_waiting(end: Callable[[Running], Awaitable[None]], pl
             await end(world)
             await settle()
             assert world.assumed == 0
-            assert list(world.engine.loop.binder.waiting) == []
+            assert list(world.engine.loop.binder.waiting_pods) == []
             assert world.node("a") == "" if place else "uid-a" not in world.kube.pods
             entry = world.engine.backlog.get("uid-a")
-            assert (entry.place if entry else None) is place
+            assert (entry.state if entry else None) is place
             assert world.notes("FailedScheduling", "a")[: len(told)] == told
 
     asyncio.run(story())
@@ -156,10 +156,10 @@ def test_held_pods_hold_up_nobody() -> None:
             world.kube.put(make_node("n1", cpu="100", memory="100Gi"))
             limit = world.engine.loop.binder._slots.limit
             for i in range(limit + 1):
-                world.steps.script["permit"].append(Hold(HELD_FOR))
+                world.steps.script["permit"].append(PermitWait(HELD_FOR))
                 world.kube.put(make_pod(f"held-{i}"))
             await settle(200)
-            assert len(list(world.engine.loop.binder.waiting)) == limit + 1
+            assert len(list(world.engine.loop.binder.waiting_pods)) == limit + 1
             world.kube.put(make_pod("b"))
             await settle()
             assert world.node("b") == "n1"

@@ -9,7 +9,7 @@ import pytest
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.objects.pods import Pod
 from moorage.engine.binding.actors.contract import pod_ref
-from moorage.engine.binding.binder import ACT_LIMIT
+from moorage.engine.binding.binder import CALL_LIMIT_SECONDS
 from tests.builders import make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
 from tests.engine.worlds import a_body
@@ -50,7 +50,7 @@ def test_a_profile_whose_bindings_never_end_holds_its_own_slots_only() -> None:
             assert len(asked_to_bind(world)) == SLOTS
             assert all(world.node(f"t{i}") for i in range(3 * SLOTS))
             assert world.engine.backlog.counts("slow").active == 2 * SLOTS
-            waiting = sorted(entry.pod.metadata.name for entry in world.engine.backlog.entries("slow") if entry.place == "active")
+            waiting = sorted(entry.pod.metadata.name for entry in world.engine.backlog.entries("slow") if entry.state == "active")
             gate.set()
             await settle(200)
             assert asked_to_bind(world)[SLOTS:] == waiting[::-1]
@@ -71,11 +71,11 @@ def test_a_bind_plugin_that_never_returns_is_broken_off(done: bool, caplog: pyte
             world.kube.silent = True
             if done:
                 await world.kube.bind(pod_ref(pod), "n1")
-            await world.clock.advance(ACT_LIMIT - 1)
+            await world.clock.advance(CALL_LIMIT_SECONDS - 1)
             assert (world.notes("FailedScheduling"), len(world.engine.binder)) == ([], 1)
             del world.steps.gates["bind"]
             await world.clock.advance(2)
-            text = f'binding rejected: running Bind plugin "Steps": not done within {ACT_LIMIT:g} s'
+            text = f'binding rejected: running Bind plugin "Steps": not done within {CALL_LIMIT_SECONDS:g} s'
             assert world.notes("FailedScheduling") == ([] if done else [text])
             await world.clock.advance(TRIED_AGAIN)
             assert (len(world.notes("Scheduled")), len(world.engine.binder)) == (1, 0)
@@ -92,7 +92,7 @@ def test_a_post_bind_plugin_that_never_returns_is_broken_off(caplog: pytest.LogC
         async with a_world().leading(a_body("test", plugins=STEPS)) as world:
             world.steps.gates["post_bind"] = asyncio.Event()
             world.kube.put(of("test", "a"))
-            await world.clock.advance(ACT_LIMIT - 1)
+            await world.clock.advance(CALL_LIMIT_SECONDS - 1)
             assert (bool(world.node("a")), len(world.engine.binder)) == (True, 1)
             await world.clock.advance(2)
             assert (len(world.notes("Scheduled")), len(world.engine.binder)) == (1, 0)

@@ -27,7 +27,7 @@ def test_a_pod_whose_claim_nobody_binds(storage_class: str | None) -> None:
                 await world.clock.advance(0.3)
             entry = world.engine.backlog.get("uid-a")
             assert entry is not None
-            assert (entry.attempts, entry.place, entry.rejectors) == (1, "unschedulable", {"VolumeBinding"})
+            assert (entry.attempts, entry.state, entry.unschedulable_plugins) == (1, "unschedulable", {"VolumeBinding"})
             assert len(world.notes("FailedScheduling", "a")) == 1
             world.kube.put(PersistentVolume(AnnotatedMeta(name="disk", uid="uid-disk")))
             bound = AnnotatedMeta(name="data", namespace="default", uid="uid-data", annotations={"pv.kubernetes.io/bind-completed": "yes"})

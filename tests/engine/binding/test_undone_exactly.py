@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from moorage.core.columns.cache import Cache
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
-from moorage.core.plugins.volume_binding.offers import VolumeOffers, Want
+from moorage.core.plugins.volume_binding.offers import VolumeOffers, VolumeRequest
 from moorage.ports.errors import Conflict, Forbidden, Retryable
 from tests.engine import having_volumes as storage
 from tests.engine.binding import test_device_binder as devices
@@ -199,7 +199,7 @@ def compare(world: Running) -> None:
     offers, expected = (one.store.index(VolumeOffers) for one in (cache, fresh))
     for part in ("_assumed_volumes", "_assumed_claims", "_shown", "_set_aside"):
         assert getattr(offers, part) == getattr(expected, part)
-    want = Want(storage.a_claim("x"), "late", 0, None)
+    want = VolumeRequest(storage.a_claim("x"), "late", 0, None)
     rows = np.arange(cache.nodes.rows)
     assert offers.counts(want, cache.nodes, rows).tolist() == expected.counts(want, cache.nodes, rows).tolist()
 

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.pods import Pod, PodStatus
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim
-from moorage.engine.intake.comparison import LOOK_AGAIN, PAGE_EVERY, REST, Comparison
-from moorage.ports.errors import Expired, NotFound
-from moorage.ports.kube import Unreadable
+from moorage.engine.intake.comparison import PAGE_INTERVAL_SECONDS, RECHECK_DELAY_SECONDS, ROUND_INTERVAL_SECONDS, CacheComparison
+from moorage.ports.errors import NotFound, ResourceExpired
+from moorage.ports.kube import UnreadableObject
 from tests.builders import make_node, make_pod
 from tests.engine.binding.test_device_binder import a_claim
 from tests.engine.running import Running
 from tests.engine.worlds import Bench, on_node, unreadable, versioned
 from tests.fakes.clocks import EagerClock
-from tests.fakes.kube import InMemoryLook
+from tests.fakes.kube import InMemoryUncachedReader
 
-A_ROUND = REST + 60.0
+A_ROUND = ROUND_INTERVAL_SECONDS + 60.0
 """Seconds in which all kinds are gone through."""
 
 
@@ -86,8 +86,8 @@ def test_every_kind_of_difference_of_every_kind_of_object() -> None:
                 ("DeviceClass", "redundant"): 1,
             }
             assert world.node("waits")
-            assert engine.pods.objects == kube.pods
-            assert engine.nodes.objects == kube.nodes
+            assert engine.pod_sink.objects == kube.pods
+            assert engine.node_sink.objects == kube.nodes
             assert set(engine.scheduler.cache.store.objects(ResourceClaim)) == {"default/changed", "default/same", "default/new"}
             await world.clock.advance(A_ROUND)
             assert sum(repairs(world).values()) == 10
@@ -122,7 +122,7 @@ def test_what_the_watch_tells_between_the_looks_is_left_to_it(late: str) -> None
         async with Running().leading(nodes=1) as world:
             old = world.kube.put(make_pod("old", node="n1"))
             gate = world.kube.hold("page")
-            await world.clock.advance(REST + PAGE_EVERY)
+            await world.clock.advance(ROUND_INTERVAL_SECONDS + PAGE_INTERVAL_SECONDS)
             change = {
                 "comes": lambda: world.kube.put(make_pod("new", node="n1")),
                 "goes": lambda: world.kube.delete(old),
@@ -130,12 +130,12 @@ def test_what_the_watch_tells_between_the_looks_is_left_to_it(late: str) -> None
             }[late]
             without_a_word(world, change)
             gate.set()
-            await world.clock.advance(LOOK_AGAIN / 2)
+            await world.clock.advance(RECHECK_DELAY_SECONDS / 2)
             if late == "goes":
-                world.engine.pods.delete(old)
+                world.engine.pod_sink.delete(old)
             for pod in world.kube.pods.values():
-                world.engine.pods.put(pod)
-            await world.clock.advance(A_ROUND - REST)
+                world.engine.pod_sink.put(pod)
+            await world.clock.advance(A_ROUND - ROUND_INTERVAL_SECONDS)
             assert (repairs(world), world.kube.looked_at) == ({}, [])
 
     asyncio.run(story())
@@ -150,7 +150,7 @@ def test_a_read_that_the_watch_overtakes_is_dropped(meanwhile: str) -> None:
             if meanwhile == "goes":
                 world.kube.put(make_pod("a", node="n1"))
             without_a_word(world, lambda: world.kube.put(make_pod("a", node="n1", priority=1)))
-            look = InMemoryLook(world.kube, Pod)
+            look = InMemoryUncachedReader(world.kube, Pod)
 
             async def read(namespace: str, name: str) -> Any:
                 found = await look.read(namespace, name)
@@ -160,12 +160,12 @@ def test_a_read_that_the_watch_overtakes_is_dropped(meanwhile: str) -> None:
                     world.kube.delete(world.kube.pods["uid-a"])
                 return found
 
-            comparison = Comparison([(_Reads(look, read), world.engine.pods)], world.clock, world.telemetry)
+            comparison = CacheComparison([(_Reads(look, read), world.engine.pod_sink)], world.clock, world.telemetry)
             comparison.lead()
             task = asyncio.create_task(comparison.run())
-            await world.clock.advance(REST + 5)
+            await world.clock.advance(ROUND_INTERVAL_SECONDS + 5)
             task.cancel()
-            assert world.engine.pods.objects == world.kube.pods
+            assert world.engine.pod_sink.objects == world.kube.pods
             assert repairs(world) == {}
 
     asyncio.run(story())
@@ -174,7 +174,7 @@ def test_a_read_that_the_watch_overtakes_is_dropped(meanwhile: str) -> None:
 class _Reads:
     """A look whose reads are another's."""
 
-    def __init__(self, look: InMemoryLook, read: Callable[[str, str], Any]) -> None:
+    def __init__(self, look: InMemoryUncachedReader, read: Callable[[str, str], Any]) -> None:
         self.resource, self.page, self.read = look.resource, look.page, read
 
 
@@ -185,7 +185,7 @@ def test_a_read_that_fails_costs_no_other_its_turn(unread: int, read: int, asked
     async def story() -> None:
         async with Running().leading(nodes=1) as world:
             without_a_word(world, *(lambda name=name: world.kube.put(make_pod(name, node="n1")) for name in "abcd"))
-            world.kube.fail("read", Expired("410"), times=unread)
+            world.kube.fail("read", ResourceExpired("410"), times=unread)
             await world.clock.advance(A_ROUND)
             assert (sum(repairs(world).values()), len(world.kube.looked_at)) == (read, asked)
             world.kube.release()
@@ -203,7 +203,7 @@ def test_a_standby_does_not_compare_and_a_failure_is_tried_again() -> None:
             without_a_word(world, lambda: world.kube.put(make_pod("a", node="n1")))
             await world.clock.advance(A_ROUND)
             assert repairs(world) == {}
-            world.kube.fail("page", Expired("410"), times=30)
+            world.kube.fail("page", ResourceExpired("410"), times=30)
             world.comparison.lead()
             await world.clock.advance(A_ROUND)
             assert repairs(world) == {}
@@ -223,7 +223,7 @@ def test_a_kind_that_the_api_server_does_not_have(known: tuple[DeviceClass, ...]
             for one in known:
                 world.kube.put(one)
             sink: Any = world.kube.other_sinks[DeviceClass][0]
-            comparison = Comparison([(InMemoryLook(world.kube, DeviceClass), sink)], EagerClock(), world.telemetry)
+            comparison = CacheComparison([(InMemoryUncachedReader(world.kube, DeviceClass), sink)], EagerClock(), world.telemetry)
             world.kube.fail("page", NotFound("404 page not found", 404), times=30)
             with caplog.at_level("INFO", "moorage.engine.intake.comparison"):
                 await comparison._compare(*comparison._compared[0])
@@ -237,15 +237,15 @@ def test_an_object_that_cannot_be_read() -> None:
     bench, clock = Bench(), EagerClock()
     bench.kube.put(make_node("n1"))
     pod = bench.kube.put(make_pod("a", node="n1"))
-    look = InMemoryLook(bench.kube, Pod)
+    look = InMemoryUncachedReader(bench.kube, Pod)
 
     async def read(namespace: str, name: str) -> Any:
         found = await look.read(namespace, name)
-        broken: Unreadable = unreadable(pod)
+        broken: UnreadableObject = unreadable(pod)
         assert isinstance(broken.partial, PartialObject)
         return found._replace(object=broken)
 
-    comparison = Comparison([(_Reads(look, read), bench.pods)], clock, bench.telemetry)
+    comparison = CacheComparison([(_Reads(look, read), bench.pods)], clock, bench.telemetry)
     bench.pods.synced = True
 
     async def rounds() -> None:
@@ -254,7 +254,7 @@ def test_an_object_that_cannot_be_read() -> None:
 
     asyncio.run(rounds())
     assert bench.telemetry.counts["Pod", "missed"] == 1
-    assert bench.cache.record("uid-a") is not None
+    assert bench.cache.pod_info("uid-a") is not None
 
 
 STEPS = st.lists(st.tuples(st.sampled_from(["come", "bind", "end", "go"]), st.integers(0, 3), st.booleans()), max_size=25)
@@ -279,9 +279,9 @@ def test_whatever_was_not_heard_is_put_right(steps: list[tuple[str, int, bool]])
         elif step == "go" and pod is not None:
             bench.kube.delete(pod)
     bench.pods.synced = True
-    comparison = Comparison([(InMemoryLook(bench.kube, Pod), bench.pods)], clock, bench.telemetry)
+    comparison = CacheComparison([(InMemoryUncachedReader(bench.kube, Pod), bench.pods)], clock, bench.telemetry)
     asyncio.run(comparison._compare(*comparison._compared[0]))
     live = {uid: pod.spec.node_name for uid, pod in bench.kube.pods.items() if pod.status.phase != "Succeeded"}
-    found = {record.pod.metadata.uid: record.node for record in bench.cache.records()}
+    found = {record.pod.metadata.uid: record.node for record in bench.cache.pod_infos()}
     found |= {entry.uid: "" for entry in bench.backlog.entries()}
     assert found == live

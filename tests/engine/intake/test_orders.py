@@ -11,16 +11,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from moorage.core.columns.cache import State
-from moorage.core.framework.status import failed
+from moorage.core.columns.cache import PodState
+from moorage.core.framework.status import error_status
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import PodStatus
 from moorage.core.pods.requests import PODS, Requests, pod_requests, unreadable_requests
-from moorage.engine.binding.sender import BOUND, GONE, Outcome
+from moorage.engine.binding.sender import BOUND, GONE, BindingOutcome
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, on_node, unreadable, versioned
 
-FAILED = Outcome(False, failed("the API server is on holiday"))
+FAILED = BindingOutcome(False, error_status("the API server is on holiday"))
 NODES = ("n1", "n2", "n3")
 SIZES = ("100m", "200m", "no quantity")
 HARMS = ("none", "ended", "unreadable")
@@ -125,8 +125,8 @@ class Machine(RuleBasedStateMachine):
                 self.put(name, listed[name])
             for sink in (self.bench.nodes, self.bench.pods):
                 sink.list_started()
-        if meanwhile and self.bench.binder.flying:
-            self.land(min(self.bench.binder.flying), "yes")
+        if meanwhile and self.bench.binder.under_way:
+            self.land(min(self.bench.binder.under_way), "yes")
         for name, truth in listed.items():
             self.put(name, truth)
         for sink in (self.bench.nodes, self.bench.pods):
@@ -198,7 +198,7 @@ class Machine(RuleBasedStateMachine):
     def attempt(self) -> None:
         """The next pod is decided; a placed one is assumed from now on."""
         self.bench.attempt()
-        for uid, (_, placement) in self.bench.binder.flying.items():
+        for uid, (_, placement) in self.bench.binder.under_way.items():
             if uid in self.waiting and uid not in self.taken:
                 self.taken[uid] = (placement.node, pod_requests(placement.pod))
                 self.assumed.add(uid)
@@ -207,11 +207,11 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data(), answer=st.sampled_from(("yes", "no")))
     def binding_ends(self, data: st.DataObject, answer: str) -> None:
         """The API server does what it is asked, as far as it can, or refuses."""
-        self.land(data.draw(st.sampled_from(sorted(self.bench.binder.flying))), answer)
+        self.land(data.draw(st.sampled_from(sorted(self.bench.binder.under_way))), answer)
 
     def land(self, uid: str, answer: str) -> None:
         """End a binding; the watch has not told of it yet."""
-        node = self.bench.binder.flying[uid][1].node
+        node = self.bench.binder.under_way[uid][1].node
         truth = self.pods.get(uid)
         if truth is None or truth.obj.spec.node_name not in ("", node):
             outcome = GONE
@@ -225,7 +225,7 @@ class Machine(RuleBasedStateMachine):
             self.assumed.discard(uid)
         if outcome is not FAILED:
             self.waiting.discard(uid)
-        self.bench.binder.land(uid, outcome)
+        self.bench.binder.end(uid, outcome)
         if outcome is FAILED and uid in self.last:  # what was told meanwhile counts now
             self.follow(uid, self.last[uid])
 
@@ -236,9 +236,9 @@ class Machine(RuleBasedStateMachine):
         """Every pod is where it must be, every node is charged for its pods and no others."""
         bench, cache = self.bench, self.bench.cache
         assert {entry.uid for entry in bench.backlog.entries()} == self.waiting
-        records = {uid: cache.record(uid) for uid in self.versions}
+        records = {uid: cache.pod_info(uid) for uid in self.versions}
         assert {uid: (r.node, r.requests) for uid, r in records.items() if r is not None} == self.taken
-        assert {uid for uid, r in records.items() if r is not None and r.state is State.ASSUMED} == self.assumed
+        assert {uid for uid, r in records.items() if r is not None and r.state is PodState.ASSUMED} == self.assumed
         assert len(cache) == len(self.taken)
         assert cache.assumed == len(self.assumed)
         assert set(cache.nodes.row_of) == set(self.rooms)
@@ -250,8 +250,8 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Once all bindings have ended and all is listed, nothing is assumed, and no pod is lost or counted twice."""
-        while self.bench.binder.flying:
-            self.land(next(iter(self.bench.binder.flying)), "yes")
+        while self.bench.binder.under_way:
+            self.land(next(iter(self.bench.binder.under_way)), "yes")
         self.relist(breaks=False, meanwhile=False)
         self.cache_and_backlog_are_right()
         assert not self.assumed

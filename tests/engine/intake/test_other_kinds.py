@@ -11,24 +11,24 @@ import pytest
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.framework.interfaces import Prepared
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.interfaces import PreFilterResult
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.status import SKIP
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject
 from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Affinity, Pod
 from moorage.core.objects.workloads import PodDisruptionBudget, Service, ServiceSpec
-from moorage.core.queue.queued_pod import Place
-from moorage.engine.intake.stored_object_sink import Others
-from moorage.ports.kube import Unreadable
-from moorage.ports.stored_kinds import POD_GROUPS, STORED, StoredKind
+from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.intake.stored_object_sink import StoredObjectSink
+from moorage.ports.kube import UnreadableObject
+from moorage.ports.stored_kinds import POD_GROUPS, STORED_KINDS, StoredKind
 from tests.builders import make_node, make_pod
 from tests.core.plugins.companions import HOST, namespace, near, pod, term
 from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.worlds import a_body, make_engine, versioned
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import FakeEventRecorder
 
 
 class Alarm:
@@ -37,7 +37,7 @@ class Alarm:
     def __init__(self) -> None:
         self.rung: list[ClusterEvent] = []
 
-    def wake(self, event: ClusterEvent, now: float) -> None:
+    def move_on_event(self, event: ClusterEvent, now: float) -> None:
         """Kept."""
         self.rung.append(event)
 
@@ -47,16 +47,16 @@ def service(name: str = "web", version: int = 1, uid: str = "u1", **selector: st
     return Service(ObjectMeta(name=name, namespace="d", uid=uid, resource_version=str(version)), ServiceSpec(selector=selector))
 
 
-def intake(event: Resource | None = None) -> tuple[Others, Cache, Alarm]:
+def intake(event: EventResource | None = None) -> tuple[StoredObjectSink, Cache, Alarm]:
     """A sink of services and what it writes to."""
     cache, alarm = Cache(), Alarm()
-    return Others(StoredKind(Service, "services", "v1", event), cache, alarm, lambda: 0.0), cache, alarm  # type: ignore[arg-type]
+    return StoredObjectSink(StoredKind(Service, "services", "v1", event), cache, alarm, lambda: 0.0), cache, alarm  # type: ignore[arg-type]
 
 
 def test_the_store_follows_the_watch() -> None:
     """Objects come, change and go; each step moves the kind's clock, and no other's."""
     sink, cache, _ = intake()
-    clock, other = cache.store.clock(Service), cache.store.clock(PodDisruptionBudget)
+    clock, other = cache.store.version_counter(Service), cache.store.version_counter(PodDisruptionBudget)
     versions = [clock.version]
     for put in (service(app="a"), service(version=2, app="b")):
         sink.put(put)
@@ -84,14 +84,16 @@ def test_an_object_made_anew_survives_the_end_of_the_old_one() -> None:
 
 def test_changes_ring_where_the_kind_has_an_event() -> None:
     """Come, changed, gone; a kind without an event wakes nobody."""
-    for event in (Resource.STORAGE_CLASS, None):
+    for event in (EventResource.STORAGE_CLASS, None):
         sink, _, alarm = intake(event)
         sink.put(service())
         sink.put(service(version=2))
         sink.delete(service(version=3))
         rung = [(one.resource, one.action, one.old is None, one.new is None) for one in alarm.rung]
         assert rung == (
-            [(event, Action.ADD, True, False), (event, Action.UPDATE, False, False), (event, Action.DELETE, False, True)] if event else []
+            [(event, ActionType.ADD, True, False), (event, ActionType.UPDATE, False, False), (event, ActionType.DELETE, False, True)]
+            if event
+            else []
         )
 
 
@@ -99,7 +101,7 @@ def test_an_unreadable_object_keeps_its_last_state() -> None:
     """Until it goes."""
     sink, cache, _ = intake()
     sink.put(service(app="a"))
-    broken = Unreadable(PartialObject(service(version=2).metadata), "", "spec: expected `object`")
+    broken = UnreadableObject(PartialObject(service(version=2).metadata), "", "spec: expected `object`")
     sink.unreadable(broken, deleted=False)
     assert cache.store.objects(Service)["d/web"].spec.selector == {"app": "a"}
     sink.unreadable(broken, deleted=True)
@@ -114,35 +116,35 @@ class Reader:
     """Decides by services."""
 
     name: ClassVar[str] = "Reader"
-    wakes: ClassVar[tuple[()]] = ()
-    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({Service})
+    events_to_register: ClassVar[tuple[()]] = ()
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({Service})
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """No say."""
-        return Prepared(SKIP)
+        return PreFilterResult(SKIP)
 
 
-SERVICES = next(kind for kind in STORED if kind.struct is Service)
+SERVICES = next(kind for kind in STORED_KINDS if kind.struct is Service)
 
 
 @pytest.mark.parametrize("reads", [True, False], ids=["reads them", "does not"])
 def test_only_profiles_that_read_a_kind_wait_for_it(reads: bool) -> None:
     """One says which list it waits for, and goes live when that is in; another one is live at once."""
-    engine = make_engine(InMemoryKube(), RecordingEvents(), None, PluginSpec("Reader", Reader))
-    sink = engine.others[SERVICES]
+    engine = make_engine(InMemoryKube(), FakeEventRecorder(), None, PluginSpec("Reader", Reader))
+    sink = engine.stored_object_sinks[SERVICES]
     sink.synced = False
     plugins = {"multiPoint": {"enabled": [{"name": "Reader"}] if reads else [], "disabled": [{"name": "*"}]}}
     plugins["queueSort"] = {"enabled": [{"name": "PrioritySort"}]}
     plugins["bind"] = {"enabled": [{"name": "DefaultBinder"}]}
-    engine.profile_seen("p", a_body("p", plugins=plugins))
-    asyncio.run(engine.swapper.settle())
+    engine.profile_changed("p", a_body("p", plugins=plugins))
+    asyncio.run(engine.swapper.reconcile())
     record = engine.swapper.records["p"]
-    assert (record.active is None, record.held_up) == (reads, "services are not up to date yet" if reads else "")
+    assert (record.active is None, record.waiting_reason) == (reads, "services are not up to date yet" if reads else "")
     sink.list_started()
     sink.list_ended()
-    asyncio.run(engine.swapper.settle())
+    asyncio.run(engine.swapper.reconcile())
     assert record.active is not None
-    assert record.held_up == ""
+    assert record.waiting_reason == ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,7 +152,7 @@ class GroupReader(Reader):
     """Decides by pod groups, for whose list pods wait too."""
 
     name: ClassVar[str] = "GroupReader"
-    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PodGroup})
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PodGroup})
 
 
 @pytest.mark.parametrize(("reader", "kind"), [(Reader, SERVICES), (GroupReader, POD_GROUPS)], ids=["services", "pod groups"])
@@ -159,9 +161,9 @@ def test_a_profile_goes_live_when_the_list_is_in(reader: type[Reader], kind: Sto
 
     async def scenario() -> None:
         async with Running(specs=(PluginSpec(reader.name, reader),)).leading() as world:
-            sink = world.engine.others[kind]
+            sink = world.engine.stored_object_sinks[kind]
             sink.synced = False
-            world.engine.profile_seen("p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": reader.name}]}}))
+            world.engine.profile_changed("p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": reader.name}]}}))
             await world.clock.advance(3)
             assert "p" not in world.engine.loop.live
             sink.list_started()
@@ -174,28 +176,28 @@ def test_a_profile_goes_live_when_the_list_is_in(reader: type[Reader], kind: Sto
 
 def test_a_profile_is_suspended_although_its_new_revision_waits() -> None:
     """The old revision places no more pods from then on."""
-    engine = make_engine(InMemoryKube(), RecordingEvents(), None, PluginSpec("Reader", Reader))
-    engine.profile_seen("p", a_body("p"))
-    asyncio.run(engine.swapper.settle())
-    engine.others[SERVICES].synced = False
+    engine = make_engine(InMemoryKube(), FakeEventRecorder(), None, PluginSpec("Reader", Reader))
+    engine.profile_changed("p", a_body("p"))
+    asyncio.run(engine.swapper.reconcile())
+    engine.stored_object_sinks[SERVICES].synced = False
     waiting = {"multiPoint": {"enabled": [{"name": "Reader"}]}}
-    engine.profile_seen("p", a_body("p", generation=2, suspend=True, plugins=waiting))
-    asyncio.run(engine.swapper.settle())
-    engine.pods.put(versioned(make_pod("x", scheduler_name="p")))
+    engine.profile_changed("p", a_body("p", generation=2, suspend=True, plugins=waiting))
+    asyncio.run(engine.swapper.reconcile())
+    engine.pod_sink.put(versioned(make_pod("x", scheduler_name="p")))
     entry = engine.backlog.get("uid-x")
     assert entry is not None
-    assert entry.place is Place.HELD
+    assert entry.state is QueueState.UNSERVED
 
 
 def test_a_right_that_only_some_profiles_need_is_missing_for_those_alone() -> None:
     """Permitted names verb and resource, on the profile that reads the kind."""
-    engine = make_engine(InMemoryKube(), RecordingEvents(), None, PluginSpec("Reader", Reader))
-    engine.profile_seen("p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": "Reader"}]}}))
-    engine.profile_seen("q", a_body("q", preset="NoScoring", plugins={"multiPoint": {"disabled": [{"name": "PodTopologySpread"}]}}))
-    asyncio.run(engine.swapper.settle())
-    engine.reconciler.situation.missing_for = {SERVICES: ("list services",)}
-    asyncio.run(engine.reconciler.round())
-    kube: InMemoryKube = engine.reconciler._writes  # type: ignore[assignment]
+    engine = make_engine(InMemoryKube(), FakeEventRecorder(), None, PluginSpec("Reader", Reader))
+    engine.profile_changed("p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": "Reader"}]}}))
+    engine.profile_changed("q", a_body("q", preset="NoScoring", plugins={"multiPoint": {"disabled": [{"name": "PodTopologySpread"}]}}))
+    asyncio.run(engine.swapper.reconcile())
+    engine.profile_status.inputs.missing_for = {SERVICES: ("list services",)}
+    asyncio.run(engine.profile_status.write_due())
+    kube: InMemoryKube = engine.profile_status._writes  # type: ignore[assignment]
     said = {name: next(c for c in kube.statuses["SchedulerProfile", name]["conditions"] if c["type"] == "Permitted") for name in ("p", "q")}
     assert [said[name]["message"] for name in ("p", "q")] == ["list services", ""]
 
@@ -216,7 +218,7 @@ def test_a_label_of_a_namespace_wakes() -> None:
             await world.clock.advance(20)
             entry = world.engine.backlog.get("uid-p")
             assert entry is not None
-            assert (entry.place, entry.attempts) == (Place.UNSCHEDULABLE, 1)
+            assert (entry.state, entry.attempts) == (QueueState.UNSCHEDULABLE, 1)
             world.kube.put(namespace("other", team="a"))
             await world.clock.advance(TRIED_AGAIN)
             assert world.node("p") == "n9"
@@ -247,7 +249,7 @@ def test_only_profiles_that_read_a_late_kind_wait_for_it(when: str) -> None:
                     if when == "while suspended"
                     else {"schedulerName": "test", "plugins": {"score": {"enabled": [{"name": "x"}]}}}
                 )
-                engine.profile_seen("test", a_body("test", generation=2, **spec))
+                engine.profile_changed("test", a_body("test", generation=2, **spec))
                 await world.clock.advance(10)
                 assert world.node("test") == ""
             engine.caught_up("resourceclaims")

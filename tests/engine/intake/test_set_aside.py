@@ -13,9 +13,9 @@ from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTer
 from moorage.core.objects.workloads import Service, ServiceSpec
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.pods.requests import Requests
-from moorage.core.queue.scheduling_queue import Backlog
-from moorage.engine.intake.node_sink import Nodes
-from moorage.engine.intake.stored_object_sink import Others
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.intake.node_sink import NodeSink
+from moorage.engine.intake.stored_object_sink import StoredObjectSink
 from moorage.ports.stored_kinds import kind_of
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
@@ -39,7 +39,7 @@ async def test_a_pod_on_a_node_keeps_its_place_and_others_go_on(monkeypatch: pyt
         world.kube.put(versioned(make_pod("next", cpu="1m")))
         await world.clock.advance(3)
         assert world.node("next")
-        assert world.engine.scheduler.cache.record("uid-odd") is not None
+        assert world.engine.scheduler.cache.pod_info("uid-odd") is not None
         assert world.telemetry.last_aside == {"pods": 1}
         assert ["IndexError('a bug')" in note for note in world.notes("SetAside", "odd")] == [True]
         broken = False
@@ -52,14 +52,14 @@ async def test_a_pod_on_a_node_keeps_its_place_and_others_go_on(monkeypatch: pyt
 @in_a_loop
 async def test_a_waiting_pod_is_told_by_event_and_condition(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once, also when a list brings it again; one of another scheduler is not written to."""
-    original = Backlog.add
+    original = SchedulingQueue.add
 
-    def failing(backlog: Backlog, pod: Pod, now: float) -> None:
+    def failing(backlog: SchedulingQueue, pod: Pod, now: float) -> None:
         if pod.metadata.name.startswith("odd"):
             raise RecursionError("a bug")
         original(backlog, pod, now)
 
-    monkeypatch.setattr(Backlog, "add", failing)
+    monkeypatch.setattr(SchedulingQueue, "add", failing)
     async with Running().leading() as world:
         world.kube.put(versioned(make_pod("odd")))
         world.kube.put(versioned(make_pod("odd-stranger", scheduler_name="another")))
@@ -94,7 +94,7 @@ async def test_a_node_keeps_its_last_readable_state(monkeypatch: pytest.MonkeyPa
         assert len(world.notes("SetAside", "n1")) == 1
         world.kube.put(make_node("n1", labels={"odd": "no"}))
         await world.clock.advance(3)
-        assert (world.telemetry.last_aside, world.engine.nodes.untold) == ({}, {})
+        assert (world.telemetry.last_aside, world.engine.node_sink.unreported) == ({}, {})
         world.kube.put(versioned(make_node("n1", labels={"odd": "yes"})))
         await world.clock.advance(3)
         assert len(world.notes("SetAside", "n1")) == 2
@@ -112,10 +112,10 @@ async def test_metrics_that_fail_cost_nobody_anything(monkeypatch: pytest.Monkey
         assert world.node("a") and world.node("b")
 
 
-class Deaf(Backlog):
+class Deaf(SchedulingQueue):
     """A backlog that fails on each event, as a plugin's registration may make it."""
 
-    def wake(self, event: ClusterEvent, now: float) -> int:
+    def move_on_event(self, event: ClusterEvent, now: float) -> int:
         """Raise."""
         raise RuntimeError(f"a bug: {event.label}")
 
@@ -123,13 +123,13 @@ class Deaf(Backlog):
 def test_what_fails_while_others_are_told_of_it_is_as_before() -> None:
     """The cache has the last state that was taken in, or nothing: what a sink knows and what decisions see is the same."""
     cache = Cache()
-    hearing, deaf = (kind(PrioritySort().sort_key, cache.store, lambda *_: None, lambda *_: None) for kind in (Backlog, Deaf))
+    hearing, deaf = (kind(PrioritySort().sort_key, cache.store, lambda *_: None, lambda *_: None) for kind in (SchedulingQueue, Deaf))
     for sink, one in (
-        (Nodes(cache, hearing, lambda: 0.0), make_node("known", cpu="4")),
+        (NodeSink(cache, hearing, lambda: 0.0), make_node("known", cpu="4")),
         (_services(cache, hearing), _service("known", "old")),
     ):
         sink.put(versioned(one))
-    nodes, services = Nodes(cache, deaf, lambda: 0.0), _services(cache, deaf)
+    nodes, services = NodeSink(cache, deaf, lambda: 0.0), _services(cache, deaf)
     nodes.objects.update({node.metadata.name: node for node in cache.nodes.nodes if node is not None})
     services.objects.update(cache.store.objects(Service))
     for name in ("known", "new"):
@@ -143,8 +143,8 @@ def test_what_fails_while_others_are_told_of_it_is_as_before() -> None:
     assert cache.store.objects(Service)["default/known"].spec.selector == {"app": "old"}
 
 
-def _services(cache: Cache, backlog: Backlog) -> Others:
-    return Others(kind_of(Service), cache, backlog, lambda: 0.0)
+def _services(cache: Cache, backlog: SchedulingQueue) -> StoredObjectSink:
+    return StoredObjectSink(kind_of(Service), cache, backlog, lambda: 0.0)
 
 
 def _service(name: str, app: str) -> Service:

@@ -7,19 +7,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.framework.status import failed
+from moorage.core.framework.status import error_status
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.nodes import Taint
 from moorage.core.objects.pods import ContainerPort, Pod, PodStatus
 from moorage.core.pods.requests import PODS
-from moorage.core.queue.queued_pod import Place
-from moorage.engine.binding.sender import BOUND, Outcome
-from moorage.engine.intake.object_sink import VANISHED_AT_ONCE
-from moorage.ports.kube import Unreadable
+from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.binding.sender import BOUND, BindingOutcome
+from moorage.engine.intake.object_sink import MAX_DELETES_PER_STEP
+from moorage.ports.kube import UnreadableObject
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, unreadable, versioned
 
-FAILED = Outcome(False, failed("the API server is on holiday"))
+FAILED = BindingOutcome(False, error_status("the API server is on holiday"))
 
 
 # ---- whom it wakes -------------------------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ def full(bench: Bench, cpu: str = "4") -> None:
     bench.pods.put(versioned(make_pod("big", cpu=cpu, node="n1")))
     bench.pods.put(versioned(make_pod("waits", cpu="1")))
     assert bench.attempt() == "waits"
-    assert bench.backlog.get("uid-waits").place is Place.UNSCHEDULABLE  # type: ignore[union-attr]
+    assert bench.backlog.get("uid-waits").state is QueueState.UNSCHEDULABLE  # type: ignore[union-attr]
 
 
 def delete_big(bench: Bench) -> None:
@@ -48,7 +48,7 @@ def garble_and_delete_big(bench: Bench) -> None:
     """It becomes unreadable and goes."""
     big = versioned(bench.pods.objects["uid-big"])
     bench.pods.unreadable(unreadable(big), deleted=False)
-    assert bench.backlog.get("uid-waits").place is Place.UNSCHEDULABLE  # type: ignore[union-attr]
+    assert bench.backlog.get("uid-waits").state is QueueState.UNSCHEDULABLE  # type: ignore[union-attr]
     bench.pods.unreadable(unreadable(big), deleted=True)
 
 
@@ -89,7 +89,7 @@ def mend_node(bench: Bench) -> None:
     """A node comes unreadable, which is nothing, and is readable then, which is a new node."""
     bench.nodes.put(versioned(make_node("n2", cpu="four")))
     bench.nodes.unreadable(unreadable(versioned(make_node("n2"))), deleted=False)
-    assert bench.backlog.get("uid-waits").place is Place.UNSCHEDULABLE  # type: ignore[union-attr]
+    assert bench.backlog.get("uid-waits").state is QueueState.UNSCHEDULABLE  # type: ignore[union-attr]
     bench.nodes.put(versioned(make_node("n2")))
 
 
@@ -127,7 +127,7 @@ def test_what_wakes_a_refused_pod(happens: Any) -> None:
     happens(bench)
     entry = bench.backlog.get("uid-waits")
     assert entry is not None
-    assert (entry.place is Place.BACKOFF) == (happens in WAKING)
+    assert (entry.state is QueueState.BACKOFF) == (happens in WAKING)
 
 
 def test_a_node_that_can_be_read_at_last_is_new() -> None:
@@ -154,7 +154,7 @@ def test_only_the_unreadable_are_harmed(caplog: pytest.LogCaptureFixture) -> Non
     bench.pods.put(versioned(make_pod("odd-pod", cpu="some")))
     bench.pods.put(versioned(make_pod("good")))
     assert [bench.attempt(), bench.attempt()] == ["good", ""]
-    assert {entry.pod.metadata.name: placement.node for entry, placement in bench.binder.flying.values()} == {"good": "n1"}
+    assert {entry.pod.metadata.name: placement.node for entry, placement in bench.binder.under_way.values()} == {"good": "n1"}
     named = [str(getattr(record, "object", "")) for record in caplog.records]
     assert named == ["bad-node", "odd-node", "default/bad-pod", "default/odd-pod"]
     assert "spec.containers[0].resources.requests[cpu]: 'some' is not a quantity" in caplog.text
@@ -177,13 +177,13 @@ def test_many_that_a_list_did_not_have_go_in_pieces() -> None:
     """Each call takes some of them out; what the watch says of one meanwhile is not lost, and the last call ends it."""
     bench = Bench()
     bench.nodes.put(versioned(make_node("n1", pods="5000")))
-    for i in range(3 * VANISHED_AT_ONCE):
+    for i in range(3 * MAX_DELETES_PER_STEP):
         bench.pods.put(versioned(make_pod(f"p{i}", node="n1")))
     bench.pods.list_started()
     left = [len(bench.cache)]
     while bench.pods.list_ended():
         left.append(len(bench.cache))
-    assert left == [3 * VANISHED_AT_ONCE, 2 * VANISHED_AT_ONCE, VANISHED_AT_ONCE]
+    assert left == [3 * MAX_DELETES_PER_STEP, 2 * MAX_DELETES_PER_STEP, MAX_DELETES_PER_STEP]
     assert len(bench.cache) == 0 == bench.cache.nodes.requested[PODS, 0]
 
 
@@ -246,7 +246,7 @@ def test_a_pod_in_flight_is_retried_in_its_newest_state() -> None:
     bench.attempt()
     bench.pods.put(versioned(make_pod("a", tolerations=()), deletion_timestamp="2026-01-01T00:00:00Z"))
     assert bench.cache.assumed == 1
-    bench.binder.land("uid-a", FAILED)
+    bench.binder.end("uid-a", FAILED)
     entry = bench.backlog.get("uid-a")
     assert entry is not None
     assert entry.pod.metadata.deletion_timestamp
@@ -258,7 +258,7 @@ def test_a_bound_pod_is_not_queued_again_by_a_watch_that_is_behind() -> None:
     bench.nodes.put(versioned(make_node("n1")))
     bench.pods.put(versioned(make_pod("a")))
     bench.attempt()
-    bench.binder.land("uid-a", BOUND)
+    bench.binder.end("uid-a", BOUND)
     bench.pods.put(versioned(make_pod("a"), labels={"late": "yes"}))
     assert bench.attempt() == ""
     assert bench.cache.assumed == 1
@@ -297,7 +297,7 @@ def test_a_namesake_is_another_pod() -> None:
     bench.pods.delete(make_pod("a", node="n1"))
     assert bench.cache.nodes.requested[PODS, 0] == 0
     assert bench.attempt() == "a"
-    assert list(bench.binder.flying) == ["uid-second"]
+    assert list(bench.binder.under_way) == ["uid-second"]
 
 
 def test_deleting_what_was_never_there_changes_nothing() -> None:
@@ -305,7 +305,7 @@ def test_deleting_what_was_never_there_changes_nothing() -> None:
     bench = Bench()
     bench.pods.delete(make_pod("a"))
     bench.nodes.delete(make_node("n1"))
-    bench.pods.unreadable(Unreadable(PartialObject(make_pod("a").metadata), "n1", "?"), deleted=True)
+    bench.pods.unreadable(UnreadableObject(PartialObject(make_pod("a").metadata), "n1", "?"), deleted=True)
     assert len(bench.cache) == len(bench.cache.nodes) == bench.backlog.totals().active == 0
 
 

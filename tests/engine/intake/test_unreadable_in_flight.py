@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from moorage.core.framework.status import failed
-from moorage.engine.binding.sender import Outcome
+from moorage.core.framework.status import error_status
+from moorage.engine.binding.sender import BindingOutcome
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, unreadable, versioned
 
@@ -17,6 +17,6 @@ def test_a_pod_that_was_unreadable_while_it_was_bound_is_tried_again() -> None:
     assert bench.attempt() == "a"
     bench.pods.unreadable(unreadable(pod), deleted=False)
     bench.pods.put(versioned(pod))
-    bench.binder.land("uid-a", Outcome(False, failed("no")))
+    bench.binder.end("uid-a", BindingOutcome(False, error_status("no")))
     bench.clock.jump(5)
     assert bench.attempt() == "a"

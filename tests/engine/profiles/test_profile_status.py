@@ -9,40 +9,45 @@ from typing import Any
 import pytest
 
 from moorage.api.bodies import config_hash
-from moorage.engine.profiles.profile_status import APART, QUEUE_APART, RENEW_APART, RETRY_APART
+from moorage.engine.profiles.profile_status import (
+    QUEUE_WRITE_INTERVAL_SECONDS,
+    RENEW_INTERVAL_SECONDS,
+    RETRY_INTERVAL_SECONDS,
+    WRITE_INTERVAL_SECONDS,
+)
 from moorage.ports.errors import Conflict, EdgeError, Fenced, Forbidden, NotFound, Retryable
-from moorage.ports.kube import Replica
+from moorage.ports.kube import ReplicaAnnouncement
 from moorage.ports.leadership import Leadership
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, Running
 from tests.engine.worlds import a_body, a_config, make_engine, versioned
 from tests.fakes.clocks import EagerClock, settle
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import FakeEventRecorder
 
 
 class World:
     """A leader whose rounds are made by hand."""
 
     def __init__(self, kube: InMemoryKube | None = None) -> None:
-        self.kube, self.clock, self.events = kube or InMemoryKube(), EagerClock(), RecordingEvents()
+        self.kube, self.clock, self.events = kube or InMemoryKube(), EagerClock(), FakeEventRecorder()
         self.engine = make_engine(self.kube, self.events, self.clock)
-        self.engine.reconciler.situation.leadership = lambda: Leadership("me", "2026-01-02T03:00:00Z", 3, self.renewed)
+        self.engine.profile_status.inputs.leadership = lambda: Leadership("me", "2026-01-02T03:00:00Z", 3, self.renewed)
         self.renewed = "2026-01-02T03:04:00Z"
 
     def see(self, *bodies: dict[str, Any]) -> World:
         """Objects are in this state; settle."""
         for body in bodies:
-            tell = self.engine.profile_seen if body["kind"] == "SchedulerProfile" else self.engine.plugin_config_seen
+            tell = self.engine.profile_changed if body["kind"] == "SchedulerProfile" else self.engine.plugin_config_changed
             tell(body["metadata"]["name"], body)
-        asyncio.run(self.engine.swapper.settle())
+        asyncio.run(self.engine.swapper.reconcile())
         return self
 
-    def round(self, after: float = APART) -> list[Mapping[str, Any]]:
+    def round(self, after: float = WRITE_INTERVAL_SECONDS) -> list[Mapping[str, Any]]:
         """A round so long after the last one; the statuses that were written in it."""
         self.clock.jump(after)
         before = len(self.kube.written)
-        asyncio.run(self.engine.reconciler.round())
+        asyncio.run(self.engine.profile_status.write_due())
         return [write.arguments[1] for write in self.kube.written[before:]]
 
     def status(self, name: str = "p", kind: str = "SchedulerProfile") -> dict[str, Any]:
@@ -129,7 +134,7 @@ def test_conditions(case: str) -> None:
 def test_missing_rights_are_named() -> None:
     """Permitted has verb and resource; the profile goes on as well as it can."""
     world = World().see(a_body("p"))
-    world.engine.reconciler.situation.missing_rights = ("create pods/binding", "list nodes")
+    world.engine.profile_status.inputs.missing_rights = ("create pods/binding", "list nodes")
     world.round()
     permitted, ready = world.conditions()["Permitted"], world.conditions()["Ready"]
     assert (permitted["status"], permitted["reason"], permitted["message"]) == ("False", "RBACMissing", "create pods/binding; list nodes")
@@ -162,13 +167,17 @@ def test_a_transition_time_is_kept_as_long_as_the_status_is() -> None:
 def test_the_status_of_a_profile() -> None:
     """All that api.md promises."""
     world = World()
-    world.engine.nodes.put(versioned(make_node("n1")))
+    world.engine.node_sink.put(versioned(make_node("n1")))
     body = referring("c", schedulerName="named", preset="BinPack", weights={"NodeAffinity": 7})
     world.see(a_config("c", generation=4), body)
     for i in range(3):
-        world.engine.pods.put(versioned(make_pod(f"p{i}", scheduler_name="named")))
+        world.engine.pod_sink.put(versioned(make_pod(f"p{i}", scheduler_name="named")))
     revision = world.engine.loop.live["named"]
-    world.engine.reconciler.situation.replicas = (Replica("you", {"p": "old"}), Replica("me", {"p": revision.id}), Replica("new", {}))
+    world.engine.profile_status.inputs.replicas = (
+        ReplicaAnnouncement("you", {"p": "old"}),
+        ReplicaAnnouncement("me", {"p": revision.id}),
+        ReplicaAnnouncement("new", {}),
+    )
     world.round()
     status = world.status()
     effective = status.pop("effective")
@@ -231,11 +240,11 @@ def test_a_profile_that_was_never_good_shows_its_configs() -> None:
 def test_what_is_no_more_leaves_the_status() -> None:
     """An extension point without plugins, the time of the oldest pod when nobody waits."""
     world = World().see(a_body("p"))
-    world.engine.pods.put(pod := versioned(make_pod("a", scheduler_name="p")))
+    world.engine.pod_sink.put(pod := versioned(make_pod("a", scheduler_name="p")))
     world.round()
     assert "oldestPendingSince" in world.status()["queue"]
     assert {"score", "preEnqueue"} <= world.status()["effective"].keys()
-    world.engine.pods.delete(pod)
+    world.engine.pod_sink.delete(pod)
     world.see(a_body("p", generation=2, preset="NoScoring", plugins={"preEnqueue": {"disabled": [{"name": "*"}]}}))
     world.round()
     assert "oldestPendingSince" not in world.status()["queue"]
@@ -245,7 +254,7 @@ def test_what_is_no_more_leaves_the_status() -> None:
 def test_pods_that_are_held_count() -> None:
     """A suspended profile shows how many wait for it."""
     world = World().see(a_body("p", suspend=True))
-    world.engine.pods.put(versioned(make_pod("a", scheduler_name="p")))
+    world.engine.pod_sink.put(versioned(make_pod("a", scheduler_name="p")))
     world.round()
     assert world.status()["queue"]["active"] == 1
 
@@ -272,7 +281,7 @@ def test_a_config_keeps_its_users_while_they_are_settled() -> None:
     """A change of it does not take the profiles out of its status for a moment."""
     world = World().see(a_config("c"), referring("c"))
     world.round()
-    world.engine.plugin_config_seen("c", a_config("c", generation=2))
+    world.engine.plugin_config_changed("c", a_config("c", generation=2))
     for status in world.round():
         assert status.get("profiles", ["p"]) == ["p"]
 
@@ -295,7 +304,7 @@ def test_a_standby_writes_nothing() -> None:
     async def scenario() -> None:
         async with Running().leading(lead=False) as world:
             await world.clock.advance(2)
-            world.engine.reconciler.poke()
+            world.engine.profile_status.notify()
             await settle()
             assert world.kube.statuses == {}
             world.engine.lead(lambda: None)
@@ -310,9 +319,9 @@ def test_queue_counts_lag_a_little() -> None:
     world = World().see(a_body("p"))
     world.round()
     for i in range(4):
-        world.engine.pods.put(versioned(make_pod(f"p{i}", scheduler_name="p")))
+        world.engine.pod_sink.put(versioned(make_pod(f"p{i}", scheduler_name="p")))
         assert world.round() == []
-    (status,) = world.round(QUEUE_APART - 4 * APART)
+    (status,) = world.round(QUEUE_WRITE_INTERVAL_SECONDS - 4 * WRITE_INTERVAL_SECONDS)
     assert status["queue"]["active"] == 4
 
 
@@ -321,10 +330,10 @@ def test_the_leaders_renewal_is_told_seldom_and_a_new_leader_at_once() -> None:
     world = World().see(a_body("p"))
     world.round()
     world.renewed = "2026-01-02T03:04:30Z"
-    assert world.round(RENEW_APART - 1) == []
+    assert world.round(RENEW_INTERVAL_SECONDS - 1) == []
     (status,) = world.round(1)
     assert status["leader"]["renewTime"] == world.renewed
-    world.engine.reconciler.situation.leadership = lambda: Leadership("other", "2026-01-02T04:00:00Z", 4, "2026-01-02T04:00:00Z")
+    world.engine.profile_status.inputs.leadership = lambda: Leadership("other", "2026-01-02T04:00:00Z", 4, "2026-01-02T04:00:00Z")
     (status,) = world.round()
     assert status["leader"]["identity"] == "other"
 
@@ -334,21 +343,21 @@ def test_draining_cycles_are_told_until_there_are_none() -> None:
 
     async def scenario() -> None:
         async with Running().leading(a_body("test", plugins=STEPS)) as world:
-            reconciler = world.engine.reconciler
+            reconciler = world.engine.profile_status
             gate = world.kube.hold("bind")
             world.kube.put(make_pod("a"))
             await settle()
-            world.engine.profile_seen("test", a_body("test", generation=2))
-            await world.clock.advance(3 * QUEUE_APART)
-            reconciler.situation.leadership = lambda: Leadership("me", "", 1, "")  # something to tell at once
-            await reconciler.round()
+            world.engine.profile_changed("test", a_body("test", generation=2))
+            await world.clock.advance(3 * QUEUE_WRITE_INTERVAL_SECONDS)
+            reconciler.inputs.leadership = lambda: Leadership("me", "", 1, "")  # something to tell at once
+            await reconciler.write_due()
             assert world.kube.statuses["SchedulerProfile", "test"]["drainingCycles"] == 1
             gate.set()
-            await world.clock.advance(APART)
-            await reconciler.round()
+            await world.clock.advance(WRITE_INTERVAL_SECONDS)
+            await reconciler.write_due()
             assert world.kube.statuses["SchedulerProfile", "test"]["drainingCycles"] == 1
-            await world.clock.advance(QUEUE_APART)
-            await reconciler.round()
+            await world.clock.advance(QUEUE_WRITE_INTERVAL_SECONDS)
+            await reconciler.write_due()
             assert world.kube.statuses["SchedulerProfile", "test"]["drainingCycles"] == 0
 
     asyncio.run(scenario())
@@ -373,7 +382,7 @@ def test_a_failed_write_is_tried_again(error: str, method: str) -> None:
     assert len(world.round()) == 1
     world.see(a_body("p", generation=2), a_config("c", generation=2))
     world.round()
-    world.round(RETRY_APART)
+    world.round(RETRY_INTERVAL_SECONDS)
     assert world.status()["observedGeneration"] == world.status("c", "PluginConfig")["observedGeneration"] == 2
 
 
@@ -381,9 +390,9 @@ def test_what_is_gone_is_forgotten() -> None:
     """An object that was deleted and made anew under its name and UID is written anew; nothing is kept of others."""
     world = World().see(a_config("c"), referring("c"))
     world.round()
-    world.engine.profile_seen("p", None)
-    world.engine.plugin_config_seen("c", None)
+    world.engine.profile_changed("p", None)
+    world.engine.plugin_config_changed("c", None)
     world.see()
     assert world.round() == []
-    assert not world.engine.reconciler._written
-    assert not world.engine.reconciler._not_before
+    assert not world.engine.profile_status._written
+    assert not world.engine.profile_status._not_before

@@ -11,17 +11,17 @@ import yaml
 
 from moorage.core.framework.extenders import SECRETS
 from moorage.core.plugins.intree import INTREE
-from moorage.engine.profiles.profile_conditions import Need, needs_of
-from moorage.engine.profiles.profile_status import Reconciler
-from moorage.engine.profiles.replica_monitor import APART, RIGHTS, Right, Surveyor, rights_to
-from moorage.engine.profiles.swap import Swapper
+from moorage.engine.profiles.profile_conditions import RequiredRight, rights_required_by
+from moorage.engine.profiles.profile_status import ProfileStatusWriter
+from moorage.engine.profiles.replica_monitor import RIGHTS, ROUND_INTERVAL_SECONDS, AccessRight, ReplicaMonitor, rights_to
+from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.ports.errors import Forbidden
-from moorage.ports.kube import REPLICA_PERIOD
-from moorage.ports.stored_kinds import STORED
-from tests.engine.worlds import a_body, make_engine, surroundings
+from moorage.ports.kube import REPLICA_PERIOD_SECONDS
+from moorage.ports.stored_kinds import STORED_KINDS
+from tests.engine.worlds import a_body, make_engine, make_ports
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 RBAC = Path(__file__).parents[3] / "manifests" / "components" / "rbac"
 
@@ -42,20 +42,20 @@ class Survey:
 
     def __init__(self) -> None:
         self.kube, self.clock = CountingKube(), ManualClock()
-        events = RecordingEvents()
+        events = FakeEventRecorder()
         engine = make_engine(self.kube, events)
-        self.swapper: Swapper = engine.swapper
-        self.reconciler: Reconciler = engine.reconciler
-        self.surveyor = Surveyor(surroundings(self.kube, self.clock, events, CountingTelemetry()), engine.quarantine.look)
+        self.swapper: ProfileSwapper = engine.swapper
+        self.reconciler: ProfileStatusWriter = engine.profile_status
+        self.surveyor = ReplicaMonitor(make_ports(self.kube, self.clock, events, CountingTelemetry()), engine.quarantine.refresh)
 
     @property
     def missing(self) -> tuple[str, ...]:
         """The rights that are called missing."""
-        return self.reconciler.situation.missing_rights
+        return self.reconciler.inputs.missing_rights
 
     def look(self) -> None:
         """One round."""
-        asyncio.run(self.surveyor.round(self.swapper, self.reconciler))
+        asyncio.run(self.surveyor.check_once(self.swapper, self.reconciler))
 
 
 def test_the_rights_are_those_of_the_manifests() -> None:
@@ -64,14 +64,14 @@ def test_the_rights_are_those_of_the_manifests() -> None:
     for file, home in (("cluster-role.yaml", False), ("role.yaml", True)):
         for rule in yaml.safe_load((RBAC / file).read_text())["rules"]:
             for resource in rule["resources"]:
-                given |= {Right(verb, rule["apiGroups"][0], resource, home) for verb in rule["verbs"]}
-    needs: list[Need] = [*STORED, *(access for spec in INTREE for access in spec.writes), SECRETS]
+                given |= {AccessRight(verb, rule["apiGroups"][0], resource, home) for verb in rule["verbs"]}
+    needs: list[RequiredRight] = [*STORED_KINDS, *(access for spec in INTREE for access in spec.writes), SECRETS]
     asked = {*RIGHTS, *(right for need in needs for right in rights_to(need))}
     # The first is for these questions, the others for those of callers of the operator's server: no profile needs them.
     assert given - asked == {
-        Right("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False),
-        Right("create", "authorization.k8s.io", "subjectaccessreviews", home=False),
-        Right("create", "authentication.k8s.io", "tokenreviews", home=False),
+        AccessRight("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False),
+        AccessRight("create", "authorization.k8s.io", "subjectaccessreviews", home=False),
+        AccessRight("create", "authentication.k8s.io", "tokenreviews", home=False),
     }
     assert asked <= given
 
@@ -85,7 +85,7 @@ def test_a_missing_right_is_named_and_one_given_back_is_not() -> None:
     survey.kube.forbidden.clear()
     survey.look()
     assert survey.missing
-    survey.clock.jump(REPLICA_PERIOD)
+    survey.clock.jump(REPLICA_PERIOD_SECONDS)
     survey.look()
     assert survey.missing == ()
 
@@ -108,14 +108,14 @@ def test_a_storm_of_changes_is_no_storm_of_requests() -> None:
         survey = Survey()
         running = asyncio.create_task(survey.surveyor.run(survey.swapper, survey.reconciler))
         for _ in range(100):
-            survey.surveyor.poke()
+            survey.surveyor.notify()
             await survey.clock.advance(0.1)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         assert survey.kube.announced == {}, "the announcement is taken back at the end"
         return survey.kube.announcements
 
-    assert asyncio.run(scenario()) == pytest.approx(10 / APART, abs=1)
+    assert asyncio.run(scenario()) == pytest.approx(10 / ROUND_INTERVAL_SECONDS, abs=1)
 
 
 def test_a_change_is_looked_at_twice() -> None:
@@ -127,9 +127,9 @@ def test_a_change_is_looked_at_twice() -> None:
         counts = []
         for _ in range(2):
             for _ in range(5):
-                await survey.clock.advance(APART)
+                await survey.clock.advance(ROUND_INTERVAL_SECONDS)
             counts.append(survey.kube.announcements)
-            survey.surveyor.poke()
+            survey.surveyor.notify()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         return counts
@@ -142,11 +142,15 @@ def test_rights_of_actors_are_missing_for_profiles_that_have_them_alone() -> Non
     survey = Survey()
     survey.kube.forbidden = {("patch", "", "persistentvolumes")}
     lean = {"multiPoint": {"disabled": [{"name": "VolumeBinding"}]}}
-    survey.swapper.profile_seen("with", a_body("with"))
-    survey.swapper.profile_seen("without", a_body("without", plugins=lean))
-    asyncio.run(survey.swapper.settle())
+    survey.swapper.profile_changed("with", a_body("with"))
+    survey.swapper.profile_changed("without", a_body("without", plugins=lean))
+    asyncio.run(survey.swapper.reconcile())
     survey.look()
-    missing = survey.reconciler.situation.missing_for
+    missing = survey.reconciler.inputs.missing_for
     revisions = {name: record.resolution.made for name, record in survey.swapper.records.items() if record.resolution is not None}
-    said = {name: [right for need in needs_of(made) for right in missing[need]] for name, made in revisions.items() if made is not None}
+    said = {
+        name: [right for need in rights_required_by(made) for right in missing[need]]
+        for name, made in revisions.items()
+        if made is not None
+    }
     assert said == {"with": ["patch persistentvolumes"], "without": []}

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from moorage.core.objects.meta import Namespace, ObjectMeta
 from moorage.core.objects.pods import SchedulingGate
-from moorage.engine.profiles.ownership import Claims
-from moorage.engine.profiles.profile_status import APART, Reconciler
+from moorage.engine.profiles.ownership import ProfileOwnership
+from moorage.engine.profiles.profile_status import WRITE_INTERVAL_SECONDS, ProfileStatusWriter
 from moorage.engine.profiles.stored_revisions import by_profile
-from moorage.engine.profiles.swap import Swapper
+from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.ports.kube import HOME_LABEL, StoredRevision
 from moorage.ports.leadership import Leadership
 from moorage.ports.stored_kinds import NAMESPACES
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import RESOLVER, Bench, a_body, make_engine, versioned
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import FakeEventRecorder
 
 OURS, THEIRS = "moorage-system/moorage", "elsewhere/moorage"
 
@@ -34,33 +34,33 @@ class World(Bench):
         super().__post_init__()
         self.loop.live.clear()
         self.backlog.set_profile("test", None, self.clock.boottime())
-        self.swapper = Swapper(self.loop, RESOLVER, self.around, Claims(self.kube, OURS, {"elsewhere"}.__contains__))
+        self.swapper = ProfileSwapper(self.loop, RESOLVER, self.ports, ProfileOwnership(self.kube, OURS, {"elsewhere"}.__contains__))
         self.swapper.leading = True
         self.orphans: list[tuple[str, str]] = []
         self.swapper.orphaned = lambda scheduler_name, profile: self.orphans.append((scheduler_name, profile))
-        self.reconciler = Reconciler(self.swapper, self.backlog, self.kube, self.clock)
-        self.reconciler.situation.leadership = lambda: Leadership("me", "", 0, "")
-        self.reconciler.situation.claimed_by = OURS
+        self.reconciler = ProfileStatusWriter(self.swapper, self.backlog, self.kube, self.clock)
+        self.reconciler.inputs.leadership = lambda: Leadership("me", "", 0, "")
+        self.reconciler.inputs.claimed_by = OURS
         self.nodes.put(versioned(make_node("n1")))
 
     def see(self, *bodies: dict[str, Any]) -> None:
         """Profiles are in this state; settle."""
         for body in bodies:
-            self.swapper.profile_seen(body["metadata"]["name"], body)
+            self.swapper.profile_changed(body["metadata"]["name"], body)
         self.settle()
 
     def settle(self) -> None:
         """Settle again."""
-        asyncio.run(self.swapper.settle())
+        asyncio.run(self.swapper.reconcile())
 
     def write(self) -> None:
         """Write statuses, a while after the last time."""
-        self.clock.jump(APART)
-        asyncio.run(self.reconciler.round())
+        self.clock.jump(WRITE_INTERVAL_SECONDS)
+        asyncio.run(self.reconciler.write_due())
 
     def gone(self, name: str) -> None:
         """A profile is deleted; settle."""
-        self.swapper.profile_seen(name, None)
+        self.swapper.profile_changed(name, None)
         self.settle()
 
     @property
@@ -122,12 +122,12 @@ def test_leases_of_others_are_read_side_by_side() -> None:
             return renewed
 
     kube = Slow()
-    engine = make_engine(kube, RecordingEvents())
+    engine = make_engine(kube, FakeEventRecorder())
     home = Namespace(ObjectMeta("elsewhere", uid="u", labels={HOME_LABEL: "true"}))
     engine.scheduler.cache.store.put(home)
     for i in range(10):
-        engine.profile_seen(f"p{i}", claimed(a_body(f"p{i}"), f"elsewhere/{i}"))
-    asyncio.run(engine.swapper.settle())
+        engine.profile_changed(f"p{i}", claimed(a_body(f"p{i}"), f"elsewhere/{i}"))
+    asyncio.run(engine.swapper.reconcile())
     assert kube.most == 10
 
 
@@ -159,7 +159,7 @@ def test_any_history_of_profiles_leaves_each_name_to_one(steps: list[tuple[str, 
             world.swapper.stored.known = by_profile(list(world.kube.stored.values()))
         world.kube.renewed = {THEIRS}
         for gone in set(world.swapper.records) - set(there):
-            world.swapper.profile_seen(gone, None)
+            world.swapper.profile_changed(gone, None)
         world.see(*there.values())
         want: dict[str, str] = {}
         for body in sorted(there.values(), key=lambda body: (body["metadata"]["creationTimestamp"], body["metadata"]["name"])):
@@ -228,13 +228,13 @@ def test_claims_are_looked_at_again_while_they_may_change(body: dict[str, Any], 
 
     async def reviewed() -> bool:
         world = World()
-        world.swapper.profile_seen("mine", body)
-        await world.swapper.settle()
+        world.swapper.profile_changed("mine", body)
+        await world.swapper.reconcile()
         running = asyncio.create_task(world.swapper.run(0.2))
         await world.clock.advance(5)
         settled: list[bool] = []
         world.swapper.changed = lambda: settled.append(True)
-        world.swapper.review_claims()
+        world.swapper.recheck_ownership()
         await world.clock.advance(5)
         running.cancel()
         return bool(settled)
@@ -262,10 +262,10 @@ def test_only_leases_of_installations_are_believed(lease: str, labels: dict[str,
 
     kube = Named()
     kube.renewed.add(lease)
-    engine = make_engine(kube, RecordingEvents())
-    engine.others[NAMESPACES].put(Namespace(ObjectMeta("elsewhere", uid="u", resource_version="1", labels=labels)))
-    engine.profile_seen("mine", claimed(a_body("mine"), lease))
-    asyncio.run(engine.swapper.settle())
+    engine = make_engine(kube, FakeEventRecorder())
+    engine.stored_object_sinks[NAMESPACES].put(Namespace(ObjectMeta("elsewhere", uid="u", resource_version="1", labels=labels)))
+    engine.profile_changed("mine", claimed(a_body("mine"), lease))
+    asyncio.run(engine.swapper.reconcile())
     assert ("mine" not in engine.loop.live) == believed
 
 
@@ -314,18 +314,18 @@ def test_waiting_pods_are_told_what_is_wrong_with_their_profile(
     scheduler_name: str, gates: tuple[SchedulingGate, ...], told: list[str]
 ) -> None:
     """Of their own profile only, and only where that is what they lack."""
-    kube, events = InMemoryKube(), RecordingEvents()
+    kube, events = InMemoryKube(), FakeEventRecorder()
     kube.renewed.add("kube-system/kube-scheduler")
     engine = make_engine(kube, events)
     profiles = [a_body("bad", preset="Best"), a_body("taken", schedulerName="default-scheduler", preset="Best")]
     for body in profiles:
-        engine.profile_seen(body["metadata"]["name"], body)
-    asyncio.run(engine.swapper.settle())
-    engine.pods.put(versioned(make_pod("waiting", scheduler_name=scheduler_name, scheduling_gates=gates)))
+        engine.profile_changed(body["metadata"]["name"], body)
+    asyncio.run(engine.swapper.reconcile())
+    engine.pod_sink.put(versioned(make_pod("waiting", scheduler_name=scheduler_name, scheduling_gates=gates)))
     for body in profiles:
-        engine.profile_seen(body["metadata"]["name"], None)
-    asyncio.run(engine.swapper.settle())
-    engine.strangers.tick()
+        engine.profile_changed(body["metadata"]["name"], None)
+    asyncio.run(engine.swapper.reconcile())
+    engine.unmatched_pods.tick()
     notes = [event.note for event in events.events if event.regarding.kind == "Pod"]
     assert len(notes) == len(told)
     assert all(text in note for text, note in zip(told, notes, strict=True))

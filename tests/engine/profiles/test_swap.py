@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from moorage.core.framework.revisions import Revision
-from moorage.engine.profiles.swap import RETRY
+from moorage.engine.profiles.swap import RETRY_SECONDS
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
 from moorage.ports.kube import StoredRevision
 from tests.builders import make_pod
@@ -18,7 +18,7 @@ from tests.engine.running import Running
 from tests.engine.worlds import a_body, a_config, make_engine
 from tests.fakes.clocks import settle
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import FakeEventRecorder
 
 DEBOUNCE = 0.2
 GPU = "example.com/gpu"
@@ -42,7 +42,7 @@ def live(world: Running) -> Revision | None:
 
 def see(world: Running, body: dict[str, Any]) -> None:
     """An object of either kind is in this state."""
-    tell = world.engine.profile_seen if body["kind"] == "SchedulerProfile" else world.engine.plugin_config_seen
+    tell = world.engine.profile_changed if body["kind"] == "SchedulerProfile" else world.engine.plugin_config_changed
     tell(body["metadata"]["name"], body)
 
 
@@ -60,10 +60,10 @@ def test_objects_that_change_together_are_one_swap() -> None:
     async def scenario() -> None:
         async with Running().leading() as world:
             before, count = live(world), swapped(world)
-            world.engine.profile_seen("test", with_ref(generation=2))
+            world.engine.profile_changed("test", with_ref(generation=2))
             await world.clock.advance(DEBOUNCE / 2)
-            world.engine.plugin_config_seen("fit", ignoring(1, GPU))
-            world.engine.profile_seen("test", with_ref(generation=3, preset="BinPack"))
+            world.engine.plugin_config_changed("fit", ignoring(1, GPU))
+            world.engine.profile_changed("test", with_ref(generation=3, preset="BinPack"))
             await world.clock.advance(DEBOUNCE / 2 - 0.01)
             assert live(world) is before
             await world.clock.advance(0.02)
@@ -85,9 +85,9 @@ def test_profiles_wait_for_the_first_lists() -> None:
         world.kube.relist()
         running = asyncio.create_task(world.engine.run())
         world.engine.lead(lambda: None)
-        world.engine.profile_seen("test", with_ref())
+        world.engine.profile_changed("test", with_ref())
         await world.clock.advance(5)
-        world.engine.plugin_config_seen("fit", ignoring(1))
+        world.engine.plugin_config_changed("fit", ignoring(1))
         world.engine.listed()
         await world.clock.advance(1)
         assert live(world) is not None
@@ -113,7 +113,7 @@ def test_what_changes_nothing_is_no_swap(change: str) -> None:
 
     async def scenario() -> None:
         world = Running()
-        world.engine.plugin_config_seen("fit", FIT)
+        world.engine.plugin_config_changed("fit", FIT)
         async with world.leading(SAME) as world:
             record = world.engine.swapper.records["test"]
             before, resolution, count, stored = live(world), record.resolution, len(world.events.events), dict(world.kube.stored)
@@ -122,7 +122,7 @@ def test_what_changes_nothing_is_no_swap(change: str) -> None:
             see(world, NO_CHANGES[change])
             await world.clock.advance(1)
             assert len(settled) == int(change == "an unused config")
-            await world.engine.swapper.settle()
+            await world.engine.swapper.reconcile()
             assert record.resolution is resolution
             assert live(world) is before
             assert len(world.events.events) == count
@@ -152,14 +152,14 @@ def test_a_bad_change_leaves_the_live_revision(change: str) -> None:
 
     async def scenario() -> None:
         async with Running().leading() as world:
-            world.engine.plugin_config_seen("fit", ignoring(1))
-            world.engine.profile_seen("test", with_ref(generation=2))
+            world.engine.plugin_config_changed("fit", ignoring(1))
+            world.engine.profile_changed("test", with_ref(generation=2))
             await world.clock.advance(1)
             before, count, stored = live(world), swapped(world), dict(world.kube.stored)
             for body in bodies:
                 see(world, body)
             await world.clock.advance(1)
-            await world.engine.swapper.settle()
+            await world.engine.swapper.reconcile()
             assert live(world) is before
             assert before is not None
             (note,) = world.notes("Rejected")
@@ -170,8 +170,8 @@ def test_a_bad_change_leaves_the_live_revision(change: str) -> None:
             await world.clock.advance(1)
             assert world.node("a")
             assert world.notes("FailedScheduling") == []
-            world.engine.plugin_config_seen("fit", ignoring(10))
-            world.engine.profile_seen("test", with_ref(generation=10))
+            world.engine.plugin_config_changed("fit", ignoring(10))
+            world.engine.profile_changed("test", with_ref(generation=10))
             await world.clock.advance(1)
             assert live(world) is not before
             assert swapped(world) == count + 1
@@ -202,7 +202,7 @@ def test_each_refusal_is_told_once() -> None:
                 see(world, with_ref(generation=5))
                 see(world, ignoring(generation))
                 await world.clock.advance(1)
-                world.engine.plugin_config_seen("fit", None)
+                world.engine.plugin_config_changed("fit", None)
                 await world.clock.advance(1)
             assert len(world.notes("Rejected")) == 5
             assert world.telemetry.counts["swap", "refused"] == 5
@@ -221,11 +221,11 @@ def test_nothing_is_left_of_a_superseded_revision() -> None:
             assert old is not None
             gone = weakref.ref(old)
             del old
-            world.engine.profile_seen("test", a_body("test", generation=2))
+            world.engine.profile_changed("test", a_body("test", generation=2))
             await world.clock.advance(1)
             world.kube.put(make_pod("b"))
             await settle()
-            world.engine.swapper.drain(world.engine.swapper.records["test"])
+            world.engine.swapper.prune_superseded(world.engine.swapper.records["test"])
             gc.collect()
             assert gone() is None
 
@@ -244,15 +244,15 @@ def test_a_revision_is_stored_before_it_decides() -> None:
             gate = world.kube.hold("create_revision")
             world.kube.fail("create_revision", Retryable("503", outcome_unknown=True))
             world.kube.fail("create_revision", Forbidden("POST", 403))
-            world.engine.profile_seen("test", a_body("test", generation=2))
+            world.engine.profile_changed("test", a_body("test", generation=2))
             await world.clock.advance(5)
             assert live(world) is before
             gate.set()
             await settle()
             assert live(world) is before
-            await world.clock.advance(RETRY + DEBOUNCE)
+            await world.clock.advance(RETRY_SECONDS + DEBOUNCE)
             assert live(world) is before
-            await world.clock.advance(RETRY + DEBOUNCE)
+            await world.clock.advance(RETRY_SECONDS + DEBOUNCE)
             revision = live(world)
             assert revision is not before
             assert revision is not None
@@ -267,10 +267,10 @@ def test_a_lost_answer_to_storing_delays_the_swap_only() -> None:
     async def scenario() -> None:
         async with Running().leading() as world:
             world.kube.fail("create_revision", Retryable("reset", outcome_unknown=True), done=True)
-            world.engine.profile_seen("test", a_body("test", generation=2))
+            world.engine.profile_changed("test", a_body("test", generation=2))
             await world.clock.advance(2 * DEBOUNCE)
             assert swapped(world) == 1
-            await world.clock.advance(RETRY + DEBOUNCE)
+            await world.clock.advance(RETRY_SECONDS + DEBOUNCE)
             assert swapped(world) == 2
             assert len(world.kube.stored) == 2
 
@@ -285,7 +285,7 @@ def test_another_revision_of_that_name_is_not_taken_for_it(other: str) -> None:
         async with Running().leading() as world:
             kube, before = world.kube, live(world)
             (first,) = kube.stored.values()
-            world.engine.profile_seen("test", a_body("test", generation=2))
+            world.engine.profile_changed("test", a_body("test", generation=2))
             gate = kube.hold("create_revision")
             await world.clock.advance(1)
             resolution = world.engine.swapper.records["test"].resolution
@@ -300,7 +300,7 @@ def test_another_revision_of_that_name_is_not_taken_for_it(other: str) -> None:
             await settle()
             if other == "gone when it is looked at":
                 assert live(world) is before
-                await world.clock.advance(RETRY + DEBOUNCE)
+                await world.clock.advance(RETRY_SECONDS + DEBOUNCE)
             assert live(world) is not before
             assert kube.stored[name].data["uid"] == first.data["uid"]
             assert kube.stored[name].data["profile"]["metadata"]["generation"] == 2
@@ -311,14 +311,14 @@ def test_another_revision_of_that_name_is_not_taken_for_it(other: str) -> None:
 @pytest.mark.parametrize("failing", [False, True], ids=["plain", "deleting fails"])
 def test_the_newest_few_are_kept(failing: bool) -> None:
     """In the order in which they decided; a deletion that fails holds up no swap and is made up for."""
-    engine = make_engine(kube := InMemoryKube(), events := RecordingEvents())
+    engine = make_engine(kube := InMemoryKube(), events := FakeEventRecorder())
     last = 9
     for generation in range(1, last + 1):
         if failing and generation == 7:
             kube.fail("delete_revision", Forbidden("DELETE", 403))
-        engine.profile_seen("test", a_body("test", generation=generation))
-        engine.profile_seen("other", a_body("other"))
-        assert asyncio.run(engine.swapper.settle())
+        engine.profile_changed("test", a_body("test", generation=generation))
+        engine.profile_changed("other", a_body("other"))
+        assert asyncio.run(engine.swapper.reconcile())
         assert engine.loop.live["test"].id == engine.swapper.records["test"].active.resolution.id  # type: ignore[union-attr]
     mine = [stored for stored in kube.stored.values() if stored.profile == "test"]
     generations = [stored.data["profile"]["metadata"]["generation"] for stored in mine]
@@ -333,8 +333,8 @@ def test_a_standby_swaps_without_storing() -> None:
 
     async def scenario() -> None:
         async with Running().leading(lead=False) as world:
-            world.engine.profile_seen("test", a_body("test", generation=2))
-            world.engine.profile_seen("bad", a_body("bad", preset="Best"))
+            world.engine.profile_changed("test", a_body("test", generation=2))
+            world.engine.profile_changed("bad", a_body("bad", preset="Best"))
             await world.clock.advance(1)
             before = live(world)
             assert before is not None
@@ -356,8 +356,8 @@ def test_the_last_good_revision_survives_a_restart() -> None:
         kube = InMemoryKube()
         async with Running(kube).leading() as world:
             for generation in (1, 2, 3):
-                world.engine.plugin_config_seen("fit", ignoring(generation, f"{GPU}{generation}"))
-                world.engine.profile_seen("test", with_ref(generation=generation + 1))
+                world.engine.plugin_config_changed("fit", ignoring(generation, f"{GPU}{generation}"))
+                world.engine.profile_changed("test", with_ref(generation=generation + 1))
                 await world.clock.advance(1)
             before = live(world)
         kube.pod_sinks.clear()
@@ -374,7 +374,7 @@ def test_the_last_good_revision_survives_a_restart() -> None:
             kube.put(make_pod("a"))
             await world.clock.advance(1)
             assert world.node("a")
-            world.engine.profile_seen("test", a_body("test", generation=6))
+            world.engine.profile_changed("test", a_body("test", generation=6))
             await world.clock.advance(1)
             assert live(world) is not again
 
@@ -386,17 +386,17 @@ def test_a_new_leader_goes_on_with_the_numbers_of_the_old_one() -> None:
 
     async def scenario() -> None:
         kube = InMemoryKube()
-        standby = make_engine(kube, RecordingEvents())
+        standby = make_engine(kube, FakeEventRecorder())
         standby.swapper.leading = False
-        leader = make_engine(kube, RecordingEvents())
+        leader = make_engine(kube, FakeEventRecorder())
         for generation in (1, 2, 3):
             for engine in (leader, standby):
-                engine.profile_seen("test", a_body("test", generation=generation))
-                await engine.swapper.settle()
+                engine.profile_changed("test", a_body("test", generation=generation))
+                await engine.swapper.reconcile()
         await standby.restore()
         standby.lead(lambda: None)
-        standby.profile_seen("test", a_body("test", generation=4))
-        await standby.swapper.settle()
+        standby.profile_changed("test", a_body("test", generation=4))
+        await standby.swapper.reconcile()
         assert [stored.number for stored in kube.stored.values()] == [1, 2, 3, 4]
 
     asyncio.run(scenario())
@@ -409,9 +409,9 @@ def test_what_changes_while_it_is_stored(change: str) -> None:
     async def scenario() -> None:
         async with Running().leading() as world:
             gate = world.kube.hold("create_revision")
-            world.engine.profile_seen("test", a_body("test", generation=2))
+            world.engine.profile_changed("test", a_body("test", generation=2))
             await world.clock.advance(1)
-            world.engine.profile_seen("test", None if change == "deleted" else a_body("test", generation=3))
+            world.engine.profile_changed("test", None if change == "deleted" else a_body("test", generation=3))
             gate.set()
             await world.clock.advance(1)
             if change == "deleted":
@@ -436,7 +436,7 @@ def test_a_swap_that_the_fence_stops_waits() -> None:
         async with Running().leading() as world:
             before = live(world)
             world.kube.fail("create_revision", Fenced("no"), times=3)
-            world.engine.profile_seen("test", a_body("test", generation=2))
+            world.engine.profile_changed("test", a_body("test", generation=2))
             await world.clock.advance(2)
             assert live(world) is before
             await world.clock.advance(3)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, make_engine, versioned
 from tests.fakes.clocks import settle
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import FakeEventRecorder
 
 INITIAL_BACKOFF = 5
 GPU = "example.com/gpu"
@@ -34,24 +34,24 @@ class Refused:
         self.world.kube.put(gpu)
         self.world.kube.put(make_pod("picky", node_selector={"disk": "fast"}))
         await self.world.clock.advance(1)
-        assert {self.place("gpu"), self.place("picky")} == {Place.UNSCHEDULABLE}
+        assert {self.place("gpu"), self.place("picky")} == {QueueState.UNSCHEDULABLE}
 
     def see(self, *ignored: str, **spec: Any) -> None:
         """The profile changes: these resources are ignored."""
         self.generation += 1
         entry = {"name": "NodeResourcesFit", "args": {"ignoredResources": list(ignored)}}
         body = a_body("test", generation=self.generation, podInitialBackoffSeconds=INITIAL_BACKOFF, pluginConfig=[entry], **spec)
-        self.world.engine.profile_seen("test", body)
+        self.world.engine.profile_changed("test", body)
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> QueuedPodInfo:
         """A pod that waits."""
         entry = self.world.engine.backlog.get(f"uid-{name}")
         assert entry is not None
         return entry
 
-    def place(self, name: str) -> Place | None:
+    def place(self, name: str) -> QueueState | None:
         """Where it waits."""
-        return self.entry(name).place
+        return self.entry(name).state
 
     @property
     def attempts(self) -> tuple[int, int]:
@@ -127,18 +127,18 @@ def test_moves_are_no_oftener_than_the_initial_backoff() -> None:
 
 def test_a_pod_that_is_decided_by_the_old_revision_during_a_swap_is_tried_again() -> None:
     """A refusal by rules that are no more counts for nothing."""
-    engine = make_engine(InMemoryKube(), RecordingEvents())
-    engine.nodes.put(versioned(make_node("n1", cpu="1")))
-    engine.profile_seen("test", a_body("test"))
-    asyncio.run(engine.swapper.settle())
-    engine.pods.put(versioned(make_pod("a", cpu="2")))
-    entry = engine.backlog.pop(engine.reporter.beat)
+    engine = make_engine(InMemoryKube(), FakeEventRecorder())
+    engine.node_sink.put(versioned(make_node("n1", cpu="1")))
+    engine.profile_changed("test", a_body("test"))
+    asyncio.run(engine.swapper.reconcile())
+    engine.pod_sink.put(versioned(make_pod("a", cpu="2")))
+    entry = engine.backlog.pop(engine.metrics.last_heartbeat)
     assert entry is not None
     ignoring_cpu = {"name": "NodeResourcesFit", "args": {"ignoredResources": [GPU]}}
-    engine.profile_seen("test", a_body("test", generation=2, pluginConfig=[ignoring_cpu]))
-    asyncio.run(engine.swapper.settle())
-    engine.backlog.requeue(entry, frozenset({"NodeResourcesFit"}), engine.reporter.beat)
-    assert entry.place is Place.BACKOFF
+    engine.profile_changed("test", a_body("test", generation=2, pluginConfig=[ignoring_cpu]))
+    asyncio.run(engine.swapper.reconcile())
+    engine.backlog.requeue(entry, frozenset({"NodeResourcesFit"}), engine.metrics.last_heartbeat)
+    assert entry.state is QueueState.BACKOFF
 
 
 @pytest.mark.parametrize("how", ["suspended", "deleted"])
@@ -152,7 +152,7 @@ def test_pods_of_a_stopped_profile_are_held(how: str) -> None:
             await settle()
             world.kube.put(make_pod("refused", node_selector={"disk": "fast"}))
             await settle()
-            world.engine.profile_seen("test", None if how == "deleted" else a_body("test", generation=2, suspend=True))
+            world.engine.profile_changed("test", None if how == "deleted" else a_body("test", generation=2, suspend=True))
             await world.clock.advance(1)
             world.kube.put(make_pod("new"))
             gate.set()
@@ -161,7 +161,7 @@ def test_pods_of_a_stopped_profile_are_held(how: str) -> None:
             assert world.engine.backlog.counts("test").held == 2
             assert ("test" not in world.engine.loop.live) == (how == "deleted")
             body = a_body("test", uid="uid-again") if how == "deleted" else a_body("test", generation=3)
-            world.engine.profile_seen("test", body)
+            world.engine.profile_changed("test", body)
             await world.clock.advance(1)
             assert world.kube.bindings.keys() == {"flying", "new"}
             entry = world.engine.backlog.get("uid-refused")
@@ -178,11 +178,11 @@ def test_pods_of_a_profile_that_was_never_good_are_told_why() -> None:
         async with Running().leading(a_body("good")) as world:
             world.kube.put(make_pod("first", scheduler_name="bad"))
             world.kube.put(make_pod("other"))
-            world.engine.profile_seen("bad", a_body("bad", preset="Best"))
+            world.engine.profile_changed("bad", a_body("bad", preset="Best"))
             await world.clock.advance(1)
             world.kube.put(make_pod("second", scheduler_name="bad"))
             for _ in range(3):
-                await world.engine.swapper.settle()
+                await world.engine.swapper.reconcile()
                 await world.clock.advance(1)
             for name in ("first", "second"):
                 (note,) = world.notes("FailedScheduling", name)
@@ -190,7 +190,7 @@ def test_pods_of_a_profile_that_was_never_good_are_told_why() -> None:
                 (condition,) = world.kube.pods[f"uid-{name}"].status.conditions or ()
                 assert (condition.reason, condition.message) == ("SchedulerError", note)
             assert world.notes("FailedScheduling", "other") == []
-            world.engine.profile_seen("bad", a_body("bad", generation=2))
+            world.engine.profile_changed("bad", a_body("bad", generation=2))
             await world.clock.advance(1)
             assert world.kube.bindings.keys() == {"first", "second"}
 

@@ -11,14 +11,14 @@ from moorage.api.operator_config import load_config
 from moorage.core.columns.store import Store
 from moorage.core.objects.pods import Pod, SchedulingGate
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.binding.actors.contract import pod_ref
-from moorage.engine.profiles.unmatched_pods import PATIENCE, REMEMBERED, SLICE, Strangers
+from moorage.engine.profiles.unmatched_pods import MAX_REMEMBERED, REPORT_AFTER_SECONDS, SLICE_SECONDS, UnmatchedPods
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, versioned
 from tests.fakes.clocks import ManualClock, settle
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import FakeEventRecorder
 
 LOST = "SchedulerProfile 'gone' was deleted, and no other one has the schedulerName 'gone'"
 MISSPELT = "no SchedulerProfile has the schedulerName 'Bin-Packk'; did you mean 'bin-pack'?"
@@ -71,14 +71,14 @@ def test_unknown_schedulers(scheduler_name: str, notes: list[str]) -> None:
             a_body("bad", preset="Best"),
         )
         async with world.leading(*profiles) as world:
-            world.engine.profile_seen("gone", None)
+            world.engine.profile_changed("gone", None)
             await later(world)
             world.kube.put(make_pod("a", scheduler_name=scheduler_name))
-            await later(world, PATIENCE - 1)
+            await later(world, REPORT_AFTER_SECONDS - 1)
             assert told(world) == []
             await later(world, 1)
             assert told(world, "a") == notes
-            await later(world, 10 * PATIENCE)
+            await later(world, 10 * REPORT_AFTER_SECONDS)
             assert told(world) == notes
             assert (condition(world, "a") == ("", "")) is (scheduler_name != "bad")
             assert all(event.controller == "moorage" for event in world.events.events if event.reason == "UnknownScheduler")
@@ -92,8 +92,8 @@ def test_a_name_that_somebody_has_by_then() -> None:
     async def story() -> None:
         async with Running().leading(a_body("testing")) as world:
             world.kube.put(make_pod("a", scheduler_name="testin"))
-            world.engine.profile_seen("p", a_body("p", schedulerName="testin"))
-            await later(world, 2 * PATIENCE)
+            world.engine.profile_changed("p", a_body("p", schedulerName="testin"))
+            await later(world, 2 * REPORT_AFTER_SECONDS)
             assert world.node("a")
             assert told(world) == []
 
@@ -109,10 +109,10 @@ def test_gated_and_gone_pods_are_not_told() -> None:
             world.kube.put(make_pod("gone", scheduler_name="testin"))
             await later(world)
             world.kube.delete(world.kube.pods["uid-gone"])
-            await later(world, 2 * PATIENCE)
+            await later(world, 2 * REPORT_AFTER_SECONDS)
             assert told(world) == []
             world.kube.put(make_pod("gated", scheduler_name="testin"))
-            await later(world, PATIENCE)
+            await later(world, REPORT_AFTER_SECONDS)
             assert len(told(world, "gated")) == len(told(world)) == 1
             assert gated.spec.scheduling_gates
 
@@ -125,14 +125,14 @@ def test_a_standby_tells_nobody_until_it_leads() -> None:
     async def story() -> None:
         async with Running().leading(a_body("testing"), lead=False) as world:
             world.kube.put(make_pod("early", scheduler_name="testin"))
-            await later(world, PATIENCE / 2)
+            await later(world, REPORT_AFTER_SECONDS / 2)
             world.kube.put(make_pod("late", scheduler_name="testin"))
-            await later(world, PATIENCE / 2)
+            await later(world, REPORT_AFTER_SECONDS / 2)
             assert told(world) == []
             world.engine.lead(lambda: None)
             await later(world)
             assert (len(told(world, "early")), len(told(world, "late"))) == (1, 0)
-            await later(world, PATIENCE / 2)
+            await later(world, REPORT_AFTER_SECONDS / 2)
             assert (len(told(world, "early")), len(told(world, "late"))) == (1, 1)
 
     asyncio.run(story())
@@ -150,17 +150,17 @@ def test_pods_of_a_deleted_profile() -> None:
                 world.kube.put(make_pod(f"p{i}", scheduler_name="gone"))
             await later(world)
             world.events.events.clear()
-            world.engine.profile_seen("gone", None)
+            world.engine.profile_changed("gone", None)
             await later(world)
             world.kube.put(make_pod("later", scheduler_name="gone"))
-            await later(world, 10 * PATIENCE)
+            await later(world, 10 * REPORT_AFTER_SECONDS)
             for i in range(3):
                 assert world.notes("FailedScheduling", f"p{i}") == [LOST]
                 assert condition(world, f"p{i}") == ("SchedulerError", LOST)
             assert told(world) == [FORMER]
             assert condition(world, "later") == ("", "")
             world.kube.put(make_node("n1"))
-            world.engine.profile_seen("gone", a_body("gone", uid="another"))
+            world.engine.profile_changed("gone", a_body("gone", uid="another"))
             await later(world)
             assert {world.node(name) for name in ("p0", "p1", "p2", "later")} == {"n1"}
 
@@ -176,7 +176,7 @@ def test_a_pod_whose_binding_fails_after_its_profile_is_gone() -> None:
             for name in ("fails", "lands"):
                 world.kube.put(make_pod(name, scheduler_name="gone"))
             await settle()
-            world.engine.profile_seen("gone", None)
+            world.engine.profile_changed("gone", None)
             await world.clock.advance(1)
             assert world.notes("FailedScheduling") == []
             world.kube.fail("bind", RuntimeError("no"))
@@ -197,7 +197,7 @@ def test_a_leader_that_dies_while_it_tells(told_before: int) -> None:
             for i in range(4):
                 world.kube.put(make_pod(f"p{i}", scheduler_name="gone"))
             await later(world)
-            world.engine.profile_seen("gone", None)
+            world.engine.profile_changed("gone", None)
             await later(world)
             for i in range(told_before):  # by the other leader
                 pod = world.kube.pods[f"uid-p{i}"]
@@ -208,7 +208,7 @@ def test_a_leader_that_dies_while_it_tells(told_before: int) -> None:
             await later(world)
             assert world.notes("FailedScheduling") == []
             world.engine.lead(lambda: None)
-            await later(world, 2 * PATIENCE)
+            await later(world, 2 * REPORT_AFTER_SECONDS)
             assert [e.regarding.name for e in world.events.events if e.note == LOST] == [f"p{i}" for i in range(told_before, 4)]
             assert {condition(world, f"p{i}")[1] for i in range(4)} == {LOST}
             assert [e.regarding.name for e in world.events.events if e.reason == "UnknownScheduler"] == ["later"]
@@ -227,8 +227,8 @@ class Crowd:
     told: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.backlog = Backlog(PrioritySort().sort_key, Store(), lambda queue, event: None, lambda plugin, pod, error: None)
-        self.strangers = Strangers(self.backlog, self.clock, RecordingEvents(), (), self.tell)
+        self.backlog = SchedulingQueue(PrioritySort().sort_key, Store(), lambda queue, event: None, lambda plugin, pod, error: None)
+        self.strangers = UnmatchedPods(self.backlog, self.clock, FakeEventRecorder(), (), self.tell)
 
     def tell(self, pod: Pod, text: str) -> None:
         """Slowly."""
@@ -246,12 +246,12 @@ def test_thousands_are_told_in_slices() -> None:
     crowd = Crowd()
     crowd.strangers.lead()
     crowd.add(3000)
-    crowd.strangers.orphaned("gone", "gone")
+    crowd.strangers.profile_orphaned("gone", "gone")
     ticks = 0
     while len(crowd.told) < 3000:
         before = crowd.clock.boottime()
         crowd.strangers.tick()
-        assert crowd.clock.boottime() - before <= SLICE + 0.001
+        assert crowd.clock.boottime() - before <= SLICE_SECONDS + 0.001
         ticks += 1
     crowd.strangers.tick()
     assert crowd.told == [f"p{i}" for i in range(3000)]
@@ -263,10 +263,10 @@ def test_those_not_yet_told_are_spared_when_the_profile_is_back() -> None:
     crowd = Crowd()
     crowd.strangers.lead()
     crowd.add(100)
-    crowd.strangers.orphaned("gone", "gone")
+    crowd.strangers.profile_orphaned("gone", "gone")
     crowd.strangers.tick()
     some = len(crowd.told)
-    crowd.strangers.profile_seen("gone", "gone")
+    crowd.strangers.profile_changed("gone", "gone")
     crowd.strangers.tick()
     assert 0 < some == len(crowd.told) < 10
 
@@ -275,12 +275,12 @@ def test_what_is_kept_is_bounded() -> None:
     """However many profiles come and go, and whatever names pods have."""
     crowd = Crowd()
     crowd.strangers.lead()
-    for i in range(2 * REMEMBERED):
+    for i in range(2 * MAX_REMEMBERED):
         crowd.backlog.add(versioned(make_pod(f"p{i}", scheduler_name=f"name{i}")), crowd.clock.boottime())
-        crowd.strangers.came(make_pod(f"p{i}", scheduler_name=f"name{i}"))
-        crowd.strangers.orphaned(f"gone{i}", "p")
-    crowd.clock.jump(PATIENCE)
+        crowd.strangers.pod_queued(make_pod(f"p{i}", scheduler_name=f"name{i}"))
+        crowd.strangers.profile_orphaned(f"gone{i}", "p")
+    crowd.clock.jump(REPORT_AFTER_SECONDS)
     crowd.strangers.tick()
-    assert len(crowd.strangers._gone) == REMEMBERED
-    assert 0 < len(crowd.strangers._verdicts) <= REMEMBERED
+    assert len(crowd.strangers._deleted) == MAX_REMEMBERED
+    assert 0 < len(crowd.strangers._explanations) <= MAX_REMEMBERED
     assert len(crowd.strangers._waiting) == 0

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from moorage.core.objects.pods import Pod, PodCondition, PodStatus
-from moorage.engine.reports.pod_conditions import UNSCHEDULABLE, Failures, Verdict
+from moorage.engine.reports.pod_conditions import UNSCHEDULABLE, PodConditionUpdate, PodConditionWriter
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import FakeEventRecorder
 
 
 class Conditions(InMemoryKube):
@@ -47,9 +47,9 @@ def test_the_transition_time_is_set_where_the_status_changes(before: tuple[PodCo
 
     async def scenario() -> list[dict[str, Any]]:
         kube, clock = Conditions(), ManualClock()
-        failures = Failures(kube, RecordingEvents(), clock, lambda _: pod)
+        failures = PodConditionWriter(kube, FakeEventRecorder(), clock, lambda _: pod)
         task = asyncio.create_task(failures.run())
-        failures.report(Verdict(pod, UNSCHEDULABLE, "0/1 nodes are available"))
+        failures.report(PodConditionUpdate(pod, UNSCHEDULABLE, "0/1 nodes are available"))
         await settle()
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):

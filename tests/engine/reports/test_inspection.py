@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from moorage.core.objects.pods import PodCondition, PodStatus
 from moorage.engine.reports import inspection
-from moorage.engine.reports.inspection import Difference, Inspector
+from moorage.engine.reports.inspection import CacheDifference, CacheInspector
 from moorage.ports.errors import Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, versioned
@@ -43,14 +43,14 @@ class World:
     def __post_init__(self) -> None:
         self.kube = self.bench.kube
         self.hear()
-        self.inspector = Inspector(self.bench.cache, self.bench.backlog, self.kube, self.clock, self.gauge)
+        self.inspector = CacheInspector(self.bench.cache, self.bench.backlog, self.kube, self.clock, self.gauge)
 
     def hear(self, deaf: bool = False) -> None:
         """Listen to the watches, or not."""
         self.kube.pod_sinks[:] = [] if deaf else [self.bench.pods]
         self.kube.node_sinks[:] = [] if deaf else [self.bench.nodes]
 
-    def compare(self) -> list[Difference]:
+    def compare(self) -> list[CacheDifference]:
         """What is found."""
         return asyncio.run(self.inspector.compare())
 
@@ -80,18 +80,18 @@ def test_each_kind_of_difference_is_named() -> None:
     world.kube.put(make_pod("bound", node="n2"))
     world.kube.delete(world.kube.pods["uid-left"])
     assert world.compare() == [
-        Difference("missed node", "n2"),
-        Difference("redundant node", "gone"),
-        Difference("misplaced pod", "default/moved", "n1", "n2"),
-        Difference("misplaced pod", "default/bound", "", "n2"),
-        Difference("missed pod", "default/new"),
-        Difference("redundant pod", "default/left"),
+        CacheDifference("missed node", "n2"),
+        CacheDifference("redundant node", "gone"),
+        CacheDifference("misplaced pod", "default/moved", "n1", "n2"),
+        CacheDifference("misplaced pod", "default/bound", "", "n2"),
+        CacheDifference("missed pod", "default/new"),
+        CacheDifference("redundant pod", "default/left"),
     ]
     assert world.gauge.counts == {"missed node": 1, "redundant node": 1, "missed pod": 1, "redundant pod": 1, "misplaced pod": 2}
     world.hear()
     world.kube.relist()
     assert world.compare() == []
-    assert world.gauge.counts == dict.fromkeys(inspection.KINDS, 0)
+    assert world.gauge.counts == dict.fromkeys(inspection.DIFFERENCE_KINDS, 0)
 
 
 def test_what_is_on_its_way_is_no_difference() -> None:
@@ -106,7 +106,7 @@ def test_what_is_on_its_way_is_no_difference() -> None:
     assert world.clock.slept == []
     world.hear(deaf=True)
     world.kube.put(make_pod("assumed", node="n2"))
-    assert world.compare() == [Difference("misplaced pod", "default/assumed", "n1", "n2")]
+    assert world.compare() == [CacheDifference("misplaced pod", "default/assumed", "n1", "n2")]
 
 
 def test_what_changes_between_the_looks_is_no_difference() -> None:
@@ -127,8 +127,8 @@ def test_what_changes_between_the_looks_is_no_difference() -> None:
         world.bench.pods.put(world.kube.pods["uid-late"])
         world.kube.put(make_pod("new", node="n1"))
         gate.set()
-        assert await comparing == [Difference("missed pod", "default/lost", "", "n1")]
-        assert world.clock.slept == [inspection.LOOK_AGAIN]
+        assert await comparing == [CacheDifference("missed pod", "default/lost", "", "n1")]
+        assert world.clock.slept == [inspection.RECHECK_DELAY_SECONDS]
 
     asyncio.run(story())
 
@@ -198,7 +198,7 @@ class History:
     @property
     def different(self) -> set[tuple[str, str]]:
         """What was not heard, by kind and name. Where we have placed a pod that has no node yet, it may come to be on that one."""
-        flying = {placement.pod.metadata.name: placement.node for _, placement in self.world.bench.binder.flying.values()}
+        flying = {placement.pod.metadata.name: placement.node for _, placement in self.world.bench.binder.under_way.values()}
         both = self.truth.keys() & self.heard.keys()
         moved = {name for name in both if self.truth[name] != (self.heard[name] or flying.get(name, ""))}
         return {
@@ -272,7 +272,7 @@ def test_others_have_their_turn() -> None:
 
     async def story() -> None:
         world = World()
-        for i in range(10 * inspection.AT_ONCE):
+        for i in range(10 * inspection.ITEMS_PER_STEP):
             world.kube.put(make_node(f"n{i}"))
         turns = 0
 
@@ -285,7 +285,7 @@ def test_others_have_their_turn() -> None:
                 await asyncio.sleep(0)
 
         task = asyncio.create_task(others())
-        assert len(await everything(world.inspector.nodes())) == 10 * inspection.AT_ONCE
+        assert len(await everything(world.inspector.nodes())) == 10 * inspection.ITEMS_PER_STEP
         task.cancel()
         assert turns >= 9
 

@@ -7,12 +7,19 @@ import dataclasses
 import pytest
 
 from moorage.core.objects.meta import PartialObject
-from moorage.engine.reports.kubelet_rejections import OTHER, TOLD_EVERY, FailedPod, FailedSpec, FailedStatus, Rejections
+from moorage.engine.reports.kubelet_rejections import (
+    EVENT_INTERVAL_SECONDS,
+    OTHER_REASON,
+    FailedPod,
+    FailedSpec,
+    FailedStatus,
+    KubeletRejections,
+)
 from moorage.ports.event_recorder import ObjectRef
-from moorage.ports.kube import Unreadable
+from moorage.ports.kube import UnreadableObject
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock
-from tests.fakes.sinks import CountingTelemetry, RecordingEvents
+from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 TEXT = "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000"
 
@@ -27,13 +34,13 @@ class World:
     """The feed's sink with profile ``test``, which leads and has an empty list in."""
 
     clock: ManualClock = dataclasses.field(default_factory=ManualClock)
-    events: RecordingEvents = dataclasses.field(default_factory=RecordingEvents)
+    events: FakeEventRecorder = dataclasses.field(default_factory=FakeEventRecorder)
     telemetry: CountingTelemetry = dataclasses.field(default_factory=CountingTelemetry)
 
     def __post_init__(self) -> None:
         profiles = {"test": ObjectRef("SchedulerProfile", "test", "uid-test")}
         resources = {"cpu", "memory", "pods", "example.com/gpu"}
-        self.sink = Rejections(self.clock, self.events, self.telemetry, profiles.get, resources.__contains__)
+        self.sink = KubeletRejections(self.clock, self.events, self.telemetry, profiles.get, resources.__contains__)
         self.sink.leading = True
         self.list()
 
@@ -56,12 +63,12 @@ class World:
         ("OutOfcpu", TEXT, "OutOfcpu"),
         ("OutOfpods", "", "OutOfpods"),
         ("OutOfexample.com/gpu", "", "OutOfexample.com/gpu"),
-        pytest.param("OutOfanything", "", OTHER, id="a resource that no node has"),
+        pytest.param("OutOfanything", "", OTHER_REASON, id="a resource that no node has"),
         ("NodeAffinity", "", "NodeAffinity"),
         ("UnexpectedAdmissionError", "", "UnexpectedAdmissionError"),
         pytest.param("Evicted", "Pod was rejected: The node had condition: [DiskPressure].", "Evicted", id="refused under pressure"),
         pytest.param("Evicted", "The node was low on resource: memory.", None, id="evicted while it ran"),
-        pytest.param("Whim", "Pod was rejected: no", OTHER, id="an unknown reason"),
+        pytest.param("Whim", "Pod was rejected: no", OTHER_REASON, id="an unknown reason"),
         pytest.param("DeadlineExceeded", "", None, id="ran for too long"),
         pytest.param("", "", None, id="its containers failed"),
     ],
@@ -81,7 +88,7 @@ def test_each_is_counted_once() -> None:
     world.list(failed("a"), failed("b"))
     assert world.counted == {("test", "OutOfcpu"): 2}
     world.sink.delete(failed("a"))
-    world.sink.unreadable(Unreadable(PartialObject(make_pod("b").metadata), "n1", "broken"), deleted=True)
+    world.sink.unreadable(UnreadableObject(PartialObject(make_pod("b").metadata), "n1", "broken"), deleted=True)
     world.list()
     world.sink.put(failed("c"))
     assert world.counted == {("test", "OutOfcpu"): 3}
@@ -90,7 +97,9 @@ def test_each_is_counted_once() -> None:
 def test_those_of_before_are_nobodys_news() -> None:
     """The first list; and all that comes while another replica leads."""
     world = World()
-    world.sink = Rejections(world.clock, world.events, world.telemetry, lambda name: ObjectRef("SchedulerProfile", name, ""), str.isalpha)
+    world.sink = KubeletRejections(
+        world.clock, world.events, world.telemetry, lambda name: ObjectRef("SchedulerProfile", name, ""), str.isalpha
+    )
     world.sink.leading = True
     world.list(failed("old"))
     world.sink.leading = False
@@ -129,7 +138,7 @@ def test_the_profile_is_told_now_and_then(caplog: pytest.LogCaptureFixture) -> N
     world.sink.put(failed("a", message=TEXT))
     world.sink.put(failed("b"))
     world.sink.put(failed("c", "NodePorts"))
-    world.clock.jump(TOLD_EVERY)
+    world.clock.jump(EVENT_INTERVAL_SECONDS)
     world.sink.put(failed("d"))
     assert [event.note for event in world.events.events] == [
         f"The kubelet of node n1 refused pod default/a: OutOfcpu: {TEXT}",

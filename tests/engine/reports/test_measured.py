@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 
 from moorage.core.framework.status import Code, Status
-from moorage.engine.binding.actors.contract import Hold
+from moorage.engine.binding.actors.contract import PermitWait
 from tests.builders import make_pod
 from tests.engine.running import Running
 from tests.fakes.clocks import settle
@@ -46,11 +46,11 @@ def test_a_pod_that_is_held(allowed: bool) -> None:
     async def story() -> None:
         watch = Stopwatch()
         async with Running(telemetry=watch).leading() as world:
-            world.steps.script["permit"].append(Hold(30))
+            world.steps.script["permit"].append(PermitWait(30))
             world.kube.put(make_pod("a"))
             await settle()
             await world.clock.advance(2)
-            (waiting,) = world.engine.loop.binder.waiting
+            (waiting,) = world.engine.loop.binder.waiting_pods
             if allowed:
                 waiting.allow("Steps")
             else:

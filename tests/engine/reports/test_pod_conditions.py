@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from moorage.core.objects.pods import Pod, PodCondition, PodStatus
-from moorage.engine.reports.pod_conditions import LONGEST, SCHEDULER_ERROR, UNSCHEDULABLE, Failures, Verdict
-from moorage.ports.errors import Conflict, EdgeError, Expired, Fenced, Forbidden, Invalid, NotFound, Retryable
+from moorage.engine.reports.pod_conditions import MAX_MESSAGE_LENGTH, SCHEDULER_ERROR, UNSCHEDULABLE, PodConditionUpdate, PodConditionWriter
+from moorage.ports.errors import Conflict, EdgeError, Fenced, Forbidden, Invalid, NotFound, ResourceExpired, Retryable
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import RecordingEvents
+from tests.fakes.sinks import FakeEventRecorder
 
 WORKERS = 3
 
@@ -25,10 +25,10 @@ class World:
     """Failures with some workers; ``current`` is what the watch has told."""
 
     def __init__(self) -> None:
-        self.kube, self.clock, self.events = InMemoryKube(), ManualClock(), RecordingEvents()
-        self.failures = Failures(self.kube, self.events, self.clock, self.current)
+        self.kube, self.clock, self.events = InMemoryKube(), ManualClock(), FakeEventRecorder()
+        self.failures = PodConditionWriter(self.kube, self.events, self.clock, self.current)
         self.promised: dict[str, str | None] = {}
-        self.failures.promised = self.promised.get
+        self.failures.nominated = self.promised.get
 
     def current(self, uid: str) -> Pod | None:
         """As the API server has it."""
@@ -38,7 +38,7 @@ class World:
     def report(self, pod: Pod, message: str, reason: str = UNSCHEDULABLE, nominated: str | None = None) -> None:
         """An attempt has failed; from now on the pod is promised this node."""
         self.promised[pod.metadata.uid] = nominated
-        self.failures.report(Verdict(pod, reason, message))
+        self.failures.report(PodConditionUpdate(pod, reason, message))
 
     @property
     def written(self) -> list[str]:
@@ -117,11 +117,11 @@ def test_a_long_message_is_cut_and_written_once() -> None:
         async with World().writing() as world:
             world.kube.put(make_pod("a"))
             for _ in range(3):
-                world.failures.report_once(Verdict(world.kube.pods["uid-a"], UNSCHEDULABLE, "x" * 10**6))
+                world.failures.report_if_new(PodConditionUpdate(world.kube.pods["uid-a"], UNSCHEDULABLE, "x" * 10**6))
                 world.report(world.kube.pods["uid-a"], "x" * 10**6)
                 await settle()
             (message,) = world.written
-            assert len(message) == LONGEST
+            assert len(message) == MAX_MESSAGE_LENGTH
             assert message.endswith("xx\N{HORIZONTAL ELLIPSIS}")
 
     asyncio.run(scenario())
@@ -170,7 +170,7 @@ RETRIED: dict[str, tuple[Callable[[], EdgeError], bool]] = {
     "conflict": (lambda: Conflict("PATCH", 409), True),
     "forbidden": (lambda: Forbidden("PATCH", 403), False),
     "invalid": (lambda: Invalid("PATCH", 422), False),
-    "expired": (lambda: Expired("410"), False),
+    "expired": (lambda: ResourceExpired("410"), False),
 }
 
 
@@ -269,7 +269,7 @@ def test_what_a_pod_was_told_is_not_told_again() -> None:
             pod = world.kube.put(make_pod("a"))
 
             async def tell(message: str) -> int:
-                world.failures.report_once(Verdict(world.kube.pods["uid-a"], SCHEDULER_ERROR, message))
+                world.failures.report_if_new(PodConditionUpdate(world.kube.pods["uid-a"], SCHEDULER_ERROR, message))
                 told = len(world.events.events)
                 await settle()
                 return told

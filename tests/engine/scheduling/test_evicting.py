@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from moorage.core.objects.pods import Pod
-from moorage.engine.binding.actors.contract import Hold
-from moorage.engine.scheduling.nomination_controller import WRITE_EVERY
-from moorage.ports.errors import Conflict, EdgeError, Fenced, Forbidden, NotFound, Protected, Retryable
+from moorage.engine.binding.actors.contract import PermitWait
+from moorage.engine.scheduling.nomination_controller import REWRITE_INTERVAL_SECONDS
+from moorage.ports.errors import Conflict, EdgeError, EvictionBlocked, Fenced, Forbidden, NotFound, Retryable
 from tests.builders import make_pod
-from tests.engine.preemptions import RESPECTFUL, budget, calls, contested, going, gone, high, in_order, low, promised
+from tests.engine.preemptions import RESPECTFUL, budget, calls, contested, going, gone, high, in_order, low, nominated_node
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
 from tests.engine.worlds import a_body
 
@@ -96,7 +96,7 @@ FAULTS: dict[str, Callable[[], EdgeError]] = {
 
 def settled(fault: str) -> float:
     """Seconds after which a fault is over: what can be asked again is at once, a status that was given up is written again later."""
-    return 1.0 if fault in ("busy", "no answer") else WRITE_EVERY + 2.0
+    return 1.0 if fault in ("busy", "no answer") else REWRITE_INTERVAL_SECONDS + 2.0
 
 
 @pytest.mark.parametrize("done", [False, True], ids=["not done", "done"])
@@ -228,7 +228,7 @@ def test_a_victim_that_is_going_already_is_left_alone() -> None:
     async def story() -> None:
         async with contested() as world:
             await fight(world, low("a", "4", deletion_timestamp="2026-01-01T00:00:00Z"))
-            assert promised(world) == "n1"
+            assert nominated_node(world) == "n1"
             assert calls(world, "delete_pod", "evict_pod") == []
             assert (world.telemetry.counts["preempted", "1"], world.telemetry.counts["preemption", "attempt"]) == (0, 1)
             await gone(world, "a")
@@ -243,7 +243,7 @@ def test_equals_do_not_preempt_each_other() -> None:
     async def story() -> None:
         async with contested() as world:
             await fight(world, low("a", "4", priority=9), by=high())
-            assert (going(world), promised(world)) == ([], "")
+            assert (going(world), nominated_node(world)) == ([], "")
 
     asyncio.run(story())
 
@@ -259,7 +259,7 @@ def test_two_pods_for_one_node() -> None:
                 world.kube.put(high(name, "2"))
             await world.clock.advance(1.0)
             assert going(world) == ["a", "b"]
-            assert sorted(promised(world, name) for name in ("one", "two", "three")) == ["", "n1", "n1"]
+            assert sorted(nominated_node(world, name) for name in ("one", "two", "three")) == ["", "n1", "n1"]
             await gone(world, "a", "b")
             assert sorted(world.node(name) for name in ("one", "two", "three")) == ["", "n1", "n1"]
 
@@ -273,7 +273,7 @@ def test_a_victim_that_is_only_being_prepared_goes_back_to_the_queue(step: str) 
     async def story() -> None:
         async with contested(a_body("test", plugins=STEPS)) as world:
             if step == "permit":
-                world.steps.script["permit"].append(Hold(600.0))
+                world.steps.script["permit"].append(PermitWait(600.0))
             else:
                 world.steps.gates["pre_bind"] = asyncio.Event()
             world.kube.put(make_pod("small", cpu="3", priority=1))
@@ -300,9 +300,9 @@ def test_a_leader_that_takes_over_in_the_middle_starts_no_second_round() -> None
             old.kube.fail("delete_pod", Forbidden("DELETE", 403))
             old.kube.fail("delete_pod", Fenced("dead"), times=99)
             await fight(old, *THREE)
-            assert promised(old) == "n1"
+            assert nominated_node(old) == "n1"
         new = Running(kube=old.kube)
-        old.kube.pod_sinks.remove(old.engine.pods)
+        old.kube.pod_sinks.remove(old.engine.pod_sink)
         old.kube.release()
         async with new.leading(a_body("test"), nodes=0):
             for _ in range(3):
@@ -340,10 +340,10 @@ def test_a_budget_that_is_used_up_meanwhile() -> None:
     async def story() -> None:
         async with contested(RESPECTFUL) as world:
             world.kube.put(budget(1))
-            world.kube.fail("evict_pod", Protected("POST eviction", 429, "TooManyRequests", "Cannot evict pod"))
-            world.kube.fail("evict_pod", Protected("POST eviction", 429, "TooManyRequests", "Cannot evict pod"))
+            world.kube.fail("evict_pod", EvictionBlocked("POST eviction", 429, "TooManyRequests", "Cannot evict pod"))
+            world.kube.fail("evict_pod", EvictionBlocked("POST eviction", 429, "TooManyRequests", "Cannot evict pod"))
             await fight(world, low("a", "4"))
-            assert (promised(world), going(world)) == ("", [])
+            assert (nominated_node(world), going(world)) == ("", [])
             assert "preemption: POST eviction: 429 TooManyRequests: Cannot evict pod" in world.notes("FailedScheduling", "high")
             assert world.notes("Preempted") == []
             assert [one.type for one in world.kube.pods["uid-a"].status.conditions or ()] == []
@@ -365,7 +365,7 @@ def test_a_budget_that_allows_nothing_and_then_does() -> None:
             assert len(world.notes("FailedScheduling", "high")) == 1
             world.kube.put(budget(1))
             await world.clock.advance(TRIED_AGAIN)
-            assert (going(world), promised(world)) == (["a"], "n1")
+            assert (going(world), nominated_node(world)) == (["a"], "n1")
 
     asyncio.run(story())
 

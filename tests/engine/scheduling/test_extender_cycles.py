@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from moorage.api.operator_config import ExtenderPolicy, OperatorConfiguration
-from moorage.core.framework.extenders import Filtered, Spared
+from moorage.core.framework.extenders import ExtenderFilterResult, MetaVictims
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.queued_pod import Place
-from moorage.engine.scheduling.extender_cycles import AGAIN, AT_ONCE
-from moorage.engine.scheduling.loop import ALONE
+from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.scheduling.extender_cycles import MAX_CYCLES_PER_PROFILE, REQUEUE_INTERVAL_SECONDS
+from moorage.engine.scheduling.loop import NO_EXTENDERS_FOR_GROUPS
 from moorage.ports.errors import EdgeError, Forbidden, Retryable
 from moorage.ports.fencing import Fence
 from tests.builders import make_node, make_pod
@@ -23,7 +23,7 @@ from tests.engine.running import STEPS, TRIED_AGAIN, Running
 from tests.engine.scheduling.test_gang_scheduler import group, member
 from tests.engine.worlds import a_body, unreadable
 from tests.fakes.clocks import ManualClock, settle
-from tests.fakes.extenders import Asked
+from tests.fakes.extenders import ExtenderCall
 from tests.fakes.kube import InMemoryKube
 
 ANYWHERE = OperatorConfiguration(extenders=ExtenderPolicy.model_validate({"allowedHosts": ["*"]}))
@@ -49,12 +49,12 @@ def run(scenario: Callable[[Running], Awaitable[None]], *profiles: dict[str, Any
     return running
 
 
-def only(*nodes: str, why: str = "full") -> Callable[[Asked], Filtered]:
+def only(*nodes: str, why: str = "full") -> Callable[[ExtenderCall], ExtenderFilterResult]:
     """A filter that lets these nodes through."""
 
-    def says(asked: Asked) -> Filtered:
+    def says(asked: ExtenderCall) -> ExtenderFilterResult:
         passed = tuple(node for node in asked.about.names if node in nodes)
-        return Filtered(passed, {node: why for node in asked.about.names if node not in nodes}, {})
+        return ExtenderFilterResult(passed, {node: why for node in asked.about.names if node not in nodes}, {})
 
     return says
 
@@ -94,7 +94,7 @@ def test_pods_go_where_extenders_say_and_others_are_decided_meanwhile() -> None:
 
     async def scenario(world: Running) -> None:
         gate = world.extenders.hold("filter")
-        world.extenders.says = {"filter": only("n2", "n3"), "prioritize": lambda _: [("n3", 9), ("n2", 1)]}
+        world.extenders.answers = {"filter": only("n2", "n3"), "prioritize": lambda _: [("n3", 9), ("n2", 1)]}
         world.kube.put(make_pod("slow"))
         world.kube.put(make_pod("plain", scheduler_name="plain"))
         await settle()
@@ -114,7 +114,7 @@ def test_pods_that_are_none_of_their_business_are_not_asked_about() -> None:
         world.kube.put(make_pod("a"))
         await settle()
         assert world.node("a")
-        assert not world.extenders.asked
+        assert not world.extenders.calls
 
     run(scenario, a_profile({**DECIDES, "managedResources": [{"name": "a.b/c"}]}))
 
@@ -143,7 +143,7 @@ def test_what_they_are_sent(capable: bool) -> None:
         kube.put(make_node("n3"))
         kube.put(make_pod("small", cpu="2"))
         await settle()
-        asks = list(world.extenders.asked)
+        asks = list(world.extenders.calls)
         names = {asked.verb: set(asked.about.names) for asked in asks}
         assert names == {"filter": {"n1", "n3"}, "prioritize": {"n1", "n3"}}
         whole = {asked.verb: {name: json.loads(node)["metadata"]["name"] for name, node in asked.about.whole.items()} for asked in asks}
@@ -151,7 +151,7 @@ def test_what_they_are_sent(capable: bool) -> None:
         assert kube.lists == (0 if capable else 1)
         kube.put(make_pod("high", cpu="4", priority=9))
         await settle()
-        victims = next(asked.about for asked in world.extenders.asked if asked.verb == "preempt")
+        victims = next(asked.about for asked in world.extenders.calls if asked.verb == "preempt")
         (pods,) = {tuple(proposal.pods.items()) for node, proposal in victims.items() if node == "n1"}
         assert pods[0][0] == "uid-low"
         assert (json.loads(pods[0][1])["metadata"]["uid"] if pods[0][1] else "") == ("" if capable else "uid-low")
@@ -165,7 +165,7 @@ def test_victims_are_those_that_an_extender_leaves() -> None:
     async def scenario(world: Running) -> None:
         for name, node in (("a", "n1"), ("b", "n2")):
             world.kube.put(make_pod(name, cpu="4", node=node, priority=0))
-        world.extenders.says["preempt"] = lambda asked: {"n2": Spared(("uid-b",), 0)}
+        world.extenders.answers["preempt"] = lambda asked: {"n2": MetaVictims(("uid-b",), 0)}
         world.kube.put(make_pod("high", cpu="4", priority=9))
         await settle()
         assert [write.arguments[0].name for write in world.kube.written if write.method == "delete_pod"] == ["b"]
@@ -181,13 +181,13 @@ def test_what_an_extender_repeats_is_told_once() -> None:
     """Thousands of pods that it refuses are asked about again and again: their events would be a storm."""
 
     async def scenario(world: Running) -> None:
-        world.extenders.says["filter"] = only()
+        world.extenders.answers["filter"] = only()
         world.kube.put(make_pod("a"))
-        await world.clock.advance(4 * AGAIN)
+        await world.clock.advance(4 * REQUEUE_INTERVAL_SECONDS)
         assert len(world.extenders.verbs("a")) >= 4
         assert len(world.notes("FailedScheduling")) == 1
         world.kube.put(make_node("n3"))
-        await world.clock.advance(AGAIN)
+        await world.clock.advance(REQUEUE_INTERVAL_SECONDS)
         assert [note[:3] for note in world.notes("FailedScheduling")] == ["0/2", "0/3"]
         assert (condition(world, "a")[1])[:3] == "0/3"
 
@@ -198,7 +198,7 @@ def test_refused_pods_are_tried_again_at_any_event_and_without_one_after_a_while
     """Nobody knows what an extender decides by."""
 
     async def scenario(world: Running) -> None:
-        world.extenders.says["filter"] = only()
+        world.extenders.answers["filter"] = only()
         world.kube.put(make_pod("a"))
         await world.clock.advance(TRIED_AGAIN)
         reason, text = condition(world, "a")
@@ -210,8 +210,8 @@ def test_refused_pods_are_tried_again_at_any_event_and_without_one_after_a_while
         world.kube.put(make_node("n1", labels={"x": "y"}))
         await world.clock.advance(11)
         assert len(world.extenders.verbs("a")) == tries + 1
-        world.extenders.says["filter"] = only("n2")
-        await world.clock.advance(AGAIN + 11)
+        world.extenders.answers["filter"] = only("n2")
+        await world.clock.advance(REQUEUE_INTERVAL_SECONDS + 11)
         assert world.node("a") == "n2"
 
     run(scenario, a_profile({"filterVerb": "f"}))
@@ -222,7 +222,7 @@ def test_pods_that_only_plugins_refused_are_left_alone() -> None:
 
     async def scenario(world: Running) -> None:
         world.kube.put(make_pod("a", cpu="99"))
-        await world.clock.advance(2 * AGAIN)
+        await world.clock.advance(2 * REQUEUE_INTERVAL_SECONDS)
         assert world.telemetry.counts["attempt", "unschedulable"] == 1
 
     run(scenario, a_profile({"filterVerb": "f"}))
@@ -236,8 +236,8 @@ def test_a_pod_group_is_told_that_extenders_are_not_asked_about_it() -> None:
             world.kube.put(obj)
         await world.clock.advance(TRIED_AGAIN)
         assert not world.kube.bindings
-        assert not world.extenders.asked
-        assert any(ALONE in note for note in world.notes("FailedScheduling"))
+        assert not world.extenders.calls
+        assert any(NO_EXTENDERS_FOR_GROUPS in note for note in world.notes("FailedScheduling"))
 
     run(scenario, a_profile({"filterVerb": "f"}))
 
@@ -289,7 +289,7 @@ def test_a_node_that_the_api_server_has_no_more_is_not_asked_about() -> None:
         world.kube.put(make_pod("a"))
         await settle()
         assert world.node("a") == "n1"
-        assert {tuple(asked.about.names) for asked in world.extenders.asked} == {("n1",)}
+        assert {tuple(asked.about.names) for asked in world.extenders.calls} == {("n1",)}
 
     run(scenario, a_profile({**DECIDES, "nodeCacheCapable": False}))
 
@@ -333,12 +333,12 @@ BETWEEN: dict[str, tuple[Deed, bool]] = {
     "the pod is being deleted": (lambda world: world.kube.put(deleting(world.kube.pods["uid-a"])), False),
     "the pod is gone and the watch is late": (lambda world: world.kube.pods.pop("uid-a"), False),
     "the pod cannot be read any more": (
-        lambda world: world.engine.pods.unreadable(unreadable(world.kube.pods["uid-a"]), deleted=False),
+        lambda world: world.engine.pod_sink.unreadable(unreadable(world.kube.pods["uid-a"]), deleted=False),
         False,
     ),
     "another one binds it": (lambda world: world.kube.put(make_pod("a", node="n1")), False),
     "the pod changes": (lambda world: world.kube.put(labelled(world.kube.pods["uid-a"])), True),
-    "the profile is swapped": (lambda world: world.engine.profile_seen("test", a_profile(DECIDES, generation=2)), True),
+    "the profile is swapped": (lambda world: world.engine.profile_changed("test", a_profile(DECIDES, generation=2)), True),
     "all nodes go": (empty, False),
     "a node comes": (lambda world: world.kube.put(make_node("n3")), True),
 }
@@ -360,7 +360,7 @@ def test_what_happens_while_extenders_are_asked(case: str, verb: str) -> None:
         await world.clock.advance(TRIED_AGAIN)
         assert bool(world.kube.bindings) is bound
         if case.startswith("the pod is ") and verb == "pod_json":
-            assert not world.extenders.asked
+            assert not world.extenders.calls
             assert not world.telemetry.counts["attempt", "error"]
         assert world.assumed == 0
 
@@ -394,18 +394,18 @@ def test_a_suspended_profile_asks_nothing_more() -> None:
 
     async def scenario(world: Running) -> None:
         gate = world.extenders.hold("filter")
-        for i in range(AT_ONCE + 4):
+        for i in range(MAX_CYCLES_PER_PROFILE + 4):
             world.kube.put(make_pod(f"a{i}", cpu="1m"))
         await settle()
-        world.engine.profile_seen("test", a_profile(DECIDES, generation=2, suspend=True))
+        world.engine.profile_changed("test", a_profile(DECIDES, generation=2, suspend=True))
         await world.clock.advance(TRIED_AGAIN)
-        assert world.engine.backlog.counts("test").held == AT_ONCE + 4
+        assert world.engine.backlog.counts("test").held == MAX_CYCLES_PER_PROFILE + 4
         gate.set()
         await world.clock.advance(TRIED_AGAIN)
         assert not world.kube.bindings
-        world.engine.profile_seen("test", a_profile(DECIDES, generation=3))
+        world.engine.profile_changed("test", a_profile(DECIDES, generation=3))
         await world.clock.advance(TRIED_AGAIN)
-        assert len(world.kube.bindings) == AT_ONCE + 4
+        assert len(world.kube.bindings) == MAX_CYCLES_PER_PROFILE + 4
 
     run(scenario, a_profile(DECIDES))
 
@@ -415,10 +415,10 @@ def test_a_deleted_profile_asks_nothing_more() -> None:
 
     async def scenario(world: Running) -> None:
         gate = world.extenders.hold("filter")
-        for i in range(AT_ONCE + 4):
+        for i in range(MAX_CYCLES_PER_PROFILE + 4):
             world.kube.put(make_pod(f"a{i}", cpu="1m"))
         await settle()
-        world.engine.profile_seen("test", None)
+        world.engine.profile_changed("test", None)
         gate.set()
         await world.clock.advance(TRIED_AGAIN)
         assert not world.kube.bindings
@@ -432,7 +432,7 @@ def test_so_many_at_a_time_in_the_order_of_the_queue() -> None:
 
     async def scenario(world: Running) -> None:
         gate = world.extenders.hold("filter")
-        for i in range(AT_ONCE + 3):
+        for i in range(MAX_CYCLES_PER_PROFILE + 3):
             world.kube.put(make_pod(f"a{i}", cpu="1m"))
         await settle()
         world.kube.put(make_pod("urgent", cpu="1m", priority=5))
@@ -440,12 +440,15 @@ def test_so_many_at_a_time_in_the_order_of_the_queue() -> None:
         world.kube.put(make_pod("b", cpu="1m", scheduler_name="other"))
         await settle()
         world.kube.put(make_pod("gone", cpu="1m", priority=9, node="n1"))
-        assert [asked.pod for asked in world.extenders.asked] == [*(f"a{i}" for i in range(AT_ONCE)), "b"]
+        assert [asked.pod for asked in world.extenders.calls] == [*(f"a{i}" for i in range(MAX_CYCLES_PER_PROFILE)), "b"]
         gate.set()
         await settle(200)
-        filtered = [asked.pod for asked in world.extenders.asked if asked.verb == "filter" and asked.pod != "b"]
-        assert filtered[AT_ONCE:] == ["urgent", *(f"a{i}" for i in range(AT_ONCE, AT_ONCE + 3))]
-        assert len(world.kube.bindings) == AT_ONCE + 5
+        filtered = [asked.pod for asked in world.extenders.calls if asked.verb == "filter" and asked.pod != "b"]
+        assert filtered[MAX_CYCLES_PER_PROFILE:] == [
+            "urgent",
+            *(f"a{i}" for i in range(MAX_CYCLES_PER_PROFILE, MAX_CYCLES_PER_PROFILE + 3)),
+        ]
+        assert len(world.kube.bindings) == MAX_CYCLES_PER_PROFILE + 5
 
     run(scenario, a_profile(DECIDES), a_profile(DECIDES, name="other"))
 
@@ -455,12 +458,12 @@ def test_a_pod_that_goes_makes_room_for_the_next() -> None:
 
     async def scenario(world: Running) -> None:
         world.extenders.hold("filter")
-        for i in range(AT_ONCE + 1):
+        for i in range(MAX_CYCLES_PER_PROFILE + 1):
             world.kube.put(make_pod(f"a{i}", cpu="1m"))
         await settle()
         world.kube.delete(world.kube.pods["uid-a0"])
         await settle()
-        assert world.extenders.asked[-1].pod == f"a{AT_ONCE}"
+        assert world.extenders.calls[-1].pod == f"a{MAX_CYCLES_PER_PROFILE}"
 
     run(scenario, a_profile(DECIDES))
 
@@ -472,13 +475,13 @@ def test_a_superseded_revision_counts_as_draining_while_it_is_asked_by() -> None
         gate = world.extenders.hold("filter")
         world.kube.put(make_pod("a"))
         await settle()
-        world.engine.profile_seen("test", a_profile(DECIDES, generation=2))
+        world.engine.profile_changed("test", a_profile(DECIDES, generation=2))
         await world.clock.advance(1)
         (record,) = world.engine.swapper.records.values()
-        assert world.engine.swapper.drain(record) == 1
+        assert world.engine.swapper.prune_superseded(record) == 1
         gate.set()
         await settle()
-        assert world.engine.swapper.drain(record) == 0
+        assert world.engine.swapper.prune_superseded(record) == 0
 
     run(scenario, a_profile(DECIDES))
 
@@ -488,7 +491,7 @@ def test_the_engine_does_not_wait_for_extenders_to_stop() -> None:
 
     async def scenario(world: Running) -> None:
         world.extenders.hold("filter")
-        for i in range(AT_ONCE + 2):
+        for i in range(MAX_CYCLES_PER_PROFILE + 2):
             world.kube.put(make_pod(f"a{i}", cpu="1m"))
         await settle()
         await asyncio.wait_for(world.engine.settle(5), 1)
@@ -503,10 +506,10 @@ def test_the_engine_does_not_wait_for_extenders_to_stop() -> None:
 BINDER = {"bindVerb": "b"}
 
 
-def binds(world: Running, node: str | None = None) -> Callable[[Asked], None]:
+def binds(world: Running, node: str | None = None) -> Callable[[ExtenderCall], None]:
     """The extender does it, on this node instead of the one that it was told."""
 
-    def says(asked: Asked) -> None:
+    def says(asked: ExtenderCall) -> None:
         pod, wanted = asked.about
         stored = world.kube.pods[pod.uid]
         world.kube.put(msgspec.structs.replace(stored, spec=msgspec.structs.replace(stored.spec, node_name=node or wanted)))
@@ -514,10 +517,10 @@ def binds(world: Running, node: str | None = None) -> Callable[[Asked], None]:
     return says
 
 
-def raising(*deeds: Callable[[Asked], None], error: Exception) -> Callable[[Asked], None]:
+def raising(*deeds: Callable[[ExtenderCall], None], error: Exception) -> Callable[[ExtenderCall], None]:
     """The extender does this, and fails all the same."""
 
-    def says(asked: Asked) -> None:
+    def says(asked: ExtenderCall) -> None:
         for deed in deeds:
             deed(asked)
         raise error
@@ -529,7 +532,7 @@ def test_an_extender_binds_instead_of_plugins() -> None:
     """The pods that are its business; for the others the plugins do it."""
 
     async def scenario(world: Running) -> None:
-        world.extenders.says["bind"] = binds(world)
+        world.extenders.answers["bind"] = binds(world)
         world.kube.put(make_pod("a"))
         await settle()
         assert world.node("a")
@@ -542,7 +545,7 @@ def test_an_extender_binds_instead_of_plugins() -> None:
     run(scenario, a_profile(BINDER), a_profile({**BINDER, "managedResources": [{"name": "a.b/c"}]}, name="other"))
 
 
-UNSURE: dict[str, tuple[Callable[[Running], Callable[[Asked], None]], str]] = {
+UNSURE: dict[str, tuple[Callable[[Running], Callable[[ExtenderCall], None]], str]] = {
     # what the extender does, and what becomes of the pod at once: bound, tried again, or out of our hands
     "it fails": (lambda world: raising(error=BROKEN), "again"),
     "it is not there": (lambda world: raising(error=Retryable("refused")), "again"),
@@ -559,13 +562,13 @@ def test_an_extender_that_binds_badly(case: str) -> None:
     does, what = UNSURE[case]
 
     async def scenario(world: Running) -> None:
-        world.extenders.says["bind"] = does(world)
+        world.extenders.answers["bind"] = does(world)
         world.kube.put(make_pod("a"))
         await world.clock.advance(0.5)
         assert world.assumed == 0
         assert ("Scheduled" in world.events.reasons("a")) is (what == "bound")
         assert (condition(world, "a")[0] == "SchedulerError") is (what == "again")
-        world.extenders.says["bind"] = binds(world)
+        world.extenders.answers["bind"] = binds(world)
         await world.clock.advance(TRIED_AGAIN)
         assert world.node("a")
         assert not world.kube.bindings
@@ -583,7 +586,7 @@ def test_an_extender_that_says_that_it_has_bound_a_pod(seconds: float) -> None:
         assert (world.assumed, world.extenders.verbs("a")) == (1, ["bind"])
         if seconds < 30:
             await world.clock.advance(seconds)
-            binds(world)(world.extenders.asked[0])
+            binds(world)(world.extenders.calls[0])
             await world.clock.advance(2)
             assert world.events.reasons("a") == ["Scheduled"]
         else:
@@ -600,7 +603,7 @@ def test_plugins_bind_where_an_ignorable_extender_does_not(did_it: bool) -> None
     """Unless it has done so all the same."""
 
     async def scenario(world: Running) -> None:
-        world.extenders.says["bind"] = raising(*([binds(world)] if did_it else []), error=BROKEN)
+        world.extenders.answers["bind"] = raising(*([binds(world)] if did_it else []), error=BROKEN)
         world.kube.put(make_pod("a"))
         await settle()
         assert world.node("a")
@@ -638,7 +641,7 @@ def test_a_cycle_that_is_broken_off_before_it_began(cause: str) -> None:
     """Its turn is given to others, and a pod that is still there is tried again."""
 
     async def scenario(world: Running) -> None:
-        for _ in range(2 * AT_ONCE):
+        for _ in range(2 * MAX_CYCLES_PER_PROFILE):
             pod = world.kube.put(make_pod("a"))
             entry = world.engine.backlog.pop(world.clock.boottime())
             assert entry is not None
@@ -646,9 +649,9 @@ def test_a_cycle_that_is_broken_off_before_it_began(cause: str) -> None:
             if cause == "gone":
                 world.kube.delete(pod)
             else:
-                world.engine.loop.recall("test", "suspended")
+                world.engine.loop.interrupt_profile("test", "suspended")
                 await settle()
-                assert entry.place is not Place.IN_FLIGHT
+                assert entry.state is not QueueState.IN_FLIGHT
                 world.kube.delete(pod)
         world.kube.put(make_pod("b"))
         await world.clock.advance(TRIED_AGAIN)

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.framework.status import failed
+from moorage.core.framework.status import error_status
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod, PodResourceClaim
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
-from moorage.engine.binding.sender import GONE, Outcome
+from moorage.engine.binding.sender import GONE, BindingOutcome
 from tests.builders import make_node, make_pod
 from tests.engine.having_volumes import a_claim, a_class, a_node, a_pod, a_volume
 from tests.engine.worlds import Bench, versioned
@@ -20,12 +20,12 @@ from tests.engine.worlds import Bench, versioned
 
 def lost(bench: Bench) -> None:
     """The binding of the first pod is refused for good: the pod is gone."""
-    bench.binder.land("uid-first", GONE)
+    bench.binder.end("uid-first", GONE)
 
 
 def refused(bench: Bench) -> None:
     """The binding of the first pod fails."""
-    bench.binder.land("uid-first", Outcome(False, failed("no")))
+    bench.binder.end("uid-first", BindingOutcome(False, error_status("no")))
 
 
 def deleted(bench: Bench) -> None:

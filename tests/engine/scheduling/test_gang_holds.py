@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moorage.engine.scheduling.gang_holds import AFTER, LASTS, NOTE
+from moorage.engine.scheduling.gang_holds import HOLD_AFTER_SECONDS, HOLD_MESSAGE, MAX_HOLD_SECONDS
 from tests.builders import make_pod
 from tests.engine.running import Running
 from tests.engine.scheduling.test_gang_scheduler import come, condition, group, member, placed, run
@@ -41,7 +41,7 @@ def test_a_gang_beside_a_stream_of_lesser_pods(each: str) -> None:
         for step in range(18):
             await world.clock.advance(10)
             if all(placed(world, "g0", "g1")):
-                assert step * 10 >= AFTER
+                assert step * 10 >= HOLD_AFTER_SECONDS
                 assert held(world) == {}
                 return
             come(world, make_pod(f"low{number + step}", cpu=each, priority=0))
@@ -58,20 +58,20 @@ def test_what_is_held_is_told_and_ends() -> None:
     async def scenario(world: Running) -> None:
         await filled(world)
         come(world, group(2), member("g0", cpu="4", priority=1000), member("g1", cpu="4", priority=1000))
-        await world.clock.advance(AFTER + 1)
+        await world.clock.advance(HOLD_AFTER_SECONDS + 1)
         world.kube.delete(world.kube.pods["uid-low0"])
         await world.clock.advance(1)
         assert sorted(held(world)) == ["g0", "g1"]
         assert {*held(world).values()} == {"n1", "n2"}
-        assert condition(world, "g0")[1].endswith(NOTE)
+        assert condition(world, "g0")[1].endswith(HOLD_MESSAGE)
         assert len(world.notes("GangHoldsRoom", "g")) == 1
         come(world, make_pod("late", cpu="1", priority=0))
         await world.clock.advance(5)
         assert "(pod group default/g, priority 1000)" in condition(world, "late")[1]
-        await world.clock.advance(LASTS)
+        await world.clock.advance(MAX_HOLD_SECONDS)
         assert world.node("late")
         assert held(world) == {}
-        await world.clock.advance(LASTS - 10)
+        await world.clock.advance(MAX_HOLD_SECONDS - 10)
         assert held(world) == {}
         world.kube.delete(world.kube.pods["uid-late"])
         await world.clock.advance(20)
@@ -84,7 +84,7 @@ async def of_the_same_priority(world: Running) -> None:
     """Who may not choose a priority cannot hold up others of its own."""
     await filled(world, priority=-1)
     come(world, group(2), member("g0", cpu="4"), member("g1", cpu="4"))
-    await world.clock.advance(AFTER + 1)
+    await world.clock.advance(HOLD_AFTER_SECONDS + 1)
     world.kube.delete(world.kube.pods["uid-low0"])
     await world.clock.advance(1)
     assert sorted(held(world)) == ["g0", "g1"]
@@ -94,7 +94,7 @@ async def too_large(world: Running) -> None:
     """It would not fit if all others were gone: it holds nothing."""
     await filled(world)
     come(world, group(3), *(member(name, cpu="4", priority=1000) for name in ("g0", "g1", "g2")))
-    await world.clock.advance(AFTER + 1)
+    await world.clock.advance(HOLD_AFTER_SECONDS + 1)
     world.kube.delete(world.kube.pods["uid-low0"])
     await world.clock.advance(1)
     assert held(world) == {}
@@ -104,7 +104,7 @@ async def not_complete_any_more(world: Running) -> None:
     """A member is deleted: what was held is free."""
     await filled(world)
     come(world, group(2), member("g0", cpu="4", priority=1000), member("g1", cpu="4", priority=1000))
-    await world.clock.advance(AFTER + 1)
+    await world.clock.advance(HOLD_AFTER_SECONDS + 1)
     world.kube.delete(world.kube.pods["uid-low0"])
     await world.clock.advance(1)
     world.kube.delete(world.kube.pods["uid-g0"])
@@ -132,11 +132,11 @@ def test_one_gang_at_a_time() -> None:
         await filled(world)
         for name, priority in (("g", 10), ("h", 1000)):
             come(world, group(2, name=name), *(member(f"{name}{i}", name, cpu="4", priority=priority) for i in range(2)))
-        await world.clock.advance(AFTER + 1)
+        await world.clock.advance(HOLD_AFTER_SECONDS + 1)
         world.kube.delete(world.kube.pods["uid-low0"])
         await world.clock.advance(15)
         assert sorted(held(world)) == ["h0", "h1"]
-        await world.clock.advance(LASTS)
+        await world.clock.advance(MAX_HOLD_SECONDS)
         assert not any(name.startswith("h") for name in held(world))
 
     run(scenario)

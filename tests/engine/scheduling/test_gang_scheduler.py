@@ -13,8 +13,8 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.pod_groups import LABEL, PodGroup, PodGroupSpec
 from moorage.core.objects.pods import Pod, PodAnnotations
-from moorage.core.queue.queued_pod import Place
-from moorage.engine.scheduling.gang_scheduler import QUIET, REST
+from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.scheduling.gang_scheduler import REPORT_INTERVAL_SECONDS, SETTLE_SECONDS
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, Running
@@ -155,7 +155,7 @@ def test_a_bug_in_one_decision_fails_the_gang_not_the_process() -> None:
     """Whoever was placed is taken back; the group is tried again."""
 
     async def scenario(world: Running) -> None:
-        decide, calls = world.engine.scheduler.runner.blueprint, []
+        decide, calls = world.engine.scheduler.evaluator.evaluation, []
 
         def broken(pod: Pod, *rest: Any) -> Any:
             calls.append(pod.metadata.name)
@@ -163,7 +163,7 @@ def test_a_bug_in_one_decision_fails_the_gang_not_the_process() -> None:
                 raise ZeroDivisionError("bug")
             return decide(pod, *rest)
 
-        world.engine.scheduler.runner.blueprint = broken  # type: ignore[method-assign, assignment]
+        world.engine.scheduler.evaluator.evaluation = broken  # type: ignore[method-assign, assignment]
         come(world, group(2), member("a"), member("b"))
         await settle()
         assert world.assumed == 0
@@ -293,13 +293,13 @@ def test_pod_groups_come_change_and_go() -> None:
 
     async def scenario(world: Running) -> None:
         come(world, member("a"), member("b"))
-        await world.clock.advance(QUIET + 1)
+        await world.clock.advance(SETTLE_SECONDS + 1)
         assert "create the PodGroup default/g" in condition(world, "a")[1]
         come(world, group(3))
-        await world.clock.advance(REST + 1)
+        await world.clock.advance(REPORT_INTERVAL_SECONDS + 1)
         assert condition(world, "a") == ("SchedulingGated", 'waiting for pod group "default/g": 2 of 3 members are here')
         world.kube.delete(group(3))
-        await world.clock.advance(REST + 1)
+        await world.clock.advance(REPORT_INTERVAL_SECONDS + 1)
         assert "create the PodGroup default/g" in condition(world, "a")[1]
         come(world, group(2))
         await world.clock.advance(1)
@@ -333,7 +333,7 @@ def test_members_are_told_at_a_pace() -> None:
             await world.clock.advance(0.1)
         written = [write for write in world.kube.written if write.method == "pod_condition"]
         assert len(written) <= 40
-        await world.clock.advance(REST + 1)
+        await world.clock.advance(REPORT_INTERVAL_SECONDS + 1)
         assert condition(world, "m0")[1].endswith("40 of 50 members are here")
         assert condition(world, "m39")[1].endswith("40 of 50 members are here")
 
@@ -349,7 +349,7 @@ def test_a_standby_says_nothing_and_a_new_leader_says_it_all() -> None:
             await world.clock.advance(30)
             assert world.kube.written == []
             world.engine.lead(lambda: None)
-            await world.clock.advance(QUIET + 1)
+            await world.clock.advance(SETTLE_SECONDS + 1)
             assert condition(world, "a")[1].endswith("2 of 3 members are here")
             come(world, member("c"))
             await world.clock.advance(1)
@@ -362,12 +362,12 @@ def test_a_suspended_profile_and_its_gang() -> None:
     """Nobody is placed while it is suspended; then all at once."""
 
     async def scenario(world: Running) -> None:
-        world.engine.profile_seen("test", a_body("test", generation=2, plugins=STEPS, suspend=True))
+        world.engine.profile_changed("test", a_body("test", generation=2, plugins=STEPS, suspend=True))
         await world.clock.advance(1)
         come(world, group(2), member("a"), member("b"))
         await world.clock.advance(2)
         assert placed(world, "a", "b") == [False, False]
-        world.engine.profile_seen("test", a_body("test", generation=3, plugins=STEPS))
+        world.engine.profile_changed("test", a_body("test", generation=3, plugins=STEPS))
         await world.clock.advance(1)
         assert placed(world, "a", "b") == [True, True]
 
@@ -382,7 +382,7 @@ def test_a_swapped_plugin_frees_a_gang() -> None:
         await world.clock.advance(1)
         assert placed(world, "a", "b", "c") == [False, False, False]
         disabled = {"filter": {"disabled": [{"name": "NodeResourcesFit"}]}, **STEPS}
-        world.engine.profile_seen("test", a_body("test", generation=2, plugins=disabled))
+        world.engine.profile_changed("test", a_body("test", generation=2, plugins=disabled))
         await world.clock.advance(15)
         assert placed(world, "a", "b", "c") == [True, True, True]
 
@@ -394,9 +394,9 @@ def test_members_of_two_profiles_are_told_so() -> None:
 
     async def scenario(world: Running) -> None:
         come(world, group(2), member("a"), member("b", scheduler_name="other"))
-        await world.clock.advance(QUIET + 1)
+        await world.clock.advance(SETTLE_SECONDS + 1)
         assert condition(world, "a")[1].endswith("; 1 more name the scheduler 'other', and all must name the same")
-        assert world.engine.backlog.get("uid-b").place is Place.GATED  # type: ignore[union-attr]
+        assert world.engine.backlog.get("uid-b").state is QueueState.GATED  # type: ignore[union-attr]
 
     run(scenario, None, a_body("test"), a_body("other"))
 

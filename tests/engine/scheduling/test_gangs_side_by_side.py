@@ -11,9 +11,9 @@ import pytest
 
 from moorage.core.objects.pod_groups import LABEL
 from moorage.core.objects.pods import Pod, PodAnnotations
-from moorage.core.queue.scheduling_queue import Backlog
-from moorage.core.structures.budget import SLICE
-from moorage.engine.scheduling.loop import Loop
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.core.structures.budget import SLICE_SECONDS
+from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.ports.fencing import Fence
 from tests.builders import make_node, make_pod
 from tests.engine.scheduling.test_slices import placed, run
@@ -28,7 +28,7 @@ class Bug(Exception):
 @pytest.fixture(autouse=True)
 def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slice has room for a few looks at the clock, and a member of a template that is not known yet takes many."""
-    monkeypatch.setattr(BusyClock, "step", SLICE / 8)
+    monkeypatch.setattr(BusyClock, "step", SLICE_SECONDS / 8)
 
 
 def a_slow_bench(*names: str, nodes: int = 0, cpu: str = "4") -> Bench:
@@ -51,7 +51,7 @@ def come(bench: Bench, name: str, members: int, least: int = 0, cpu: int = 1, al
 
 def assumed(bench: Bench) -> Counter[str]:
     """How many pods of each profile are placed, for good or as members of a gang that may be taken back."""
-    return Counter(record.pod.spec.scheduler_name for record in bench.cache.records() if isinstance(record.pod, Pod))
+    return Counter(record.pod.spec.scheduler_name for record in bench.cache.pod_infos() if isinstance(record.pod, Pod))
 
 
 def bound(bench: Bench) -> Counter[str]:
@@ -125,7 +125,7 @@ def test_no_room_is_given_twice(first: str, second: str, cpu: int, alike: bool) 
     come(bench, second, size, cpu=cpu, alike=alike)
 
     def look() -> bool:
-        used = Counter(record.node for record in bench.cache.records())
+        used = Counter(record.node for record in bench.cache.pod_infos())
         assert max(used.values(), default=0) <= 4 // cpu
         return False
 
@@ -179,7 +179,7 @@ def test_a_gang_that_is_taken_back_takes_nothing_of_another() -> None:
     seats: dict[str, str] = {}
 
     def look() -> bool:
-        now = {record.pod.metadata.name: record.node for record in bench.cache.records() if record.pod.metadata.name.startswith("b")}
+        now = {record.pod.metadata.name: record.node for record in bench.cache.pod_infos() if record.pod.metadata.name.startswith("b")}
         assert seats.items() <= now.items()
         seats.update(now)
         return bound(bench)["b"] == 12
@@ -245,8 +245,11 @@ def test_a_replica_that_stops_takes_back_both() -> None:
 
 
 STEPS = [
-    *((Loop, name) for name in ("_begin_group", "_place", "_place_one", "_must_wait", "_take_back_later", "_hand_over", "_is_of_group")),
-    (Backlog, "retry"),
+    *(
+        (SchedulingLoop, name)
+        for name in ("_begin_group", "_place", "_place_one", "_must_wait", "_take_back_later", "_hand_over", "_is_of_group")
+    ),
+    (SchedulingQueue, "retry"),
 ]
 
 

@@ -12,7 +12,7 @@ from moorage.core.objects.pods import ClaimVolume, Pod, PodResourceClaim, Volume
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from tests.engine.having_volumes import a_claim, a_class, bind, volume_in
 from tests.engine.having_volumes import a_volume as near
-from tests.engine.preemptions import contested, going, gone, high, low, promised
+from tests.engine.preemptions import contested, going, gone, high, low, nominated_node
 from tests.engine.running import TRIED_AGAIN, Running
 
 
@@ -54,7 +54,7 @@ def test_what_the_preemptor_will_choose_is_left_to_it(kind: str) -> None:
             world.kube.put(low("full", "3", "n2", priority=9))
             world.kube.put(high(cpu="2", **wanting(kind, "high")))
             await world.clock.advance(0.5)
-            assert (promised(world), going(world)) == ("n1", ["a"])
+            assert (nominated_node(world), going(world)) == ("n1", ["a"])
             world.kube.put(late(kind))
             await world.clock.advance(TRIED_AGAIN)
             assert world.node("late") == ""

@@ -12,14 +12,14 @@ import pytest
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import Attempt, Codes, Point, PostFilterResult, Prepared, Reserved, Scores
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import Codes, ExtensionPoint, FailedAttempt, PostFilterResult, PreFilterResult, ReserveResult, Scores
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.queued_pod import Place
-from moorage.engine.scheduling.loop import SLICE
+from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.scheduling.loop import SLICE_SECONDS
 from moorage.ports.errors import Forbidden
 from moorage.ports.fencing import Fence
 from tests.builders import make_node, make_pod
@@ -47,24 +47,24 @@ class Bomb:
             raise ZeroDivisionError(f"a bug in {method}")
 
     @property
-    def wakes(self) -> tuple[Wake, ...]:
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """New nodes may help."""
-        return (Wake(Resource.NODE, Action.ADD, self.hint),)
+        return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, self.hint),)
 
-    def hint(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def hint(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         """No."""
         self.reached("hint", pod)
         return False
 
-    def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
+    def pre_enqueue(self, pod: Pod, _store: Lister) -> Status:
         """Come in."""
         self.reached("pre_enqueue", pod)
         return SUCCESS
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pod is the state."""
         self.reached("pre_filter", pod)
-        return Prepared(SUCCESS, pod)
+        return PreFilterResult(SUCCESS, pod)
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
         """Refuses unlucky pods everywhere if that is the way to the method."""
@@ -77,30 +77,30 @@ class Bomb:
         self.reached("explain", state)
         return ((Reason("Bomb", "node(s) ticked", Code.UNSCHEDULABLE), ""),)
 
-    def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
+    def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFilterResult:
         """Nothing to be done."""
         self.reached("post_filter", pod)
         return PostFilterResult(Status(Code.UNSCHEDULABLE))
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pod is the state."""
         self.reached("pre_score", pod)
-        return Prepared(SUCCESS, pod)
+        return PreFilterResult(SUCCESS, pod)
 
     def score(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Scores:
         """All alike."""
         self.reached("score", state)
         return np.zeros(snapshot.nodes.live[rows].size, np.int64)
 
-    def normalize(self, state: Pod, raw: Scores) -> Scores:
+    def normalize_score(self, state: Pod, raw: Scores) -> Scores:
         """They are already."""
-        self.reached("normalize", state)
+        self.reached("normalize_score", state)
         return raw
 
-    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> Reserved:
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
         """Nothing."""
         self.reached("reserve", pod)
-        return Reserved(SUCCESS)
+        return ReserveResult(SUCCESS)
 
 
 def fails_in(method: str) -> PluginSpec:
@@ -108,7 +108,7 @@ def fails_in(method: str) -> PluginSpec:
     return PluginSpec("Bomb", type("Bomb", (Bomb,), {"where": method}))
 
 
-METHODS = ("pre_filter", "filter", "explain", "post_filter", "pre_score", "score", "normalize", "reserve", "hint", "pre_enqueue")
+METHODS = ("pre_filter", "filter", "explain", "post_filter", "pre_score", "score", "normalize_score", "reserve", "hint", "pre_enqueue")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -128,7 +128,7 @@ def test_a_plugin_that_raises_fails_one_pod(method: str) -> None:
             assert world.assumed == 0
             entry = world.engine.backlog.get("uid-unlucky")
             assert entry is not None
-            assert (entry.place is Place.GATED) == (method == "pre_enqueue")
+            assert (entry.state is QueueState.GATED) == (method == "pre_enqueue")
             if method not in ("hint", "pre_enqueue"):
                 notes = set(world.notes("FailedScheduling", "unlucky"))
                 assert notes == {f"scheduling failed: ZeroDivisionError('a bug in {method}')"}
@@ -141,14 +141,14 @@ class Hold:
     """Reserves something for each pod and knows what is held."""
 
     name: ClassVar[str] = "Steps"
-    wakes: ClassVar[tuple[Wake, ...]] = ()
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = ()
     held: ClassVar[list[str]] = []
 
-    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> Reserved:
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
         """A value for the actor, and its undoing."""
         ticket = f"{pod.metadata.name} on {node}"
         self.held.append(ticket)
-        return Reserved(SUCCESS, ticket, lambda: self.held.remove(ticket) if ticket in self.held else None)
+        return ReserveResult(SUCCESS, ticket, lambda: self.held.remove(ticket) if ticket in self.held else None)
 
 
 @pytest.mark.parametrize("step", ["permit", "pre_bind", "bind", "post_bind"])
@@ -222,7 +222,7 @@ def test_nobody_decides_behind_a_closed_fence() -> None:
             await world.clock.advance(1)
             entry = world.engine.backlog.get("uid-a")
             assert entry is not None
-            assert (entry.place, entry.attempts) == (Place.ACTIVE, 0)
+            assert (entry.state, entry.attempts) == (QueueState.ACTIVE, 0)
             fence.extend(clock.boottime() + 10)
             await world.clock.advance(1)
             assert world.node("a")
@@ -260,17 +260,17 @@ def test_a_pod_keeps_its_revision_to_the_end(step: str) -> None:
             gate = world.kube.hold("bind") if step == "bind" else world.steps.gates.setdefault(step, asyncio.Event())
             world.kube.put(make_pod("old"))
             await settle()
-            world.engine.profile_seen("test", a_body("test", generation=2))
+            world.engine.profile_changed("test", a_body("test", generation=2))
             await world.clock.advance(1)
             world.kube.put(make_pod("new"))
             await settle()
             record = world.engine.swapper.records["test"]
-            assert world.engine.swapper.drain(record) == 1
+            assert world.engine.swapper.prune_superseded(record) == 1
             gate.set()
             await world.clock.advance(1)
             assert world.kube.bindings.keys() == {"old", "new"}
             assert world.steps.calls == [("permit", "old"), ("pre_bind", "old"), ("post_bind", "old")]
-            assert world.engine.swapper.drain(record) == 0
+            assert world.engine.swapper.prune_superseded(record) == 0
             assert record.superseded == []
 
     asyncio.run(scenario())
@@ -318,7 +318,7 @@ def test_others_get_their_turn_between_slices() -> None:
         bench.loop.deciding = True
         running = asyncio.create_task(bench.loop.run())
         turns = []
-        while len(bench.binder.flying) < 200:
+        while len(bench.binder.under_way) < 200:
             before = bench.clock.boottime()
             await asyncio.sleep(0)
             assert not running.done()
@@ -328,7 +328,7 @@ def test_others_get_their_turn_between_slices() -> None:
 
     turns = asyncio.run(scenario())
     assert len(turns) > 50
-    assert max(turns) < 2 * SLICE
+    assert max(turns) < 2 * SLICE_SECONDS
 
 
 def test_who_is_freed_is_tried_at_once() -> None:
@@ -347,6 +347,6 @@ def test_who_is_freed_is_tried_at_once() -> None:
 
 def test_the_points_that_plugins_can_fail_at_are_all_here() -> None:
     """A new method of the contract has to be tried too."""
-    registered = {point for point in fails_in("").points if point is not Point.QUEUE_SORT}
-    acting = {Point.PERMIT, Point.PRE_BIND, Point.BIND, Point.POST_BIND, Point.QUEUE_SORT}
-    assert registered | acting == set(Point)
+    registered = {point for point in fails_in("").points if point is not ExtensionPoint.QUEUE_SORT}
+    acting = {ExtensionPoint.PERMIT, ExtensionPoint.PRE_BIND, ExtensionPoint.BIND, ExtensionPoint.POST_BIND, ExtensionPoint.QUEUE_SORT}
+    assert registered | acting == set(ExtensionPoint)

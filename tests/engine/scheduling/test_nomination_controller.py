@@ -10,10 +10,10 @@ import pytest
 from moorage.core.objects.nodes import Node, Taint
 from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTerm, PodStatus, SchedulingGate
 from moorage.core.objects.selector_terms import LabelSelector
-from moorage.engine.scheduling.nomination_controller import PATIENCE, USUAL_GRACE
+from moorage.engine.scheduling.nomination_controller import DEFAULT_GRACE_SECONDS, NOMINATION_TIMEOUT_SECONDS
 from moorage.ports.errors import Retryable
 from tests.builders import make_node, make_pod
-from tests.engine.preemptions import calls, contested, going, gone, high, in_order, low, promised
+from tests.engine.preemptions import calls, contested, going, gone, high, in_order, low, nominated_node
 from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.worlds import a_body, on_node
 from tests.fakes.clocks import settle
@@ -38,7 +38,7 @@ async def nominate(world: Running, *pods: Pod) -> None:
         world.kube.put(pod)
     world.kube.put(high())
     await world.clock.advance(0.5)
-    assert promised(world) == "n1"
+    assert nominated_node(world) == "n1"
 
 
 # ---- the node ----------------------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def test_a_promise_ends_with_its_node() -> None:
             await nominate(world, low("a", "4"))
             world.kube.delete(world.kube.nodes["n1"])
             await world.clock.advance(TRIED_AGAIN)
-            assert promised(world) == ""
+            assert nominated_node(world) == ""
             world.kube.put(make_node("n3"))
             await world.clock.advance(TRIED_AGAIN)
             assert world.node("high") == "n3"
@@ -74,10 +74,10 @@ def test_a_pod_that_lost_its_node_is_tried_again_whatever_had_refused_it() -> No
             world.kube.put(low("other", "1", "n2", priority=5))
             world.kube.put(high(cpu="1", affinity=apart))
             await world.clock.advance(0.5)
-            assert promised(world) == "n1"
+            assert nominated_node(world) == "n1"
             world.kube.delete(world.kube.nodes["n1"])
             await world.clock.advance(TRIED_AGAIN)
-            assert promised(world) == "n2"
+            assert nominated_node(world) == "n2"
 
     asyncio.run(story())
 
@@ -96,7 +96,7 @@ def test_a_standby_and_other_schedulers_are_left_alone() -> None:
             world.engine.lead(lambda: None)
             world.kube.delete(world.kube.nodes["n2"])
             await world.clock.advance(TRIED_AGAIN)
-            assert promised(world, "foreign") == "n2"
+            assert nominated_node(world, "foreign") == "n2"
 
     asyncio.run(story())
 
@@ -118,7 +118,7 @@ def test_a_node_that_does_not_suit_any_more(what: dict[str, object]) -> None:
             dying(world, "a", LONG)
             world.kube.put(changed(world.kube.nodes["n1"], **what))
             await world.clock.advance(TRIED_AGAIN)
-            assert (promised(world), going(world)) == ("n2", ["a", "other"])
+            assert (nominated_node(world), going(world)) == ("n2", ["a", "other"])
             await gone(world, "other")
             assert world.node("high") == "n2"
 
@@ -134,7 +134,7 @@ def test_a_node_that_changes_and_still_suits() -> None:
             await nominate(world, low("a", "4"))
             world.kube.put(make_node("n1", labels={"a": "b"}))
             await world.clock.advance(TRIED_AGAIN)
-            assert (promised(world), going(world)) == ("n1", ["a"])
+            assert (nominated_node(world), going(world)) == ("n1", ["a"])
 
     asyncio.run(story())
 
@@ -155,10 +155,10 @@ def test_a_promise_ends_when_there_is_not_room_enough_left(urgent: Pod) -> None:
             dying(world, "a", LONG)
             world.kube.put(urgent)
             await world.clock.advance(TRIED_AGAIN)
-            assert (promised(world), world.node("urgent"), world.node("high")) == ("", "n1", "")
+            assert (nominated_node(world), world.node("urgent"), world.node("high")) == ("", "n1", "")
             world.kube.put(make_node("n2"))
             await world.clock.advance(TRIED_AGAIN)
-            assert (promised(world), world.node("high")) == ("", "n2")
+            assert (nominated_node(world), world.node("high")) == ("", "n2")
 
     asyncio.run(story())
 
@@ -173,7 +173,7 @@ def test_a_promise_holds_while_there_is_room_enough_left() -> None:
             said = calls(world, "pod_condition", "pod_nomination")
             world.kube.put(high("urgent", "1", 99))
             await world.clock.advance(TRIED_AGAIN)
-            assert (promised(world), world.node("urgent"), world.node("high")) == ("n1", "n1", "")
+            assert (nominated_node(world), world.node("urgent"), world.node("high")) == ("n1", "n1", "")
             assert calls(world, "pod_condition", "pod_nomination") == said
             await gone(world, "a")
             assert world.node("high") == "n1"
@@ -190,7 +190,7 @@ def test_a_promise_ends_when_its_node_shrinks() -> None:
             dying(world, "a", LONG)
             world.kube.put(make_node("n1", cpu="3500m"))
             await world.clock.advance(TRIED_AGAIN)
-            assert promised(world) == ""
+            assert nominated_node(world) == ""
 
     asyncio.run(story())
 
@@ -206,11 +206,11 @@ def test_a_victim_that_never_dies_is_given_up() -> None:
             world.kube.put(low("other", "4", "n2", priority=5))
             world.kube.put(low("another", "4", "n3", priority=6))
             await nominate(world, low("a", "4"))
-            dying(world, "a", USUAL_GRACE)
-            await world.clock.advance(PATIENCE + USUAL_GRACE - 2.0)
+            dying(world, "a", DEFAULT_GRACE_SECONDS)
+            await world.clock.advance(NOMINATION_TIMEOUT_SECONDS + DEFAULT_GRACE_SECONDS - 2.0)
             assert going(world) == ["a"]
             await world.clock.advance(5.0)
-            assert (promised(world), going(world)) == ("n2", ["a", "other"])
+            assert (nominated_node(world), going(world)) == ("n2", ["a", "other"])
             assert len(calls(world, "delete_pod")) == 2
             await gone(world, "other")
             assert world.node("high") == "n2"
@@ -226,8 +226,8 @@ def test_a_victim_with_a_long_grace_is_waited_for() -> None:
             world.kube.put(low("other", "4", "n2", priority=5))
             await nominate(world, low("a", "4"))
             dying(world, "a", 200)
-            await world.clock.advance(PATIENCE + 190.0)
-            assert (promised(world), going(world)) == ("n1", ["a"])
+            await world.clock.advance(NOMINATION_TIMEOUT_SECONDS + 190.0)
+            assert (nominated_node(world), going(world)) == ("n1", ["a"])
 
     asyncio.run(story())
 
@@ -239,8 +239,8 @@ def test_where_nobody_else_can_go_the_stuck_one_is_waited_for_without_a_promise(
         async with contested() as world:
             await nominate(world, low("a", "4"))
             dying(world, "a", 0)
-            await world.clock.advance(PATIENCE + 5.0)
-            assert promised(world) == ""
+            await world.clock.advance(NOMINATION_TIMEOUT_SECONDS + 5.0)
+            assert nominated_node(world) == ""
             assert len(calls(world, "delete_pod")) == 1
             await gone(world, "a")
             assert world.node("high") == "n1"
@@ -333,10 +333,10 @@ def test_a_nomination_by_somebody_else_is_honoured() -> None:
             tried = entry.attempts
             pod = world.kube.pods["uid-high"]
             world.kube.put(msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name="n2")))
-            assert world.engine.scheduler.cache.nominations.node("uid-high") == "n2"
+            assert world.engine.scheduler.cache.nominations.nominated_node("uid-high") == "n2"
             await world.clock.advance(TRIED_AGAIN)
             assert entry.attempts > tried  # looked at anew: there is nobody to preempt
-            assert promised(world) == ""
+            assert nominated_node(world) == ""
 
     asyncio.run(story())
 
@@ -350,11 +350,11 @@ def test_a_lower_pod_loses_its_promise_and_looks_elsewhere() -> None:
             world.kube.put(low("a", "4", "n1", priority=1))
             world.kube.put(high("middle", priority=5))
             await world.clock.advance(0.5)
-            assert promised(world, "middle") == "n1"
+            assert nominated_node(world, "middle") == "n1"
             world.kube.put(high(node_selector={"kubernetes.io/hostname": "n1"}))
             world.kube.put(make_node("n1", labels={"kubernetes.io/hostname": "n1"}))
             await world.clock.advance(5.0)
-            assert (promised(world), promised(world, "middle")) == ("n1", "n2")
+            assert (nominated_node(world), nominated_node(world, "middle")) == ("n1", "n2")
             assert going(world) == ["a", "b"]
 
     asyncio.run(story())
@@ -374,7 +374,7 @@ def test_writes_of_one_pod_do_not_overtake_each_other() -> None:
             await world.clock.advance(0.5)
             gate.set()
             await world.clock.advance(10.0)
-            assert (promised(world), promised(world, "middle")) == ("n1", "")
+            assert (nominated_node(world), nominated_node(world, "middle")) == ("n1", "")
             in_order(world)
 
     asyncio.run(story())
@@ -392,12 +392,12 @@ def test_room_for_a_pod_that_nobody_tries_is_kept_for_a_while(why: str) -> None:
             odd = {"scheduling_gates": (SchedulingGate("x"),)} if why == "gated" else {"scheduler_name": "long-gone"}
             ghost = make_pod("ghost", cpu="3500m", priority=10, **({} if why == "profile is gone" else odd))
             if why == "profile is gone":
-                world.engine.profile_seen("test", None)
-                world.engine.profile_seen("other", a_body("other"))
+                world.engine.profile_changed("test", None)
+                world.engine.profile_changed("other", a_body("other"))
                 await world.clock.advance(0.5)
             world.kube.put(msgspec.structs.replace(ghost, status=PodStatus(nominated_node_name="n1")))
             world.kube.put(make_pod("waits", cpu="3", priority=0, scheduler_name="other" if why == "profile is gone" else "test"))
-            await world.clock.advance(PATIENCE - 5)
+            await world.clock.advance(NOMINATION_TIMEOUT_SECONDS - 5)
             (told,) = {c.message for c in world.kube.pods["uid-waits"].status.conditions or ()}
             name = "long-gone" if why == "scheduler is gone" else "test"
             assert told.endswith(f" Room is kept on n1 for default/ghost (schedulerName {name}, priority 10).")
@@ -422,10 +422,10 @@ def test_somebody_elses_victims_have_their_grace() -> None:
             ghost = make_pod("ghost", cpu="4", priority=10, scheduler_name="theirs")
             world.kube.put(msgspec.structs.replace(ghost, status=PodStatus(nominated_node_name="n1")))
             nominations = world.engine.scheduler.cache.nominations
-            await world.clock.advance(PATIENCE + 95)
-            assert nominations.node("uid-ghost") == "n1"
+            await world.clock.advance(NOMINATION_TIMEOUT_SECONDS + 95)
+            assert nominations.nominated_node("uid-ghost") == "n1"
             await world.clock.advance(10)
-            assert nominations.node("uid-ghost") == ""
+            assert nominations.nominated_node("uid-ghost") == ""
 
     asyncio.run(story())
 
@@ -436,7 +436,7 @@ def test_a_standby_lets_no_nomination_lapse() -> None:
     async def story() -> None:
         async with Running().leading(nodes=1, lead=False) as world:
             world.kube.put(msgspec.structs.replace(make_pod("p", cpu="4"), status=PodStatus(nominated_node_name="n1")))
-            await world.clock.advance(PATIENCE * 3)
-            assert world.engine.scheduler.cache.nominations.node("uid-p") == "n1"
+            await world.clock.advance(NOMINATION_TIMEOUT_SECONDS * 3)
+            assert world.engine.scheduler.cache.nominations.nominated_node("uid-p") == "n1"
 
     asyncio.run(story())

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from moorage.core.objects.pods import Pod, PodStatus
-from moorage.core.queue.queued_pod import Place
+from moorage.core.queue.queued_pod import QueueState
 from moorage.ports.errors import EdgeError, Fenced, Forbidden, NotFound, Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.running import TRIED_AGAIN, Running
@@ -123,7 +123,7 @@ def test_a_pod_is_not_tried_for_each_of_its_victims_that_goes() -> None:
             entry = world.engine.backlog.get("uid-high")
             assert entry is not None
             for victim in victims:
-                assert (entry.place, entry.attempts) == (Place.IN_FLIGHT, 1)
+                assert (entry.state, entry.attempts) == (QueueState.IN_FLIGHT, 1)
                 world.kube.silent = False
                 world.kube.delete(victim)
                 world.kube.silent = True
@@ -131,7 +131,7 @@ def test_a_pod_is_not_tried_for_each_of_its_victims_that_goes() -> None:
             world.kube.silent = False
             await world.clock.advance(TRIED_AGAIN)
             assert world.node("high") == "n1"
-            assert (entry.place, entry.attempts) == (None, 2)
+            assert (entry.state, entry.attempts) == (None, 2)
 
     asyncio.run(story())
 

@@ -13,9 +13,9 @@ import pytest
 
 from moorage.core.objects.pod_groups import LABEL
 from moorage.core.objects.pods import Affinity, Pod, PodAnnotations
-from moorage.core.queue.queued_pod import Place
-from moorage.core.structures.budget import SLICE, Budget, OutOfTime
-from moorage.engine.scheduling.slices import MOST, TOO_LONG, Slices, TookTooLong
+from moorage.core.queue.queued_pod import QueueState
+from moorage.core.structures.budget import SLICE_SECONDS, OutOfTime, TimeBudget
+from moorage.engine.scheduling.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE, DecisionTimeout, SliceRunner
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, versioned
 from tests.fakes.clocks import ManualClock
@@ -30,7 +30,7 @@ class Ticking:
 
     def __call__(self) -> float:
         """Look at it."""
-        self.time += SLICE / self.looks
+        self.time += SLICE_SECONDS / self.looks
         return self.time
 
 
@@ -63,7 +63,7 @@ def member(i: int, of: int, cpu: str = "1", group: str = "g") -> Pod:
 
 def placed(bench: Bench) -> dict[str, str]:
     """The pods that are being bound, and where."""
-    return {placement.pod.metadata.name: placement.node for _, placement in bench.binder.flying.values()}
+    return {placement.pod.metadata.name: placement.node for _, placement in bench.binder.under_way.values()}
 
 
 def run(bench: Bench, turns: int = 2000, until: Callable[[], bool] = lambda: False) -> None:
@@ -117,14 +117,14 @@ def test_a_pod_that_takes_too_long_is_refused() -> None:
     bench = a_bench(1.5, clock=clock)
 
     def now() -> float:
-        clock.pass_on(MOST / 3)
+        clock.pass_on(MAX_DECISION_SECONDS / 3)
         return ticks()
 
     bench.scheduler.snapshot.now = now
     bench.pods.put(versioned(make_pod("p")))
     run(bench, 50)
     entry = bench.backlog.get("uid-p")
-    assert entry is not None and entry.place is Place.BACKOFF
+    assert entry is not None and entry.state is QueueState.BACKOFF
     assert "deciding took longer than 10 s" in bench.events.events[0].note
 
 
@@ -187,7 +187,7 @@ def test_what_happens_to_a_gang_that_is_half_placed(happens: Callable[[Bench], N
     for _ in range(3):
         run(bench)
         clock.pass_on(20)
-        bench.backlog.tick(bench.clock.boottime())
+        bench.backlog.flush(bench.clock.boottime())
     assert len(placed(bench)) == 4
     assert "n0" not in placed(bench).values() or happens is delete_member
     assert bench.cache.assumed == 4
@@ -200,8 +200,8 @@ def test_what_was_set_down_is_not_bound_by_a_suspended_profile(of: int) -> None:
     name = next(iter(bench.loop.live))
     for i in range(of):
         bench.pods.put(member(i, of))
-    run(bench, until=lambda: bool(bench.loop._set_down))
-    assert bench.loop._set_down
+    run(bench, until=lambda: bool(bench.loop._paused))
+    assert bench.loop._paused
     bench.backlog.set_profile(name, None, bench.clock.boottime())
     run(bench)
     assert not placed(bench)
@@ -220,7 +220,7 @@ def test_one_gang_of_a_profile_at_a_time() -> None:
 
     def look() -> bool:
         nonlocal together
-        members = Counter(record.pod.metadata.labels[LABEL] for record in bench.cache.records() if record.pod.metadata.labels)
+        members = Counter(record.pod.metadata.labels[LABEL] for record in bench.cache.pod_infos() if record.pod.metadata.labels)
         together = max(together, sum(count < 3 for count in members.values()))
         return False
 
@@ -240,11 +240,11 @@ def test_a_replica_that_stops_takes_back_what_is_half_placed() -> None:
     assert not bench.cache.assumed
 
 
-@pytest.mark.parametrize(("slices", "spent"), [(3, "done"), (1000, TOO_LONG)])
+@pytest.mark.parametrize(("slices", "spent"), [(3, "done"), (1000, TOO_LONG_MESSAGE)])
 def test_work_beside_the_loop_is_cut_too(slices: int, spent: str) -> None:
     """It is begun again until it is through within a slice, or took too long in all."""
     clock, ticks, left = PassingClock(), Ticking(2), [slices]
-    budget = Budget(ticks)
+    budget = TimeBudget(ticks)
 
     def step() -> str:
         left[0] -= 1
@@ -256,8 +256,8 @@ def test_work_beside_the_loop_is_cut_too(slices: int, spent: str) -> None:
 
     async def scenario() -> str:
         try:
-            return await Slices(budget, clock.boottime).run(step)
-        except TookTooLong as error:
+            return await SliceRunner(budget, clock.boottime).run(step)
+        except DecisionTimeout as error:
             return str(error)
 
     assert asyncio.run(scenario()) == spent
@@ -267,7 +267,7 @@ def test_work_beside_the_loop_is_cut_too(slices: int, spent: str) -> None:
 def test_however_many_want_slices_everybody_else_has_turns_in_between(cut: bool) -> None:
     """After each one, whether it came to its end or not."""
     clock = PassingClock()
-    slices, longest, done = Slices(Budget(clock.boottime), clock.boottime), 0.0, 0
+    slices, longest, done = SliceRunner(TimeBudget(clock.boottime), clock.boottime), 0.0, 0
 
     async def work() -> None:
         nonlocal done
@@ -276,7 +276,7 @@ def test_however_many_want_slices_everybody_else_has_turns_in_between(cut: bool)
         def step() -> None:
             nonlocal left
             left -= cut
-            clock.pass_on(SLICE)
+            clock.pass_on(SLICE_SECONDS)
             if cut and left:
                 raise OutOfTime
 
@@ -294,7 +294,7 @@ def test_however_many_want_slices_everybody_else_has_turns_in_between(cut: bool)
                 longest = max(longest, clock.boottime() - before)
 
     asyncio.run(scenario())
-    assert longest <= SLICE * 1.01
+    assert longest <= SLICE_SECONDS * 1.01
 
 
 def test_terms_are_counted_one_by_one() -> None:
@@ -309,7 +309,7 @@ def test_terms_are_counted_one_by_one() -> None:
     counted: list[int] = []
 
     def look() -> bool:
-        counted.append(len(bench.cache.matches._matching))
+        counted.append(len(bench.cache.pod_counters._matching))
         return bool(placed(bench))
 
     run(bench, until=look)

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from moorage.core.queue.queued_pod import Entry
-from moorage.core.structures.budget import SLICE
-from moorage.engine.scheduling.turns import ROUND, SHORTEST, Turns
+from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.core.structures.budget import SLICE_SECONDS
+from moorage.engine.scheduling.turns import MIN_SLICE_SECONDS, ROUND_SECONDS, ProfileTurns
 from tests.builders import make_node, make_pod
 from tests.engine.scheduling.test_slices import placed, run
 from tests.engine.worlds import RESOLVER, Bench, a_body, versioned
@@ -66,7 +66,7 @@ def test_a_pod_does_not_wait_for_all_of_another_profile() -> None:
 def test_a_pod_does_not_wait_for_slices_of_another_profile(looks: float) -> None:
     """It is set down like all those before it, and its turn comes before theirs."""
     bench = a_bench("many", "few")
-    BusyClock.step, step = SLICE / looks / 4, BusyClock.step
+    BusyClock.step, step = SLICE_SECONDS / looks / 4, BusyClock.step
     bench.scheduler.snapshot.now = bench.clock.boottime
     try:
         for i in range(300):
@@ -86,7 +86,7 @@ def test_slices_are_shorter_where_many_profiles_are_busy() -> None:
     waits(bench, "known")
 
     def working() -> float:
-        bench.clock._boottime += SHORTEST / 2
+        bench.clock._boottime += MIN_SLICE_SECONDS / 2
         return bench.clock._boottime
 
     bench.scheduler.snapshot.now = working
@@ -98,10 +98,10 @@ def test_slices_are_shorter_where_many_profiles_are_busy() -> None:
     assert waits(bench, "f", 10**5) < SOON
 
 
-@pytest.mark.parametrize(("busy", "seconds"), [(1, SLICE), (10, SLICE), (50, 0.005), (1000, SHORTEST)])
+@pytest.mark.parametrize(("busy", "seconds"), [(1, SLICE_SECONDS), (10, SLICE_SECONDS), (50, 0.005), (1000, MIN_SLICE_SECONDS)])
 def test_how_long_slices_are(busy: int, seconds: float) -> None:
     """A round of them is a quarter of a second, or a millisecond for each profile."""
-    turns = Turns()
+    turns = ProfileTurns()
     for i in range(busy):
         turns.used(f"p{i}", 0.02)
     assert turns.slice == pytest.approx(seconds)
@@ -121,7 +121,7 @@ def test_profiles_whose_pods_are_many_take_turns() -> None:
 @pytest.mark.parametrize(("busy", "seconds"), [(1, 0.001), (1, 0.02), (10, 0.001), (10, 0.02), (250, 0.001)])
 def test_however_many_profiles_are_busy(busy: int, seconds: float) -> None:
     """After a first while a round takes about as long: others wait for no more, as long as each has time for an attempt in it."""
-    turns, ready, waited, longest = Turns(), [f"p{i}" for i in range(busy)], 0.0, 0.0
+    turns, ready, waited, longest = ProfileTurns(), [f"p{i}" for i in range(busy)], 0.0, 0.0
     for attempt in range(20_000):
         names = [name for name in ready if name not in turns.late]
         if not names and waited:
@@ -130,12 +130,12 @@ def test_however_many_profiles_are_busy(busy: int, seconds: float) -> None:
         turns.begins(name)
         turns.used(name, seconds)
         waited += seconds
-    assert longest <= 2 * ROUND + seconds
+    assert longest <= 2 * ROUND_SECONDS + seconds
 
 
 def test_what_is_remembered_of_profiles_goes() -> None:
     """As others have their turns."""
-    turns, draw = Turns(), random.Random(1)
+    turns, draw = ProfileTurns(), random.Random(1)
     for i in range(100_000):
         turns.begins(f"p{i}")
         turns.used(f"p{i}", draw.random() / 100)
@@ -153,7 +153,7 @@ def test_a_profile_that_is_late_goes_when_nobody_else_is_ready() -> None:
 
     def pop(**late: float) -> str:
         entry = bench.backlog.pop(1.0, late=late)
-        assert isinstance(entry, Entry)
+        assert isinstance(entry, QueuedPodInfo)
         return entry.pod.metadata.name
 
     assert [pop(a=1), pop(a=2, b=1), pop(a=1), pop(a=1)] == ["b0", "b1", "a0", "a1"]

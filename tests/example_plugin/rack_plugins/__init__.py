@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from moorage.plugin_api import PluginSpec, Registration
+from moorage.plugin_api import PluginRegistration, PluginSpec
 from rack_plugins.rack_maintenance import RackMaintenance
 from rack_plugins.same_rack import SameRack, SameRackArgs
 
 
-def plugins() -> Sequence[Registration]:
+def plugins() -> Sequence[PluginRegistration]:
     """What the operator asks for when its configuration names this package."""
     return (
-        Registration(PluginSpec(RackMaintenance.name, RackMaintenance)),
-        Registration(PluginSpec(SameRack.name, SameRack, SameRackArgs)),
+        PluginRegistration(PluginSpec(RackMaintenance.name, RackMaintenance)),
+        PluginRegistration(PluginSpec(SameRack.name, SameRack, SameRackArgs)),
     )

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
-from moorage.plugin_api import Action, Code, Node, Objects, Pod, Reason, Resource, Wake
+from moorage.plugin_api import ActionType, ClusterEventWithHint, Code, EventResource, Lister, Node, Pod, Reason
 from rack_plugins.racks import LABEL, Rack
 
-MAINTENANCE = Reason("RackMaintenance", "node(s) were in a rack under maintenance", Code.UNRESOLVABLE)
+MAINTENANCE = Reason("RackMaintenance", "node(s) were in a rack under maintenance", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,13 +15,13 @@ class RackMaintenance:
     """Refuses nodes whose rack has ``spec.maintenance: true``."""
 
     name: ClassVar[str] = "RackMaintenance"
-    kinds: ClassVar[frozenset[type]] = frozenset({Rack})
-    wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Rack.resource, Action.UPDATE | Action.DELETE),
-        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+    required_kinds: ClassVar[frozenset[type]] = frozenset({Rack})
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(Rack.resource, ActionType.UPDATE | ActionType.DELETE),
+        ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
     )
 
-    def prepare(self, _pod: Pod, store: Objects) -> Mapping[str, Rack]:
+    def prepare(self, _pod: Pod, store: Lister) -> Mapping[str, Rack]:
         """All racks by name, for ``filter_node``."""
         return store.objects(Rack)
 

@@ -6,7 +6,20 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from annotated_types import MinLen
 
-from moorage.plugin_api import ARGUMENTS, SUCCESS, Action, Aspect, Pod, Prepared, Resource, Rows, Scores, Snapshot, Violation, Wake
+from moorage.plugin_api import (
+    ARGUMENTS,
+    SUCCESS,
+    ActionType,
+    Aspect,
+    ClusterEventWithHint,
+    EventResource,
+    Pod,
+    PreFilterResult,
+    Rows,
+    Scores,
+    Snapshot,
+    Violation,
+)
 from rack_plugins.racks import LABEL
 
 
@@ -34,11 +47,13 @@ class SameRack:
 
     name: ClassVar[str] = "SameRack"
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS})
-    wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.NODE, Action.UPDATE_NODE_LABEL),)
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_LABEL),
+    )
 
-    def prepare_score(self, _pod: Pod, _snapshot: Snapshot) -> Prepared:
+    def prepare_score(self, _pod: Pod, _snapshot: Snapshot) -> PreFilterResult:
         """What ``score`` needs, once for all pods that ask for the same."""
-        return Prepared(SUCCESS, self.args.preferred_rack)
+        return PreFilterResult(SUCCESS, self.args.preferred_rack)
 
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
         """int64[len(rows)]: nodes are rows of a table, and a label is a column of small numbers, one for each value."""

@@ -20,18 +20,18 @@ from typing import cast
 
 from aiohttp import web
 
-from moorage.adapters.https_server.answering import Answering, Check, Endpoints, Items
-from moorage.adapters.https_server.connections import HEAD_BYTES, HEAD_SECONDS, Connection
+from moorage.adapters.https_server.answering import EndpointHandler, HealthCheck, HttpEndpoints, ItemSource
+from moorage.adapters.https_server.connections import HEAD_BYTES, HEAD_SECONDS, ServerConnection
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
-from moorage.ports.repeated_logs import bug, told_once
+from moorage.ports.repeated_logs import once_per_bug, once_per_cause
 from moorage.ports.requesters import Certificates, Gatekeeper
 
-__all__ = ["Check", "Endpoints", "HttpsServer", "Items", "Trust"]
+__all__ = ["HealthCheck", "HttpEndpoints", "HttpsServer", "ItemSource", "ServerTrust"]
 
 log = logging.getLogger(__name__)
 
-MOST_CONNECTIONS = 256
+MAX_CONNECTIONS = 256
 STOP_SECONDS = 1.0
 """For requests under way when the server stops, and for a connection's end to be heard."""
 REFRESH_SECONDS = 10.0
@@ -59,7 +59,7 @@ _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Trust:
+class ServerTrust:
     """What is shown to callers, and who says what they may see."""
 
     certificates: Certificates
@@ -69,15 +69,17 @@ class Trust:
 class HttpsServer:
     """Serves at ``address`` and port; port 0 takes any free one. ``refused`` counts connections that were ended, by a word for why."""
 
-    def __init__(self, endpoints: Endpoints, address: tuple[str, int], trust: Trust, clock: Clock, refused: Callable[[str], None]) -> None:
+    def __init__(
+        self, endpoints: HttpEndpoints, address: tuple[str, int], trust: ServerTrust, clock: Clock, refused: Callable[[str], None]
+    ) -> None:
         self._address = address
         self._certificates = trust.certificates
         self._gatekeeper = trust.gatekeeper
         self._clock = clock
         self._authorities = ""
         self._refused = refused
-        self._answering = Answering(endpoints, trust.gatekeeper)
-        self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self._answering = EndpointHandler(endpoints, trust.gatekeeper)
+        self._connections: dict[ServerConnection, asyncio.Task[None]] = {}
         """With what agrees on TLS. Those that have done nothing for longest come first."""
         self._listening: dict[socket.socket, asyncio.Task[None]] = {}
 
@@ -97,7 +99,7 @@ class HttpsServer:
             try:
                 self._authorities = await self._gatekeeper.client_authorities()
             except EdgeError as error:
-                log.warning("whose client certificates count could not be read: %s", error, extra=told_once("client authorities"))
+                log.warning("whose client certificates count could not be read: %s", error, extra=once_per_cause("client authorities"))
             if self._certificates.refresh(self._authorities):
                 for connection in list(self._connections):
                     if not connection.busy:
@@ -122,20 +124,20 @@ class HttpsServer:
             try:
                 accepted, _ = await loop.sock_accept(listening)
             except OSError as error:
-                log.warning("a connection could not be taken: %s", error, extra=told_once(f"accept {error.errno}"))
+                log.warning("a connection could not be taken: %s", error, extra=once_per_cause(f"accept {error.errno}"))
                 if error.errno in _FULL:
                     self._make_room()
                 await self._clock.sleep(FULL_SECONDS)
                 continue
-            if len(self._connections) >= MOST_CONNECTIONS:
+            if len(self._connections) >= MAX_CONNECTIONS:
                 self._make_room()
-            connection = Connection(self._http, self._certificates.context, self._refuse, self._forget)
+            connection = ServerConnection(self._http, self._certificates.context, self._refuse, self._forget)
             self._connections[connection] = welcome = asyncio.create_task(self._welcome(connection, accepted), name="welcome")
             welcome.add_done_callback(functools.partial(_welcomed, connection, accepted))
             if not number % LOT:
                 await asyncio.sleep(0)
 
-    async def _welcome(self, connection: Connection, accepted: socket.socket) -> None:
+    async def _welcome(self, connection: ServerConnection, accepted: socket.socket) -> None:
         """Agree on TLS; from then on the connection goes by itself."""
         try:
             if (first := await _first_byte(accepted)) == _TLS_HANDSHAKE:
@@ -159,26 +161,26 @@ class HttpsServer:
             self._refuse("crowded")
             oldest.end()
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: ServerConnection) -> None:
         if (welcome := self._connections.pop(connection, None)) is not None:
             welcome.cancel()
 
     # ---- requests ----------------------------------------------------------------------------------------------------------
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        connection = cast(Connection, request.protocol)
-        connection.begin()
+        connection = cast(ServerConnection, request.protocol)
+        connection.request_started()
         response: web.StreamResponse = web.Response(status=500, text="Internal Server Error\n")
         try:
             response = await self._answering.answer(request)
         except ConnectionError:
             connection.end()  # nobody is there to be answered
         except Exception as error:
-            log.exception("a request could not be answered", extra=bug(error, path=request.path))
+            log.exception("a request could not be answered", extra=once_per_bug(error, path=request.path))
             if request.writer.output_size:
                 connection.end()  # the reader must not take a part for the whole
         finally:
-            connection.rest()
+            connection.request_answered()
             if connection in self._connections:
                 self._connections[connection] = self._connections.pop(connection)
         if connection.context is not self._certificates.context:
@@ -187,10 +189,10 @@ class HttpsServer:
 
     def _refuse(self, reason: str) -> None:
         self._refused(reason)
-        log.warning("a connection was ended: %s", _REASONS[reason], extra=told_once(f"connection {reason}"))
+        log.warning("a connection was ended: %s", _REASONS[reason], extra=once_per_cause(f"connection {reason}"))
 
 
-def _welcomed(connection: Connection, accepted: socket.socket, _: asyncio.Task[None]) -> None:
+def _welcomed(connection: ServerConnection, accepted: socket.socket, _: asyncio.Task[None]) -> None:
     """Also called for a task that was cancelled before it began, which has no ``finally``."""
     if not connection.connected:
         accepted.close()

@@ -18,17 +18,17 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from aiohttp import web
 
 from moorage.ports.errors import EdgeError
-from moorage.ports.repeated_logs import told_once
+from moorage.ports.repeated_logs import once_per_cause
 from moorage.ports.requesters import Caller, Denied, Gatekeeper
 
 log = logging.getLogger(__name__)
 
-Check = Callable[[], str | None]
+HealthCheck = Callable[[], str | None]
 """None when all is well, else what is wrong. Called on the server's event loop: it reads values and is quick."""
-Items = Callable[[], AsyncGenerator[Mapping[str, object], None]]
+ItemSource = Callable[[], AsyncGenerator[Mapping[str, object], None]]
 """Items of JSON, from whatever loop they are on."""
 
-MOST_ADMITTED = 16
+MAX_ADMITTED = 16
 """Requests under way that are no health checks."""
 CHUNK_BYTES = 32 * 1024
 JSON = "application/json"
@@ -37,21 +37,21 @@ HEADERS = {"Server": "moorage", "Cache-Control": "no-cache, private", "X-Content
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Endpoints:
+class HttpEndpoints:
     """What is served: checks by name for each health path, the metrics page, the configuration, and under /debug what gives items."""
 
-    healthz: Mapping[str, Check]
-    livez: Mapping[str, Check]
-    readyz: Mapping[str, Check]
+    healthz: Mapping[str, HealthCheck]
+    livez: Mapping[str, HealthCheck]
+    readyz: Mapping[str, HealthCheck]
     metrics: Callable[[], bytes]
     configz: Callable[[], Mapping[str, object]]
-    debug: Mapping[str, Items] = dataclasses.field(default_factory=dict)
+    debug: Mapping[str, ItemSource] = dataclasses.field(default_factory=dict)
 
 
-class Answering:
+class EndpointHandler:
     """Answers requests, and sends the answers. ``admitted`` are the connections whose requests are under way and no health checks."""
 
-    def __init__(self, endpoints: Endpoints, gatekeeper: Gatekeeper) -> None:
+    def __init__(self, endpoints: HttpEndpoints, gatekeeper: Gatekeeper) -> None:
         self._gatekeeper = gatekeeper
         self._health = {path: _Health(path, getattr(endpoints, path)) for path in ("healthz", "livez", "readyz")}
         self._pages: dict[str, Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]] = {
@@ -80,8 +80,8 @@ class Answering:
     async def _admitted(
         self, request: web.BaseRequest, page: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        if len(self.admitted) >= MOST_ADMITTED:
-            raise Denied(429, f"{MOST_ADMITTED} requests are under way")
+        if len(self.admitted) >= MAX_ADMITTED:
+            raise Denied(429, f"{MAX_ADMITTED} requests are under way")
         self.admitted.add(request.protocol)
         try:
             return await page(request)
@@ -94,7 +94,7 @@ class Answering:
 class _Health:
     """One of the health paths. A failure is logged when it is asked for all of its checks."""
 
-    def __init__(self, path: str, checks: Mapping[str, Check]) -> None:
+    def __init__(self, path: str, checks: Mapping[str, HealthCheck]) -> None:
         self._path = path
         self._checks = checks
 
@@ -106,17 +106,17 @@ class _Health:
         asked = [one] if one else [name for name in self._checks if name not in excluded]
         failures = {name: error for name in asked if (error := self._checks[name]()) is not None}
         if asked == [*self._checks]:
-            self._tell(failures)
+            self._log_failures(failures)
         lines = [f"[-]{name} failed: {failures[name]}" if name in failures else f"[+]{name} ok" for name in asked]
         if not failures and "verbose" not in request.query:
             return web.Response(text="ok", headers=HEADERS)
         lines.append(f"{self._path} check {'failed' if failures else 'passed'}\n")
         return web.Response(text="\n".join(lines), status=500 if failures else 200, headers=HEADERS)
 
-    def _tell(self, failures: Mapping[str, str]) -> None:
+    def _log_failures(self, failures: Mapping[str, str]) -> None:
         if failures:
             text = "; ".join(f"{name}: {error}" for name, error in failures.items())
-            log.warning("%s failed: %s", self._path, text, extra=told_once(f"{self._path} {' '.join(failures)}"))
+            log.warning("%s failed: %s", self._path, text, extra=once_per_cause(f"{self._path} {' '.join(failures)}"))
 
 
 # ---- who asks --------------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def _refusal(denied: Denied) -> web.Response:
     return web.Response(status=denied.status, text=f"{denied.text}\n", headers={**HEADERS, **more})
 
 
-def _array(items: Items) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+def _array(items: ItemSource) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
     """Answers with the items as one JSON array, sent as they come."""
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:

@@ -20,14 +20,16 @@ REQUEST_SECONDS = 60.0
 IDLE_SECONDS = 60.0
 """To the next request."""
 
-Refuse = Callable[[str], None]
+FaultListener = Callable[[str], None]
 """Told why, in a word, when a connection is ended for its fault: malformed, long, late."""
 
 
-class Connection(web.RequestHandler):
+class ServerConnection(web.RequestHandler):
     """One connection's HTTP. ``refuse`` is told of its faults, ``ended`` when it is over."""
 
-    def __init__(self, server: web.Server, context: ssl.SSLContext, refuse: Refuse, ended: Callable[[Connection], None]) -> None:
+    def __init__(
+        self, server: web.Server, context: ssl.SSLContext, refuse: FaultListener, ended: Callable[[ServerConnection], None]
+    ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(
             server,
@@ -51,12 +53,12 @@ class Connection(web.RequestHandler):
 
     # ---- a request ---------------------------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
+    def request_started(self) -> None:
         """A request has come in."""
         self.busy, self._room = True, HEAD_BYTES
         self._wait(REQUEST_SECONDS, self._late)
 
-    def rest(self) -> None:
+    def request_answered(self) -> None:
         """It is answered."""
         self.busy = False
         self._wait(IDLE_SECONDS, self.end)

@@ -19,35 +19,35 @@ import aiohttp
 from kubernetes.aio import client
 
 from moorage.adapters.kube_session.connections import (
-    CONNECT_TIMEOUT,
+    CONNECT_TIMEOUT_SECONDS,
     IDLE_SECONDS,
-    MOST_BYTES,
-    MOST_HEAD,
-    UNACKNOWLEDGED,
+    MAX_BODY_BYTES,
+    MAX_HEAD_BYTES,
+    UNACKNOWLEDGED_SECONDS,
     ConnectionFailed,
-    Connections,
-    Options,
-    give_up_soon,
+    ConnectionPool,
+    RequestOptions,
+    set_user_timeout,
 )
-from moorage.adapters.kube_session.parseable import Parseable
+from moorage.adapters.kube_session.parseable import ParseableResponse
 from moorage.adapters.kube_session.source import KubeconfigError, KubeSource, Reload, redacted
-from moorage.adapters.kube_session.trust import Trust, distrusted
+from moorage.adapters.kube_session.trust import ClientTrust, distrusted
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Retryable
-from moorage.ports.http_calls import Call, refusal
+from moorage.ports.http_calls import HttpCall, error_from_response
 
-__all__ = ["CREDENTIALS_PERIOD", "KubeSession", "KubeSource", "KubeconfigError", "Observe"]
+__all__ = ["CREDENTIALS_PERIOD_SECONDS", "KubeSession", "KubeSource", "KubeconfigError", "ResponseObserver"]
 
 log = logging.getLogger(__name__)
 
-CREDENTIALS_PERIOD = 60.0
+CREDENTIALS_PERIOD_SECONDS = 60.0
 """Seconds after which the Authorization header is made anew: projected tokens are replaced in their files about hourly."""
-PATIENCE = 1.0
+CREDENTIALS_WAIT_SECONDS = 1.0
 """Seconds that a request waits for credentials that are due; then it goes out with the old ones, and a plugin may take its time."""
-SILENCE = 130.0
+STREAM_SILENCE_SECONDS = 130.0
 """Seconds without a byte after which a stream counts as dead: bookmarks come once a minute, two may be lost."""
 
-Observe = Callable[[str, str, str, float], None]
+ResponseObserver = Callable[[str, str, str, float], None]
 """Told of each answer: the API server's host, method, HTTP code or ``<error>``, seconds."""
 
 
@@ -59,27 +59,32 @@ class KubeSession:
     """
 
     def __init__(
-        self, api: client.ApiClient, reload: Reload, clock: Clock, observe: Observe, unacknowledged: float = UNACKNOWLEDGED
+        self, api: client.ApiClient, reload: Reload, clock: Clock, observe: ResponseObserver, unacknowledged: float = UNACKNOWLEDGED_SECONDS
     ) -> None:
         self._api = api  # for what it makes of the configuration: the TLS context, with the client's certificate
         self._configuration = api.configuration
         self._reload = reload
-        self._trust = Trust(api.configuration, api.rest_client.ssl_context)
+        self._trust = ClientTrust(api.configuration, api.rest_client.ssl_context)
         self._clock = clock
         self._observe = observe
         self._netloc = urllib.parse.urlsplit(self.server).netloc
-        self._credentials_due = clock.boottime() + CREDENTIALS_PERIOD
+        self._credentials_due = clock.boottime() + CREDENTIALS_PERIOD_SECONDS
         self._refreshing: asyncio.Task[None] | None = None
         self._unacknowledged = unacknowledged
         self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=self._socket)
         self._http = self._session(owner=True)
         self._sessions = [self._http]
-        self._connections = Connections(self.server, self._trust.context, self._configuration.tls_server_name, unacknowledged)
+        self._connections = ConnectionPool(self.server, self._trust.context, self._configuration.tls_server_name, unacknowledged)
         self._connections.headers.update(self._http.headers)
 
     @classmethod
     async def open(
-        cls, source: KubeSource, user_agent: str, clock: Clock, observe: Observe = lambda *_: None, unacknowledged: float = UNACKNOWLEDGED
+        cls,
+        source: KubeSource,
+        user_agent: str,
+        clock: Clock,
+        observe: ResponseObserver = lambda *_: None,
+        unacknowledged: float = UNACKNOWLEDGED_SECONDS,
     ) -> KubeSession:
         """Connect nothing yet, but read all that is needed to. Raises KubeconfigError."""
         configuration, reload = await source.load()
@@ -97,9 +102,9 @@ class KubeSession:
         """The API server's address, without a slash at its end."""
         return str(self._configuration.host).rstrip("/")
 
-    def lend(self) -> aiohttp.ClientSession:
+    def new_client_session(self) -> aiohttp.ClientSession:
         """Another session on the same connections and credentials, for a library that closes what it is given (Kopf does)."""
-        session = self._session(owner=False, response_class=Parseable)
+        session = self._session(owner=False, response_class=ParseableResponse)
         session.headers.update({key: value for key, value in self._http.headers.items() if key == "Authorization"})
         self._sessions.append(session)
         return session
@@ -121,12 +126,12 @@ class KubeSession:
 
     async def warm(self, connections: int) -> None:
         """Open so many connections before they are needed."""
-        await asyncio.gather(*(self.call(Call("GET", "/version")) for _ in range(connections)))
+        await asyncio.gather(*(self.call(HttpCall("GET", "/version")) for _ in range(connections)))
 
-    async def call(self, call: Call) -> bytes:
+    async def call(self, call: HttpCall) -> bytes:
         """The body of a 2xx answer. Raises EdgeError; Retryable says whether the request may have been carried out."""
         if self._clock.boottime() >= self._credentials_due:
-            await self._refresh(PATIENCE)
+            await self._refresh(CREDENTIALS_WAIT_SECONDS)
         status, body, retry_after = await self._send(call)
         if status == 401:
             # The token may have been replaced; asking once more is safe, as nothing was done.
@@ -134,13 +139,13 @@ class KubeSession:
             status, body, retry_after = await self._send(call)
         if 200 <= status < 300:
             return body
-        raise refusal(f"{call.method} {call.path}", status, body, retry_after)
+        raise error_from_response(f"{call.method} {call.path}", status, body, retry_after)
 
     async def stream(self, path: str) -> AsyncGenerator[bytes, None]:
         """The chunks of a watch as they come; the first is empty. Raises EdgeError; a stream that goes silent is Retryable."""
         if self._clock.boottime() >= self._credentials_due:
-            await self._refresh(PATIENCE)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=SILENCE)
+            await self._refresh(CREDENTIALS_WAIT_SECONDS)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=STREAM_SILENCE_SECONDS)
         started = time.perf_counter()
         try:
             async with self._http.request("GET", self.server + path, timeout=timeout, **self._options()) as response:
@@ -148,8 +153,8 @@ class KubeSession:
                 if response.status != 200:
                     if response.status == 401:
                         self._credentials_due = 0.0
-                    raise refusal(
-                        f"GET {path}", response.status, await response.content.read(MOST_HEAD), response.headers.get("Retry-After", "")
+                    raise error_from_response(
+                        f"GET {path}", response.status, await response.content.read(MAX_HEAD_BYTES), response.headers.get("Retry-After", "")
                     )
                 try:
                     yield b""
@@ -159,14 +164,14 @@ class KubeSession:
                     _abandon(response)
         except (aiohttp.ClientError, TimeoutError) as error:
             self._reread_soon(error)
-            raise _fault(f"GET {path}", error) from error
+            raise _error(f"GET {path}", error) from error
 
     def _reread_soon(self, error: BaseException) -> None:
         """An API server with a certificate that is not believed may be one whose authority was replaced."""
         if distrusted(error):
             self._credentials_due = 0.0
 
-    async def _send(self, call: Call) -> tuple[int, bytes, str]:
+    async def _send(self, call: HttpCall) -> tuple[int, bytes, str]:
         """One attempt: status, body, Retry-After."""
         started = time.perf_counter()
         try:
@@ -177,16 +182,18 @@ class KubeSession:
         self._observe(self._netloc, call.method, str(answered[0]), time.perf_counter() - started)
         return answered
 
-    async def _directly(self, call: Call) -> tuple[int, bytes, str]:
+    async def _directly(self, call: HttpCall) -> tuple[int, bytes, str]:
         own = "".join(f"{name}: {value}\r\n" for name, value in _headers(call).items())
         try:
-            answer = await self._connections.request(call.method, call.path, call.body, own, Options(call.timeout, call.guard, call.fresh))
+            answer = await self._connections.request(
+                call.method, call.path, call.body, own, RequestOptions(call.timeout, call.guard, call.fresh)
+            )
         except ConnectionFailed as error:
             self._reread_soon(error)
             raise Retryable(f"{call.method} {call.path}: {error}", outcome_unknown=error.sent) from error
         return answer.status, answer.body, answer.header(b"retry-after")
 
-    async def _by_proxy(self, call: Call) -> tuple[int, bytes, str]:
+    async def _by_proxy(self, call: HttpCall) -> tuple[int, bytes, str]:
         """The long way; here the guard is asked before the request, not in the moment that it is written."""
         if call.guard is not None:
             call.guard()
@@ -199,12 +206,12 @@ class KubeSession:
                 return response.status, await _body(response), response.headers.get("Retry-After", "")
         except (aiohttp.ClientError, TimeoutError) as error:
             self._reread_soon(error)
-            raise _fault(f"{call.method} {call.path}", error) from error
+            raise _error(f"{call.method} {call.path}", error) from error
 
     async def _refresh(self, patience: float, *, refused: bool = False) -> None:
         """Have the credentials read again, once for all who ask meanwhile; after ``patience`` seconds go on with what there is."""
         if self._refreshing is None or self._refreshing.done():
-            self._credentials_due = self._clock.boottime() + CREDENTIALS_PERIOD
+            self._credentials_due = self._clock.boottime() + CREDENTIALS_PERIOD_SECONDS
             self._refreshing = asyncio.create_task(self._reread(refused), name="credentials")
         await asyncio.wait({self._refreshing}, timeout=patience)
 
@@ -215,7 +222,7 @@ class KubeSession:
             if self._trust.reread():
                 self._connections.trust(self._trust.context)
             await self._authorize()
-        except Exception as error:  # noqa: BLE001 the library and the plugins that it runs raise anything
+        except Exception as error:
             log.warning("the credentials could not be read again, the old ones stay in use: %s", error)
 
     async def _authorize(self) -> None:
@@ -248,7 +255,9 @@ class KubeSession:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
             made.setsockopt(socket.IPPROTO_TCP, option, value)
-        give_up_soon(made, self._unacknowledged if self._configuration.proxy else UNACKNOWLEDGED)  # calls go this way through a proxy only
+        set_user_timeout(
+            made, self._unacknowledged if self._configuration.proxy else UNACKNOWLEDGED_SECONDS
+        )  # calls go this way through a proxy only
         return made
 
     def _options(self) -> dict[str, Any]:
@@ -257,13 +266,13 @@ class KubeSession:
         return {"allow_redirects": False, "server_hostname": name} if name else {"allow_redirects": False}
 
 
-def _headers(call: Call) -> dict[str, str]:
+def _headers(call: HttpCall) -> dict[str, str]:
     """What this request alone has."""
     headers = {"Accept": call.accept} if call.accept else {}
     return headers | {"Content-Type": call.content_type} if call.body is not None else headers
 
 
-def _trusting(trust: Trust) -> type[aiohttp.ClientRequest]:
+def _trusting(trust: ClientTrust) -> type[aiohttp.ClientRequest]:
     """Requests over connections that were made with the present context: also for libraries that know of no context."""
 
     class Trusting(aiohttp.ClientRequest):
@@ -275,10 +284,10 @@ def _trusting(trust: Trust) -> type[aiohttp.ClientRequest]:
 
 @functools.lru_cache(maxsize=64)
 def _timeout(seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_TIMEOUT))
+    return aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_TIMEOUT_SECONDS))
 
 
-def _fault(request: str, error: aiohttp.ClientError | TimeoutError) -> EdgeError:
+def _error(request: str, error: aiohttp.ClientError | TimeoutError) -> EdgeError:
     """The error for a request that has no answer."""
     unsent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL)
     text = redacted(str(error)) or type(error).__name__  # a proxy's address may hold a password
@@ -287,11 +296,11 @@ def _fault(request: str, error: aiohttp.ClientError | TimeoutError) -> EdgeError
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
     """All of it. Raises ClientPayloadError where that is too much."""
-    parts, room = [], MOST_BYTES
+    parts, room = [], MAX_BODY_BYTES
     async for part in response.content.iter_any():
         parts.append(part)
         if (room := room - len(part)) < 0:
-            raise aiohttp.ClientPayloadError(f"the answer is longer than {MOST_BYTES} bytes")
+            raise aiohttp.ClientPayloadError(f"the answer is longer than {MAX_BODY_BYTES} bytes")
     return b"".join(parts)
 
 

@@ -21,14 +21,14 @@ import weakref
 from collections.abc import Callable
 from typing import Any, cast
 
-CONNECT_TIMEOUT = 5.0
+CONNECT_TIMEOUT_SECONDS = 5.0
 IDLE_SECONDS = 75.0
 """How long an idle connection is kept; the API server closes it after 90 s."""
-IN_CHUNKS = -1
-MOST_HEAD = 2**16
-MOST_BYTES = 2**30
+CHUNKED = -1
+MAX_HEAD_BYTES = 2**16
+MAX_BODY_BYTES = 2**30
 """Of an answer: what is longer is no page of a list."""
-UNACKNOWLEDGED = 30.0
+UNACKNOWLEDGED_SECONDS = 30.0
 """Seconds without an acknowledgement after which the kernel gives a connection up."""
 
 
@@ -41,7 +41,7 @@ class ConnectionFailed(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """A whole answer; ``head`` is the raw status line and header lines in lower case."""
 
     status: int
@@ -54,47 +54,47 @@ class Answer:
 
 
 @dataclasses.dataclass(slots=True)
-class Request:
+class PendingRequest:
     """One request: its bytes, the guard that is asked right before they are written, and what came of it."""
 
     data: bytes
     guard: Callable[[], None] | None
-    answer: asyncio.Future[Answer] | None = None
+    answer: asyncio.Future[HttpResponse] | None = None
     """Once it was written."""
     refused: Exception | None = None
     """What the guard raised."""
 
-    def send(self, connection: Connection) -> None:
+    def send(self, connection: HttpConnection) -> None:
         """Ask and write in one step."""
         try:
             if self.guard is not None:
                 self.guard()
-        except Exception as error:  # noqa: BLE001 - raised to whoever waits for the answer
+        except Exception as error:
             self.refused = error
         else:
             self.answer = connection.send(self.data)
 
-    def forget(self) -> None:
+    def cancel(self) -> None:
         """Nobody waits for the answer any more."""
         if self.answer is not None:
             self.answer.cancel()
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One connection; ``send`` when the last answer is complete.
 
     ``first`` is sent in the moment that the connection is open: so it goes out together with the end of the TLS handshake.
     """
 
-    def __init__(self, first: Request, unacknowledged: float) -> None:
+    def __init__(self, first: PendingRequest, unacknowledged: float) -> None:
         self.reusable = False
         """Whether another request may follow."""
         self.idle_since = 0.0
-        self._first: Request | None = first
+        self._first: PendingRequest | None = first
         self._unacknowledged = unacknowledged
         self._given_up = False
         self._transport: asyncio.Transport | None = None
-        self._answer: asyncio.Future[Answer] | None = None
+        self._answer: asyncio.Future[HttpResponse] | None = None
         self._buffer = bytearray()
         self._head = b""
         self._chunks: list[bytes] = []
@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open."""
         self._transport = cast(asyncio.Transport, transport)
-        give_up_soon(transport.get_extra_info("socket"), self._unacknowledged)
+        set_user_timeout(transport.get_extra_info("socket"), self._unacknowledged)
         if self._given_up:
             self._transport.abort()
             return
@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
         elif self._answer is not None and not self._answer.done():
             self._answer.set_exception(ConnectionFailed(f"the connection ended: {exc or 'closed by the server'}", sent=True))
 
-    def send(self, request: bytes) -> asyncio.Future[Answer]:
+    def send(self, request: bytes) -> asyncio.Future[HttpResponse]:
         """Write a request at once; the future is its answer. Raises ConnectionFailed with nothing sent."""
         if not self.reusable or self._transport is None or self._transport.is_closing():
             raise ConnectionFailed("the connection was closed", sent=False)
@@ -145,8 +145,8 @@ class Connection(asyncio.Protocol):
         self._buffer += data
         self._length += len(data)
         try:
-            if self._length > MOST_BYTES:
-                raise ValueError(f"it is longer than {MOST_BYTES} bytes")
+            if self._length > MAX_BODY_BYTES:
+                raise ValueError(f"it is longer than {MAX_BODY_BYTES} bytes")
             body = self._take_body() if self._head or self._take_head() else None
         except ValueError as error:
             self._answer.set_exception(ConnectionFailed(f"the answer cannot be read: {error}", sent=True))
@@ -164,20 +164,20 @@ class Connection(asyncio.Protocol):
                 _number(head[9:12], 10)
                 self._head = head
                 return True
-        if len(self._buffer) > MOST_HEAD:
-            raise ValueError(f"its head is longer than {MOST_HEAD} bytes")
+        if len(self._buffer) > MAX_HEAD_BYTES:
+            raise ValueError(f"its head is longer than {MAX_HEAD_BYTES} bytes")
         return False
 
     def _take_body(self) -> bytes | None:
         """Cut the body off the buffer once it is all there. Raises ValueError for nonsense."""
         length = _length(self._head)
-        if length == IN_CHUNKS:
+        if length == CHUNKED:
             return b"".join(self._chunks) if self._take_chunks() else None
         return _cut(self._buffer, length) if length is not None and len(self._buffer) >= length else None
 
     def _take_chunks(self) -> bool:
         """Cut off those that are all there; whether the last one was among them."""
-        while (end := self._buffer.find(b"\r\n", 0, MOST_HEAD)) >= 0:
+        while (end := self._buffer.find(b"\r\n", 0, MAX_HEAD_BYTES)) >= 0:
             size = _number(bytes(self._buffer[:end]).partition(b";")[0].strip(), 16)
             if len(self._buffer) < end + size + 4:
                 return False
@@ -186,7 +186,7 @@ class Connection(asyncio.Protocol):
             del self._buffer[:2]
             if not size:
                 return True
-        if len(self._buffer) > MOST_HEAD:
+        if len(self._buffer) > MAX_HEAD_BYTES:
             raise ValueError("a chunk does not say how long it is")
         return False
 
@@ -197,14 +197,14 @@ class Connection(asyncio.Protocol):
         self._buffer.clear()
         self._chunks, self._length = [], 0
         if self._answer is not None and not self._answer.done():
-            self._answer.set_result(Answer(int(head[9:12]), head, body))
+            self._answer.set_result(HttpResponse(int(head[9:12]), head, body))
 
 
-class Connections:
+class ConnectionPool:
     """A pool without a limit (callers bound their own concurrency) to one server; all headers but a request's own are ``headers``."""
 
     def __init__(
-        self, server: str, context: ssl.SSLContext | None, server_name: str | None, unacknowledged: float = UNACKNOWLEDGED
+        self, server: str, context: ssl.SSLContext | None, server_name: str | None, unacknowledged: float = UNACKNOWLEDGED_SECONDS
     ) -> None:
         url = urllib.parse.urlsplit(server)
         self.headers: dict[str, str] = {}
@@ -213,30 +213,30 @@ class Connections:
         self._prefix = url.path.rstrip("/")
         self._netloc = url.netloc
         self._tls: dict[str, Any] = {"ssl": context, "server_hostname": server_name or self._host} if url.scheme == "https" else {}
-        self._distrusted: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._distrusted: weakref.WeakSet[HttpConnection] = weakref.WeakSet()
         """Those of a former context: they end when they are idle."""
         self._unacknowledged = unacknowledged
-        self._idle: collections.deque[Connection] = collections.deque()
-        self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._idle: collections.deque[HttpConnection] = collections.deque()
+        self._all: weakref.WeakSet[HttpConnection] = weakref.WeakSet()
 
-    async def request(self, method: str, path: str, body: bytes | None, own: str, options: Options) -> Answer:
+    async def request(self, method: str, path: str, body: bytes | None, own: str, options: RequestOptions) -> HttpResponse:
         """Send and wait for the answer; ``own`` are header lines of this request, each ended by CRLF: they count before common ones.
 
         Raises ConnectionFailed, and whatever the guard raises, with nothing written.
         """
         started = time.monotonic()
         head = f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: {self._netloc}\r\n{own}{self._common()}"
-        request = Request(f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b""), options.guard)
+        request = PendingRequest(f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b""), options.guard)
         connection = None if options.fresh else self._take()
         if connection is not None:
             request.send(connection)
         else:
-            connection = await self._open(request, min(options.timeout, CONNECT_TIMEOUT))
+            connection = await self._open(request, min(options.timeout, CONNECT_TIMEOUT_SECONDS))
         try:
             if request.refused is not None:
                 raise request.refused
             async with asyncio.timeout(started + options.timeout - time.monotonic()):
-                return await cast(asyncio.Future[Answer], request.answer)
+                return await cast(asyncio.Future[HttpResponse], request.answer)
         except TimeoutError as error:
             connection.close()
             raise ConnectionFailed(f"no answer within {options.timeout:g} s", sent=True) from error
@@ -266,7 +266,7 @@ class Connections:
     def _common(self) -> str:
         return "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
 
-    def _take(self) -> Connection | None:
+    def _take(self) -> HttpConnection | None:
         """The connection that was used last, so that those not needed grow old; old ones are closed."""
         oldest = time.monotonic() - IDLE_SECONDS
         while self._idle and self._idle[0].idle_since < oldest:
@@ -277,44 +277,44 @@ class Connections:
                 return connection
         return None
 
-    def _give_back(self, connection: Connection) -> None:
+    def _give_back(self, connection: HttpConnection) -> None:
         if connection in self._distrusted:
             connection.close()
         elif connection.reusable:
             connection.idle_since = time.monotonic()
             self._idle.append(connection)
 
-    async def _open(self, first: Request, seconds: float) -> Connection:
+    async def _open(self, first: PendingRequest, seconds: float) -> HttpConnection:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds):
                 _, connection = await loop.create_connection(lambda: self._made(first), self._host, self._port, **self._tls)
         except (OSError, TimeoutError) as error:
-            first.forget()
+            first.cancel()
             text = f"cannot connect to {self._netloc}: {str(error) or type(error).__name__}"
             raise ConnectionFailed(text, sent=first.answer is not None) from error
         except asyncio.CancelledError:
-            first.forget()
+            first.cancel()
             raise
         if first.answer is None and first.refused is None:
             raise ConnectionFailed("the connection was given up", sent=False)
         return connection
 
-    def _made(self, first: Request) -> Connection:
+    def _made(self, first: PendingRequest) -> HttpConnection:
         """Known from here on: its first request is written before ``_open`` hears that it is open."""
-        connection = Connection(first, self._unacknowledged)
+        connection = HttpConnection(first, self._unacknowledged)
         self._all.add(connection)
         return connection
 
 
-def give_up_soon(made: socket.socket, unacknowledged: float) -> None:
+def set_user_timeout(made: socket.socket, unacknowledged: float) -> None:
     """Have the kernel drop what it holds when the other side is silent for so many seconds, and whenever this side ends."""
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(unacknowledged * 1000))
     made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Options:
+class RequestOptions:
     """``timeout`` in seconds for all of it; ``guard`` is called right before the request is written; ``fresh``: on a new connection."""
 
     timeout: float
@@ -336,7 +336,7 @@ def _length(head: bytes) -> int | None:
     if head[9:12] in (b"204", b"304"):
         return 0
     if b"chunked" in _header(head, b"transfer-encoding"):
-        return IN_CHUNKS
+        return CHUNKED
     length = _header(head, b"content-length")
     return _number(length, 10) if length else None
 

@@ -21,13 +21,13 @@ log = logging.getLogger(__name__)
 
 SLOW_SECONDS = 5.0
 """After them it is told who is waited for."""
-MOST_SECONDS = 30.0
+MAX_RUN_SECONDS = 30.0
 """After them the program is ended."""
 KILLED_SECONDS = 1.0
 """For its pipes to come to their end."""
-MOST_BYTES = 2**20
+MAX_OUTPUT_BYTES = 2**20
 """Of its answer."""
-MOST_QUOTED = 300
+MAX_QUOTED_CHARACTERS = 300
 """Characters of what the program wrote."""
 
 
@@ -45,7 +45,7 @@ class Credential:
     expires: datetime.datetime | None
 
 
-async def ask(config: Mapping[str, Any]) -> Credential:
+async def run_exec_plugin(config: Mapping[str, Any]) -> Credential:
     """Run what a kubeconfig's ``exec`` says. Raises ExecPluginError."""
     command = str(config.get("command") or "")
     told = ""
@@ -56,7 +56,7 @@ async def ask(config: Mapping[str, Any]) -> Credential:
             raise ValueError(f"it ended with exit status {code}")
         return _credential(stdout, str(config["apiVersion"]))
     except TimeoutError as error:
-        raise ExecPluginError(f"exec plugin {command}: no answer within {MOST_SECONDS:g} s") from error
+        raise ExecPluginError(f"exec plugin {command}: no answer within {MAX_RUN_SECONDS:g} s") from error
     except OSError as error:
         raise ExecPluginError(f"exec plugin {command}: it cannot be run: {error.strerror}. {config.get('installHint') or ''}") from error
     except (KeyError, TypeError) as error:
@@ -70,15 +70,15 @@ async def _run(words: list[str], environment: Mapping[str, str]) -> tuple[bytes,
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*words, env=environment, stdin=nothing, stdout=pipe, stderr=pipe, start_new_session=True)
     text = "the exec plugin %s has not answered for %g s; it is waited for up to %g s"
-    notice = asyncio.get_running_loop().call_later(SLOW_SECONDS, log.warning, text, words[0], SLOW_SECONDS, MOST_SECONDS)
+    notice = asyncio.get_running_loop().call_later(SLOW_SECONDS, log.warning, text, words[0], SLOW_SECONDS, MAX_RUN_SECONDS)
     written = [asyncio.create_task(_beginning(end)) for end in (process.stdout, process.stderr) if end is not None]
     try:
-        if (await asyncio.wait(written, timeout=MOST_SECONDS))[1]:
+        if (await asyncio.wait(written, timeout=MAX_RUN_SECONDS))[1]:
             raise TimeoutError
         stdout, stderr = (end.result() for end in written)
-        if len(stdout) > MOST_BYTES:
-            raise ValueError(f"its answer is longer than {MOST_BYTES} bytes")
-        async with asyncio.timeout(MOST_SECONDS):
+        if len(stdout) > MAX_OUTPUT_BYTES:
+            raise ValueError(f"its answer is longer than {MAX_OUTPUT_BYTES} bytes")
+        async with asyncio.timeout(MAX_RUN_SECONDS):
             return stdout, stderr, await process.wait()
     finally:
         notice.cancel()
@@ -93,7 +93,7 @@ async def _beginning(stream: asyncio.StreamReader) -> bytes:
     """What comes until its end, but no more than a little over the limit; the rest is read and thrown away."""
     kept = bytearray()
     while part := await stream.read(2**16):
-        if len(kept) <= MOST_BYTES:
+        if len(kept) <= MAX_OUTPUT_BYTES:
             kept += part
     return bytes(kept)
 
@@ -125,4 +125,4 @@ def _credential(stdout: bytes, version: str) -> Credential:
 
 def _quoted(written: bytes) -> str:
     text = written.decode(errors="replace").strip()
-    return text if len(text) <= MOST_QUOTED else text[:MOST_QUOTED] + " ..."
+    return text if len(text) <= MAX_QUOTED_CHARACTERS else text[:MAX_QUOTED_CHARACTERS] + " ..."

@@ -12,9 +12,9 @@ from typing import Annotated, Any, cast
 import aiohttp
 import msgspec
 
-from moorage.adapters.answers import DECODE_ERRORS, Lines, TooLong
+from moorage.adapters.answers import DECODE_ERRORS, LineSplitter, LineTooLong
 from moorage.api.size_limits import parseable
-from moorage.ports.repeated_logs import told_once
+from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ _ERROR = b'{"type":"ERROR"'
 """How the API server begins such a line."""
 
 
-class Parseable(aiohttp.ClientResponse):
+class ParseableResponse(aiohttp.ClientResponse):
     """An answer that can be parsed, be it one document or a line for each."""
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
@@ -70,11 +70,11 @@ class _Lines:
 
     async def iter_chunked(self, size: int) -> AsyncGenerator[bytes, None]:
         """Whole lines."""
-        cut = Lines()
+        cut = LineSplitter()
         async for chunk in self._stream.iter_chunked(size):
             try:
                 lines = cut.split(chunk)
-            except TooLong as error:
+            except LineTooLong as error:
                 raise aiohttp.ClientPayloadError(str(error)) from error
             if lines:
                 yield b"".join(map(_event, lines))
@@ -90,6 +90,6 @@ def _event(line: bytes) -> bytes:
     try:
         found = _EVENT.decode(line)
     except DECODE_ERRORS as error:
-        log.error("a line of Kopf's watch is no event: %s: %r", error, line[:200], extra=told_once("no event"))
+        log.error("a line of Kopf's watch is no event: %s: %r", error, line[:200], extra=once_per_cause("no event"))
         return b""
     return GONE if found.type == "ERROR" else line + b"\n"

@@ -17,7 +17,7 @@ from kubernetes.aio.config import incluster_config, kube_config
 from moorage.adapters.kube_session import exec_plugin
 from moorage.api import yaml_documents
 
-EARLY = datetime.timedelta(minutes=5)
+RENEW_BEFORE_EXPIRY = datetime.timedelta(minutes=5)
 """A plugin's credential is asked for anew so long before it expires."""
 
 Reload = Callable[[bool], Awaitable[None]]
@@ -97,8 +97,8 @@ class _Kubeconfig(kube_config.KubeConfigLoader):
 
     async def load_from_exec_plugin(self) -> bool:
         """Ask the plugin, unless its last credential is good for some time. Raises ExecPluginError."""
-        if self.expires is None or self.expires <= datetime.datetime.now(datetime.UTC) + EARLY:
-            credential = await exec_plugin.ask(self._user["exec"].value)  # type: ignore[index]
+        if self.expires is None or self.expires <= datetime.datetime.now(datetime.UTC) + RENEW_BEFORE_EXPIRY:
+            credential = await exec_plugin.run_exec_plugin(self._user["exec"].value)  # type: ignore[index]
             self.expires = credential.expires
             if credential.token:
                 self.token = f"Bearer {credential.token}"

@@ -9,12 +9,12 @@ from pathlib import Path
 from kubernetes.aio import client
 from kubernetes.aio.client import rest
 
-from moorage.ports.repeated_logs import told_once
+from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
 
 
-class Trust:
+class ClientTrust:
     """The files of a configuration, and the context that is made of them: another one when they change, for new connections."""
 
     def __init__(self, configuration: client.Configuration, context: ssl.SSLContext) -> None:
@@ -30,7 +30,7 @@ class Trust:
         try:
             context = self._made()
         except (OSError, ValueError) as error:
-            log.warning("the certificates for the API server could not be read again: %s", error, extra=told_once(f"trust {error}"))
+            log.warning("the certificates for the API server could not be read again: %s", error, extra=once_per_cause(f"trust {error}"))
             return False
         self.context, self._seen = context, found
         log.info("new connections to the API server use the newest certificates")

@@ -25,38 +25,38 @@ from typing import Any, Generic
 
 import msgspec
 
-from moorage.adapters.answers import DECODE_ERRORS, Lines, TooLong
-from moorage.adapters.reflector.looking import KubeLook
-from moorage.adapters.reflector.watched import T, Watched, leniently, remains
+from moorage.adapters.answers import DECODE_ERRORS, LineSplitter, LineTooLong
+from moorage.adapters.reflector.looking import HttpUncachedReader
+from moorage.adapters.reflector.watched import ListWatch, T, decode_leniently, readable_part
 from moorage.api.size_limits import shallow
 from moorage.core.objects.meta import PartialObject
 from moorage.ports.clock import Clock
-from moorage.ports.errors import EdgeError, Expired, NotFound, Retryable
-from moorage.ports.guards import FAULTS, tell
-from moorage.ports.http_calls import Call, Session, refusal
-from moorage.ports.kube import FeedSink
-from moorage.ports.repeated_logs import failed
+from moorage.ports.errors import EdgeError, NotFound, ResourceExpired, Retryable
+from moorage.ports.guards import FAULTS, log_bug
+from moorage.ports.http_calls import HttpCall, HttpSession, error_from_response
+from moorage.ports.kube import ReflectorSink
+from moorage.ports.repeated_logs import once_per_failure
 from moorage.ports.retrying import Backoff, retrying
 
-__all__ = ["KubeFeed", "KubeLook", "Watched"]
+__all__ = ["HttpUncachedReader", "ListWatch", "Reflector"]
 
 log = logging.getLogger(__name__)
 
-PAGE = 500
+PAGE_SIZE = 500
 """Objects a page. A page is split into objects in one go, about 3 ms for 500 pods of 5 kB."""
-PAGE_TIMEOUT = 60.0
-SLICE = 0.004
+PAGE_TIMEOUT_SECONDS = 60.0
+SLICE_SECONDS = 0.004
 """Seconds of work after which other tasks get their turn."""
 WATCH_SECONDS = (300, 600)
 """A watch is asked to end after a random time between these, so that watches spread over the API servers."""
 CATCH_UP_SECONDS = 3
 """How long a watch is opened for that has to reach a version: the API server sends a bookmark two seconds before its end."""
-CATCH_UP_STREAMS = 3
+MAX_CATCH_UP_STREAMS = 3
 """After so many such watches in vain the resource is listed anew."""
-BACKOFF = Backoff(0.1, 10.0, jitter=0.5)
-UNKNOWN_SECONDS = 60.0
+BACKOFF_SECONDS = Backoff(0.1, 10.0, jitter=0.5)
+RECHECK_SECONDS = 60.0
 """After so long a resource that the API server did not know is asked for again."""
-SHORT = 1.0
+MIN_STREAM_SECONDS = 1.0
 """A stream that ends sooner than this, with nothing delivered, counts as a failure: going on at once would be a busy loop."""
 
 
@@ -102,28 +102,28 @@ _FAILURE = msgspec.json.Decoder(_Failure)
 _OUTLINE = msgspec.json.Decoder(_Outline)
 
 
-class KubeFeed(Generic[T]):
+class Reflector(Generic[T]):
     """``ports.kube.Feed`` for one resource; ``run`` it in a task of its own."""
 
-    def __init__(self, session: Session, clock: Clock, watched: Watched[T], sink: FeedSink[T]) -> None:
+    def __init__(self, session: HttpSession, clock: Clock, watched: ListWatch[T], sink: ReflectorSink[T]) -> None:
         self._session = session
         self._clock = clock
-        self._watched = watched
+        self._list_watch = watched
         self._sink = sink
-        self._look: KubeLook[T] = KubeLook(session, watched)
+        self._reader: HttpUncachedReader[T] = HttpUncachedReader(session, watched)
         self._decode_object = msgspec.json.Decoder(watched.kind).decode
         event = msgspec.defstruct("Event", [("type", str), ("object", watched.kind)], frozen=True, gc=False)
         self._decode_event: Any = msgspec.json.Decoder(event).decode
         self._version = ""
         """Of the last thing delivered; "" when a list is needed."""
-        self._heard = clock.boottime()
+        self._last_heard = clock.boottime()
         self._waiters: list[_Waiter] = []
         self._catching_up = 0
         self._scope: asyncio.Timeout | None = None
         """Of a long stream that is open, for catch_up to cut."""
-        self._begun = False
+        self._list_requested = False
         """Whether a list was asked for."""
-        self._synced = False
+        self._has_synced = False
         self._failures = 0
         self.lost = 0
         """Lines of which not even the object's name could be read."""
@@ -131,22 +131,22 @@ class KubeFeed(Generic[T]):
     @property
     def resource(self) -> str:
         """What is watched."""
-        return self._watched.resource
+        return self._list_watch.resource
 
     @property
     def optional(self) -> bool:
         """Whether only some profiles need it."""
-        return self._watched.optional
+        return self._list_watch.optional
 
     @property
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """Whether a whole list has come in."""
-        return self._synced
+        return self._has_synced
 
     @property
     def age(self) -> float:
         """Seconds since the API server last said anything."""
-        return self._clock.boottime() - self._heard
+        return self._clock.boottime() - self._last_heard
 
     @property
     def failures(self) -> int:
@@ -161,55 +161,55 @@ class KubeFeed(Generic[T]):
                     await self._list()
                 await self._watch()
             except EdgeError as error:
-                if await self._absent(error):
-                    await self._unknown(error)
+                if await self._is_absent(error):
+                    await self._wait_until_served(error)
                     continue
-                if isinstance(error, Expired):
+                if isinstance(error, ResourceExpired):
                     self._version = ""
-                await self._failed(error)
+                await self._back_off(error)
             except FAULTS as error:
-                tell("watching", error, resource=self.resource)
+                log_bug("watching", error, resource=self.resource)
                 self._version = ""  # what it was about may be lost
-                await self._failed(Retryable(repr(error)))
+                await self._back_off(Retryable(repr(error)))
 
-    async def _failed(self, error: EdgeError) -> None:
+    async def _back_off(self, error: EdgeError) -> None:
         """Wait a while."""
         self._failures += 1
-        delay = BACKOFF.seconds(self._failures, error)
-        log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error, extra=failed(error))
+        delay = BACKOFF_SECONDS.seconds(self._failures, error)
+        log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error, extra=once_per_failure(error))
         await self._clock.sleep(delay)
 
-    async def _absent(self, error: EdgeError) -> bool:
+    async def _is_absent(self, error: EdgeError) -> bool:
         """Whether the API server does not have the resource, as its lists of APIs say: a 404 alone may be a proxy's."""
-        if not isinstance(error, NotFound) or not self._watched.optional:
+        if not isinstance(error, NotFound) or not self._list_watch.optional:
             return False
         try:
-            return not await self._look.served()
+            return not await self._reader.served()
         except EdgeError as unread:
-            log.warning("whether the API server has %s could not be read: %s", self.resource, unread, extra=failed(unread))
+            log.warning("whether the API server has %s could not be read: %s", self.resource, unread, extra=once_per_failure(unread))
             return False
 
-    async def _unknown(self, error: EdgeError) -> None:
+    async def _wait_until_served(self, error: EdgeError) -> None:
         """The API server does not have the resource, so there are no such objects, until it has."""
-        if not self._synced or self._version:
+        if not self._has_synced or self._version:
             log.info("the API server does not have %s: %s", self.resource, error)
         self._version = ""
-        self._heard = self._clock.boottime()
+        self._last_heard = self._clock.boottime()
         self._sink.list_started()
         await self._end_list()
         for waiter in list(self._waiters):
             waiter.finish()
-        await self._clock.sleep(UNKNOWN_SECONDS)
+        await self._clock.sleep(RECHECK_SECONDS)
 
-    async def catch_up(self) -> None:
+    async def wait_caught_up(self) -> None:
         """Return once the sink has all that the API server held when this was called.
 
         Before the first list that is whatever it brings.
         """
-        target = await self._current_version() if self._begun else ""
+        target = await self._current_version() if self._list_requested else ""
         if target is None:
             return
-        if self._synced and _reached(self._version, target):
+        if self._has_synced and _reached(self._version, target):
             return
         waiter = _Waiter(target, asyncio.get_running_loop().create_future())
         self._waiters.append(waiter)
@@ -229,24 +229,30 @@ class KubeFeed(Generic[T]):
 
         async def read() -> str | None:
             try:
-                body = await self._session.call(Call("GET", self._watched.url(limit=1)))
+                body = await self._session.call(HttpCall("GET", self._list_watch.url(limit=1)))
                 return self._page(body).metadata.resource_version
             except EdgeError as error:
-                if await self._absent(error):
+                if await self._is_absent(error):
                     return None
                 raise
 
         def failing(error: EdgeError, delay: float) -> None:
-            log.warning("the version of %s could not be read, next attempt in %.1f s: %s", self.resource, delay, error, extra=failed(error))
+            log.warning(
+                "the version of %s could not be read, next attempt in %.1f s: %s",
+                self.resource,
+                delay,
+                error,
+                extra=once_per_failure(error),
+            )
 
-        return await retrying(read, BACKOFF, self._clock, on_failure=failing)
+        return await retrying(read, BACKOFF_SECONDS, self._clock, on_failure=failing)
 
     # ---- listing -----------------------------------------------------------------------------------------------------
 
     async def _list(self) -> None:
         """Give the sink everything, from one consistent list."""
         covered = list(self._waiters)
-        self._begun = True
+        self._list_requested = True
         pace = _Pace()
         self._sink.list_started()
         coming: asyncio.Task[_Page] | None = asyncio.create_task(self._get_page(""))
@@ -255,7 +261,7 @@ class KubeFeed(Generic[T]):
             while coming is not None:
                 page = await coming
                 if page.metadata.continue_ and page.metadata.continue_ == token:
-                    raise Retryable(f"GET {self._watched.path}: the list goes round: a page names itself as the next one")
+                    raise Retryable(f"GET {self._list_watch.path}: the list goes round: a page names itself as the next one")
                 token = page.metadata.continue_ or ""
                 # The API server writes the next page while this one is taken in.
                 coming = asyncio.create_task(self._get_page(token)) if token else None
@@ -277,20 +283,22 @@ class KubeFeed(Generic[T]):
         pace = _Pace()
         while self._sink.list_ended():
             await pace.rest()
-        self._synced = True
+        self._has_synced = True
 
     async def _get_page(self, token: str) -> _Page:
-        body = await self._session.call(Call("GET", self._watched.url(limit=PAGE, **{"continue": token}), timeout=PAGE_TIMEOUT))
-        self._heard = self._clock.boottime()
+        body = await self._session.call(
+            HttpCall("GET", self._list_watch.url(limit=PAGE_SIZE, **{"continue": token}), timeout=PAGE_TIMEOUT_SECONDS)
+        )
+        self._last_heard = self._clock.boottime()
         return self._page(body)
 
     def _page(self, body: bytes) -> _Page:
         try:
-            page = leniently(_PAGE, body)
+            page = decode_leniently(_PAGE, body)
         except DECODE_ERRORS as error:
-            raise Retryable(f"GET {self._watched.path}: not a list: {error}: {body[:200]!r}") from error
+            raise Retryable(f"GET {self._list_watch.path}: not a list: {error}: {body[:200]!r}") from error
         if not page.metadata.resource_version:
-            raise Retryable(f"GET {self._watched.path}: a list without a resourceVersion is not the API server's: {body[:200]!r}")
+            raise Retryable(f"GET {self._list_watch.path}: a list without a resourceVersion is not the API server's: {body[:200]!r}")
         return page
 
     def _listed(self, raw: msgspec.Raw) -> None:
@@ -307,11 +315,11 @@ class KubeFeed(Generic[T]):
         """Follow one stream to its end. Raises EdgeError unless the end was a regular one."""
         if self._waiters:
             self._catching_up += 1
-            if self._catching_up > CATCH_UP_STREAMS:
+            if self._catching_up > MAX_CATCH_UP_STREAMS:
                 self._version = ""
                 return
         seconds = CATCH_UP_SECONDS if self._waiters else random.randint(*WATCH_SECONDS)
-        url = self._watched.url(watch="true", allowWatchBookmarks="true", resourceVersion=self._version, timeoutSeconds=seconds)
+        url = self._list_watch.url(watch="true", allowWatchBookmarks="true", resourceVersion=self._version, timeoutSeconds=seconds)
         opened, version = self._clock.boottime(), self._version
         try:
             async with asyncio.timeout(None) as scope, contextlib.aclosing(self._session.stream(url)) as chunks:
@@ -319,17 +327,17 @@ class KubeFeed(Generic[T]):
                 await self._follow(chunks)
         except TimeoutError:
             return  # catch_up cut it
-        except TooLong as error:
+        except LineTooLong as error:
             raise Retryable(f"GET {url}: {error}") from error
         finally:
             self._scope = None
-        if self._version == version and self._clock.boottime() - opened < SHORT:
+        if self._version == version and self._clock.boottime() - opened < MIN_STREAM_SECONDS:
             raise Retryable(f"GET {url}: ended at once with nothing delivered")
 
     async def _follow(self, chunks: AsyncGenerator[bytes, None]) -> None:
-        lines, pace = Lines(), _Pace()
+        lines, pace = LineSplitter(), _Pace()
         async for chunk in chunks:
-            self._heard = self._clock.boottime()
+            self._last_heard = self._clock.boottime()
             for line in lines.split(chunk):
                 self._line(line)
                 if pace.due:
@@ -345,13 +353,13 @@ class KubeFeed(Generic[T]):
                 return
             if line.startswith(b'{"type":"ERROR"'):
                 status = _FAILURE.decode(line).object
-                raise refusal(f"watch {self._watched.path}", status.code or 500, msgspec.json.encode(status))
+                raise error_from_response(f"watch {self._list_watch.path}", status.code or 500, msgspec.json.encode(status))
             event = self._decode_event(line)
         except RecursionError:
             self._line(shallow(line))
             return
         except DECODE_ERRORS as error:
-            self._advance(self._odd_line(line, error))
+            self._advance(self._undecodable_line(line, error))
             return
         if event.type == "DELETED":
             self._sink.delete(event.object)
@@ -359,7 +367,7 @@ class KubeFeed(Generic[T]):
             self._sink.put(event.object)
         self._advance(event.object.metadata.resource_version)
 
-    def _odd_line(self, line: bytes, error: Exception) -> str:
+    def _undecodable_line(self, line: bytes, error: Exception) -> str:
         """An event whose object does not decode; returns its version, "" when that cannot be read either."""
         try:
             outline = _OUTLINE.decode(line)
@@ -371,7 +379,7 @@ class KubeFeed(Generic[T]):
 
     def _unreadable(self, raw: msgspec.Raw, error: Exception, deleted: bool) -> str:
         """Hand over what can be read of a broken object; returns its version."""
-        found = remains(raw, error)
+        found = readable_part(raw, error)
         if found is None:
             self.lost += 1
             log.error("an object among %s has no readable metadata: %s: %r", self.resource, error, bytes(raw)[:200])
@@ -412,7 +420,7 @@ class _Pace:
     """Tells when other tasks should get their turn."""
 
     def __init__(self) -> None:
-        self._until = time.perf_counter() + SLICE
+        self._until = time.perf_counter() + SLICE_SECONDS
 
     @property
     def due(self) -> bool:
@@ -420,7 +428,7 @@ class _Pace:
 
     async def rest(self) -> None:
         await asyncio.sleep(0)
-        self._until = time.perf_counter() + SLICE
+        self._until = time.perf_counter() + SLICE_SECONDS
 
 
 def _reached(version: str, target: str) -> bool:

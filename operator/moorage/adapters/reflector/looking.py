@@ -8,15 +8,15 @@ from typing import Generic
 import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS
-from moorage.adapters.reflector.watched import Identity, M, T, Watched, leniently, remains
+from moorage.adapters.reflector.watched import Identity, ListWatch, M, T, decode_leniently, readable_part
 from moorage.core.objects.meta import ObjectMeta, version
 from moorage.ports.errors import Retryable
-from moorage.ports.http_calls import Call, Session
-from moorage.ports.kube import Found, ListedPage, Unreadable
+from moorage.ports.http_calls import HttpCall, HttpSession
+from moorage.ports.kube import ListedPage, ObjectAtVersion, UnreadableObject
 
-PAGE = 500
+PAGE_SIZE = 500
 """Objects a page: their metadata is a few milliseconds to read."""
-METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+ACCEPT_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 """Lists hold metadata only, where the API server can do that."""
 
 
@@ -59,12 +59,12 @@ class _Resources(msgspec.Struct):
     resources: list[_Resource]
 
 
-class KubeLook(Generic[T]):
+class HttpUncachedReader(Generic[T]):
     """``ports.kube.Look``."""
 
-    def __init__(self, session: Session, watched: Watched[T]) -> None:
+    def __init__(self, session: HttpSession, watched: ListWatch[T]) -> None:
         self._session = session
-        self._watched = watched
+        self._list_watch = watched
         self._api, _, self._plural = watched.path.rpartition("/")
         self._decode = msgspec.json.Decoder(watched.kind).decode
         self._names = msgspec.json.Decoder(_Names)
@@ -73,28 +73,28 @@ class KubeLook(Generic[T]):
     @property
     def resource(self) -> str:
         """What is looked at."""
-        return self._watched.resource
+        return self._list_watch.resource
 
     async def page(self, token: str) -> ListedPage:
         """The objects that a page of the list has, by name; all pages show one moment."""
-        page = await self._get(self._watched.url(limit=PAGE, **{"continue": token}), self._names, METADATA)
+        page = await self._get(self._list_watch.url(limit=PAGE_SIZE, **{"continue": token}), self._names, ACCEPT_METADATA)
         named = (item.metadata for item in page.items or ())
         found = [ObjectMeta(one.name, namespace=one.namespace, uid=one.uid, resource_version=one.resource_version) for one in named]
         return ListedPage(_moment(page.metadata), found, page.metadata.continue_ or "")
 
-    async def read(self, namespace: str, name: str) -> Found[T]:
+    async def read(self, namespace: str, name: str) -> ObjectAtVersion[T]:
         """One object, by a list of it alone: an empty one says that it is not there, while a 404 may be a proxy's."""
-        selector = ",".join(filter(None, (f"metadata.name={name}", self._watched.field_selector)))
+        selector = ",".join(filter(None, (f"metadata.name={name}", self._list_watch.field_selector)))
         within = f"/namespaces/{namespace}" if namespace else ""
         url = f"{self._api}{within}/{self._plural}?{urllib.parse.urlencode({'fieldSelector': selector})}"
         page = await self._get(url, self._whole)
-        return Found(_moment(page.metadata), next((self._read(url, raw) for raw in page.items or ()), None))
+        return ObjectAtVersion(_moment(page.metadata), next((self._read(url, raw) for raw in page.items or ()), None))
 
-    def _read(self, url: str, raw: msgspec.Raw) -> T | Unreadable:
+    def _read(self, url: str, raw: msgspec.Raw) -> T | UnreadableObject:
         try:
             return self._decode(raw)
         except DECODE_ERRORS as error:
-            if (found := remains(raw, error)) is None:
+            if (found := readable_part(raw, error)) is None:
                 raise Retryable(f"GET {url}: not even the object's name can be read: {error}") from error
             return found
 
@@ -109,9 +109,9 @@ class KubeLook(Generic[T]):
         return any(resource.name == self._plural for resource in resources)
 
     async def _get(self, url: str, decoder: msgspec.json.Decoder[M], accept: str = "") -> M:
-        body = await self._session.call(Call("GET", url, accept=accept))
+        body = await self._session.call(HttpCall("GET", url, accept=accept))
         try:
-            return leniently(decoder, body)
+            return decode_leniently(decoder, body)
         except DECODE_ERRORS as error:
             raise Retryable(f"GET {url}: the answer cannot be read: {error}") from error
 

@@ -11,7 +11,7 @@ import msgspec
 from moorage.adapters.answers import DECODE_ERRORS
 from moorage.api.size_limits import shallow
 from moorage.core.objects.meta import ObjectMeta, PartialObject
-from moorage.ports.kube import Unreadable
+from moorage.ports.kube import UnreadableObject
 
 
 class Watchable(Protocol):
@@ -27,7 +27,7 @@ M = TypeVar("M")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Watched(Generic[T]):
+class ListWatch(Generic[T]):
     """What to watch: its plural name, its path (``/api/v1/pods``), its struct, and a field selector if any.
 
     ``optional``: only some profiles need it, and the API server may not know it; then there are no such objects.
@@ -45,7 +45,7 @@ class Watched(Generic[T]):
         return f"{self.path}?{urllib.parse.urlencode({key: value for key, value in query.items() if value != ''})}"
 
 
-def leniently(decoder: msgspec.json.Decoder[M], text: bytes) -> M:
+def decode_leniently(decoder: msgspec.json.Decoder[M], text: bytes) -> M:
     """Decoded, less what is nested too deeply. Raises DECODE_ERRORS."""
     try:
         return decoder.decode(text)
@@ -75,7 +75,7 @@ _REMAINS = msgspec.json.Decoder(_Remains)
 _PLACED = msgspec.json.Decoder(_Placed)
 
 
-def remains(raw: msgspec.Raw, error: Exception) -> Unreadable | None:
+def readable_part(raw: msgspec.Raw, error: Exception) -> UnreadableObject | None:
     """What can be read of a broken object; None when not even its name can."""
     try:
         found = _REMAINS.decode(raw)
@@ -83,7 +83,7 @@ def remains(raw: msgspec.Raw, error: Exception) -> Unreadable | None:
         return None
     named = found.metadata
     meta = ObjectMeta(name=named.name, namespace=named.namespace, uid=named.uid, resource_version=named.resource_version)
-    return Unreadable(PartialObject(meta), _node_name(found.spec), str(error))
+    return UnreadableObject(PartialObject(meta), _node_name(found.spec), str(error))
 
 
 def _node_name(spec: msgspec.Raw) -> str:

@@ -17,19 +17,19 @@ _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _LABEL = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 
 
-class Spec(BaseModel):
+class SpecModel(BaseModel):
     """What users write: unknown fields are refused."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class Status(BaseModel):
+class StatusModel(BaseModel):
     """What we write and others read."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True, use_attribute_docstrings=True)
 
 
-class ObjectMeta(Status):
+class ResourceMeta(StatusModel):
     """The parts of an object's metadata that we read."""
 
     name: str
@@ -78,7 +78,7 @@ Arguments: TypeAlias = dict[str, Any]
 Time: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
-class Named(Spec):
+class NamedReference(SpecModel):
     """A reference to a cluster-scoped object of a known kind."""
 
     name: ObjectName
@@ -86,7 +86,7 @@ class Named(Spec):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A column of ``kubectl get``. Priority 1 is shown with ``-o wide`` only."""
 
     name: str
@@ -95,17 +95,17 @@ class Column:
     priority: int = 0
 
 
-AGE = Column("Age", ".metadata.creationTimestamp", "date")
+AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kind:
+class CustomResourceKind:
     """How a kind presents itself. ``selectable``: fields for field selectors; ``rules``: CEL rules of the whole object."""
 
     name: str
     plural: str
     short_name: str
-    columns: tuple[Column, ...]
+    columns: tuple[PrinterColumn, ...]
     selectable: tuple[str, ...]
     rules: tuple[dict[str, Any], ...] = ()
 

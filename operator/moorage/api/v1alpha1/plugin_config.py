@@ -7,10 +7,23 @@ from typing import Annotated, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from moorage.api.conditions import Condition
-from moorage.api.v1alpha1.common import AGE, SET, Arguments, Column, Kind, ObjectMeta, PluginName, Spec, Status, immutable, keyed_by, rules
+from moorage.api.v1alpha1.common import (
+    AGE,
+    SET,
+    Arguments,
+    CustomResourceKind,
+    PluginName,
+    PrinterColumn,
+    ResourceMeta,
+    SpecModel,
+    StatusModel,
+    immutable,
+    keyed_by,
+    rules,
+)
 
 
-class PluginConfigSpec(Spec):
+class PluginConfigSpec(SpecModel):
     """Arguments of a plugin."""
 
     model_config = ConfigDict(json_schema_extra=rules(immutable("plugin")))
@@ -22,7 +35,7 @@ class PluginConfigSpec(Spec):
     in the condition Accepted."""
 
 
-class PluginConfigStatus(Status):
+class PluginConfigStatus(StatusModel):
     """What the operator made of it."""
 
     observed_generation: int | None = None
@@ -40,20 +53,20 @@ class PluginConfigStatus(Status):
 class PluginConfig(BaseModel):
     """PluginConfig holds the arguments of one plugin, for SchedulerProfiles to reference."""
 
-    KIND: ClassVar = Kind(
+    KIND: ClassVar = CustomResourceKind(
         name="PluginConfig",
         plural="pluginconfigs",
         short_name="pcfg",
         columns=(
-            Column("Plugin", ".spec.plugin"),
-            Column("Accepted", '.status.conditions[?(@.type=="Accepted")].status'),
-            Column("Reason", '.status.conditions[?(@.type=="Accepted")].reason'),
-            Column("Profiles", ".status.profileCount", "integer"),
+            PrinterColumn("Plugin", ".spec.plugin"),
+            PrinterColumn("Accepted", '.status.conditions[?(@.type=="Accepted")].status'),
+            PrinterColumn("Reason", '.status.conditions[?(@.type=="Accepted")].reason'),
+            PrinterColumn("Profiles", ".status.profileCount", "integer"),
             AGE,
         ),
         selectable=(".spec.plugin",),
     )
 
-    metadata: ObjectMeta
+    metadata: ResourceMeta
     spec: PluginConfigSpec
     status: PluginConfigStatus | None = None

@@ -12,14 +12,14 @@ from moorage.api.v1alpha1.common import (
     AGE,
     ATOMIC,
     Arguments,
-    Column,
-    Kind,
-    Named,
-    ObjectMeta,
+    CustomResourceKind,
+    NamedReference,
     PluginName,
+    PrinterColumn,
     QualifiedName,
-    Spec,
-    Status,
+    ResourceMeta,
+    SpecModel,
+    StatusModel,
     Time,
     immutable,
     keyed_by,
@@ -41,7 +41,7 @@ Verb = Annotated[str, Field(max_length=253)]
 # ---- plugins -------------------------------------------------------------------------------------------------------------
 
 
-class EnabledPlugin(Spec):
+class EnabledPlugin(SpecModel):
     """A plugin to run."""
 
     name: PluginName
@@ -50,14 +50,14 @@ class EnabledPlugin(Spec):
     """Of its score; only at score and multiPoint. Unset or 0 means 1."""
 
 
-class DisabledPlugin(Spec):
+class DisabledPlugin(SpecModel):
     """A plugin not to run."""
 
     name: PluginName
     """The plugin's name; '*' stands for all that are not enabled here."""
 
 
-class PluginSet(Spec):
+class PluginSet(SpecModel):
     """What to add to, and to take away from, the plugins of the preset."""
 
     enabled: Annotated[tuple[EnabledPlugin, ...], Field(max_length=MAX_PLUGINS, json_schema_extra=ATOMIC)] = ()
@@ -67,7 +67,7 @@ class PluginSet(Spec):
     """Plugins of the preset not to run."""
 
 
-class Plugins(Spec):
+class Plugins(SpecModel):
     """Plugins by extension point, as in a KubeSchedulerProfile."""
 
     multi_point: PluginSet | None = None
@@ -98,7 +98,7 @@ class Plugins(Spec):
     """After it was bound."""
 
 
-class ProfilePluginConfig(Spec):
+class ProfilePluginConfig(SpecModel):
     """Arguments of a plugin: inline or by reference."""
 
     model_config = ConfigDict(
@@ -110,25 +110,25 @@ class ProfilePluginConfig(Spec):
     args: Arguments | None = None
     """As in KubeSchedulerConfiguration, pluginConfig[].args, laid over the preset's arguments of this plugin. Wrong ones are told in the
     condition Accepted."""
-    config_ref: Named | None = None
+    config_ref: NamedReference | None = None
     """A PluginConfig with the arguments."""
 
 
 # ---- extenders -----------------------------------------------------------------------------------------------------------
 
 
-class ExtenderTLS(Spec):
+class ExtenderTLS(SpecModel):
     """How to talk HTTPS to an extender."""
 
     insecure: bool = False
     """Allow HTTP, and HTTPS whose certificate nobody checks."""
     server_name: Annotated[str, Field(max_length=253)] | None = None
     """The name in the certificate, where it is not the URL's."""
-    secret_ref: Named | None = None
+    secret_ref: NamedReference | None = None
     """A Secret in the operator's namespace: ca.crt, and tls.crt with tls.key for a client certificate."""
 
 
-class ManagedResource(Spec):
+class ManagedResource(SpecModel):
     """An extended resource that the extender looks after."""
 
     name: Annotated[str, Field(min_length=1, max_length=317)]
@@ -137,7 +137,7 @@ class ManagedResource(Spec):
     """Whether NodeResourcesFit is to ignore it."""
 
 
-class Extender(Spec):
+class ProfileExtender(SpecModel):
     """An HTTP service to ask, as in KubeSchedulerConfiguration."""
 
     url_prefix: Annotated[str, Field(min_length=1, max_length=2048)]
@@ -169,7 +169,7 @@ class Extender(Spec):
 # ---- spec ----------------------------------------------------------------------------------------------------------------
 
 
-class SchedulerProfileSpec(Spec):
+class SchedulerProfileSpec(SpecModel):
     """What the profile is to be like."""
 
     model_config = ConfigDict(
@@ -201,7 +201,7 @@ class SchedulerProfileSpec(Spec):
     """Arguments of plugins."""
     percentage_of_nodes_to_score: Percentage | None = None
     """How many of the nodes that will do are enough to choose from. 0: kube-scheduler's adaptive rule; when unset, the operator's (100)."""
-    extenders: Annotated[tuple[Extender, ...], Field(max_length=16, json_schema_extra=ATOMIC)] = ()
+    extenders: Annotated[tuple[ProfileExtender, ...], Field(max_length=16, json_schema_extra=ATOMIC)] = ()
     """HTTP services to ask, as in KubeSchedulerConfiguration."""
     pod_initial_backoff_seconds: Seconds | None = None
     """How long a refused pod waits at first before it may be tried again; when unset, the operator's (1)."""
@@ -214,7 +214,7 @@ class SchedulerProfileSpec(Spec):
 # ---- status --------------------------------------------------------------------------------------------------------------
 
 
-class UsedPluginConfig(Status):
+class UsedPluginConfig(StatusModel):
     """A PluginConfig that the profile references."""
 
     name: str
@@ -225,7 +225,7 @@ class UsedPluginConfig(Status):
     """The generation that activeRevision is made of."""
 
 
-class Leader(Status):
+class LeaderStatus(StatusModel):
     """The replica that decides and writes."""
 
     identity: str
@@ -238,7 +238,7 @@ class Leader(Status):
     """When it last said so; refreshed here every 30 s."""
 
 
-class Queue(Status):
+class QueueStatus(StatusModel):
     """The profile's pods that have no node yet."""
 
     active: int | None = None
@@ -255,7 +255,7 @@ class Queue(Status):
     """Since when the one that waits longest could have been tried."""
 
 
-class WeightedPlugin(Status):
+class WeightedPlugin(StatusModel):
     """A score plugin that runs."""
 
     name: str
@@ -267,7 +267,7 @@ class WeightedPlugin(Status):
 PluginNames = Annotated[tuple[str, ...], Field(json_schema_extra=ATOMIC)]
 
 
-class Effective(Status):
+class EffectivePlugins(StatusModel):
     """What really runs, in order."""
 
     pre_enqueue: PluginNames = ()
@@ -284,7 +284,7 @@ class Effective(Status):
     post_bind: PluginNames = ()
 
 
-class Replica(Status):
+class ReplicaStatus(StatusModel):
     """One process of the operator."""
 
     identity: str
@@ -295,7 +295,7 @@ class Replica(Status):
     """The profile's revision that it has ready."""
 
 
-class SchedulerProfileStatus(Status):
+class SchedulerProfileStatus(StatusModel):
     """What the operator made of it. Written by the leader alone."""
 
     observed_generation: int | None = None
@@ -316,13 +316,13 @@ class SchedulerProfileStatus(Status):
     """Scheduling cycles that still go by an older revision."""
     conditions: Annotated[tuple[Condition, ...], Field(json_schema_extra=keyed_by("type"))] = ()
     """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
-    leader: Leader | None = None
+    leader: LeaderStatus | None = None
     """The replica that decides."""
-    queue: Queue | None = None
+    queue: QueueStatus | None = None
     """The profile's pods that have no node yet."""
-    effective: Effective | None = None
+    effective: EffectivePlugins | None = None
     """What really runs, by extension point."""
-    replicas: Annotated[tuple[Replica, ...], Field(json_schema_extra=keyed_by("identity"))] = ()
+    replicas: Annotated[tuple[ReplicaStatus, ...], Field(json_schema_extra=keyed_by("identity"))] = ()
     """The operator's replicas."""
     claimed_by: str | None = None
     """namespace/lease of the installation that serves the profile."""
@@ -342,29 +342,29 @@ _NAME_FITS: dict[str, Any] = rule(
 class SchedulerProfile(BaseModel):
     """SchedulerProfile is one way to schedule pods. Pods name it in spec.schedulerName."""
 
-    KIND: ClassVar = Kind(
+    KIND: ClassVar = CustomResourceKind(
         name="SchedulerProfile",
         plural="schedulerprofiles",
         short_name="sprof",
         columns=(
-            Column("Scheduler", ".status.schedulerName"),
-            Column("Ready", _ready("status")),
-            Column("Reason", _ready("reason")),
-            Column("Revision", ".status.activeRevision"),
-            Column("Active", ".status.queue.active", "integer"),
-            Column("Backoff", ".status.queue.backoff", "integer"),
-            Column("Unsched", ".status.queue.unschedulable", "integer"),
-            Column("Gated", ".status.queue.gated", "integer"),
-            Column("Leader", ".status.leader.identity"),
+            PrinterColumn("Scheduler", ".status.schedulerName"),
+            PrinterColumn("Ready", _ready("status")),
+            PrinterColumn("Reason", _ready("reason")),
+            PrinterColumn("Revision", ".status.activeRevision"),
+            PrinterColumn("Active", ".status.queue.active", "integer"),
+            PrinterColumn("Backoff", ".status.queue.backoff", "integer"),
+            PrinterColumn("Unsched", ".status.queue.unschedulable", "integer"),
+            PrinterColumn("Gated", ".status.queue.gated", "integer"),
+            PrinterColumn("Leader", ".status.leader.identity"),
             AGE,
-            Column("Preset", ".spec.preset", priority=1),
-            Column("Desired", ".status.desiredRevision", priority=1),
+            PrinterColumn("Preset", ".spec.preset", priority=1),
+            PrinterColumn("Desired", ".status.desiredRevision", priority=1),
         ),
         selectable=(".spec.schedulerName", ".spec.controllerName"),
         rules=(_NAME_FITS,),
     )
 
-    metadata: ObjectMeta
+    metadata: ResourceMeta
     spec: SchedulerProfileSpec
     status: SchedulerProfileStatus | None = None
 

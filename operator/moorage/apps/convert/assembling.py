@@ -6,19 +6,19 @@ import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 
 from moorage.api import extender_rules
-from moorage.apps.convert.kube_configuration import KubeSchedulerConfiguration, PluginSet, Profile
+from moorage.apps.convert.kube_configuration import KubePluginSet, KubeSchedulerConfiguration, KubeSchedulerProfile
 from moorage.apps.convert.kube_plugins import DEFAULTS, KUBE_PLUGINS, PLACEMENT_POINTS, POINTS, WEIGHTED
 from moorage.core.framework import revisions
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE
-from moorage.core.framework.revisions import PluginRef, instead, suggest
+from moorage.core.framework.revisions import PluginRef, replacement_hint, suggest
 
 FIT = "NodeResourcesFit"
 _INT64 = 2**63
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Assembled:
+class AssembledProfile:
     """What runs at each point in order, with its weight (0 where that means nothing); ``plugins`` are made, wherever they run."""
 
     points: dict[str, tuple[PluginRef, ...]]
@@ -26,7 +26,7 @@ class Assembled:
     faults: tuple[Violation, ...]
 
 
-def assemble(path: str, profile: Profile) -> Assembled:
+def assemble(path: str, profile: KubeSchedulerProfile) -> AssembledProfile:
     """The profile laid over the default one."""
     plugins = profile.plugins
     multi = revisions.merged(DEFAULTS, core_set(plugins.multi_point))
@@ -44,11 +44,11 @@ def assemble(path: str, profile: Profile) -> Assembled:
             faults.append(Violation(f"{path}.plugins.{point}", "{…}", "the weights are too high, or a negative one makes their sum so"))
     faults += _missing(path, points)
     made = {ref.name for ref in multi} | {ref.name for point in points.values() for ref in point}
-    return Assembled(points, frozenset(made), tuple(faults))
+    return AssembledProfile(points, frozenset(made), tuple(faults))
 
 
 def extender_faults(
-    config: KubeSchedulerConfiguration, built: Sequence[Assembled], given: Sequence[Collection[str]]
+    config: KubeSchedulerConfiguration, built: Sequence[AssembledProfile], given: Sequence[Collection[str]]
 ) -> Iterator[Violation]:
     """An extender's resources that are to be ignored need somebody who ignores them. ``given``: plugins with arguments, by profile."""
     if not extender_rules.ignored_resources(config.extenders):
@@ -58,9 +58,9 @@ def extender_faults(
             yield Violation(f"profiles[{i}]", FIT, "has to be enabled, or have arguments, for an extender's ignoredByScheduler")
 
 
-def core_set(plugins: PluginSet) -> revisions.PluginSet:
+def core_set(plugins: KubePluginSet) -> revisions.EnabledPlugins:
     """The same as core has it."""
-    return revisions.PluginSet(
+    return revisions.EnabledPlugins(
         tuple(PluginRef(one.name, one.weight) for one in plugins.enabled), tuple(one.name for one in plugins.disabled)
     )
 
@@ -92,18 +92,18 @@ def _weights(point: str, refs: Sequence[PluginRef]) -> dict[str, int]:
 def _unknown(path: str, refs: Sequence[PluginRef]) -> Iterator[Violation]:
     for ref in refs:
         if ref.name not in KUBE_PLUGINS:
-            advice = instead(ref.name) or suggest(ref.name, KUBE_PLUGINS)
+            advice = replacement_hint(ref.name) or suggest(ref.name, KUBE_PLUGINS)
             yield Violation(f"{path}.enabled", ref.name, f"kube-scheduler has no such plugin{advice}; take out what is not in its tree")
 
 
-def _misplaced(path: str, point: str, here: revisions.PluginSet) -> Iterator[Violation]:
+def _misplaced(path: str, point: str, here: revisions.EnabledPlugins) -> Iterator[Violation]:
     yield from _unknown(path, here.enabled)
     for ref in here.enabled:
         if ref.name in KUBE_PLUGINS and not _takes_part(ref.name, point):
             yield Violation(f"{path}.enabled", ref.name, f"this plugin does not take part at {point}")
 
 
-def _twice(path: str, here: revisions.PluginSet, everywhere: Sequence[str]) -> Iterator[Violation]:
+def _twice(path: str, here: revisions.EnabledPlugins, everywhere: Sequence[str]) -> Iterator[Violation]:
     """Twice at the point; or twice at multiPoint, unless the point says itself what is to become of the plugin."""
     mine = [ref.name for ref in here.enabled]
     rest = [] if "*" in here.disabled else [name for name in everywhere if name not in mine and name not in here.disabled]

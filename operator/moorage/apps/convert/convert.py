@@ -15,8 +15,8 @@ from moorage.api.resolution import Resolver
 from moorage.api.yaml_documents import DocumentError
 from moorage.apps.convert.kube_configuration import API_GROUP, API_VERSION, KIND
 from moorage.apps.convert.legacy.reader import PROVIDERS, VERSIONS, LegacyReader, is_policy, provider_configuration
-from moorage.apps.convert.loading import Refused, read
-from moorage.apps.convert.remarks import Remark
+from moorage.apps.convert.loading import ConfigurationRefused, read
+from moorage.apps.convert.remarks import ConversionRemark
 from moorage.apps.convert.removed_plugins import without_removed
 from moorage.apps.convert.translation import translate
 from moorage.core.framework.arguments import Violation
@@ -27,7 +27,7 @@ _VERSIONS = (API_VERSION, *VERSIONS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class SourceDocument:
     """A document that can be converted, and what to call it."""
 
     source: str
@@ -35,13 +35,13 @@ class Found:
     repeated: tuple[str, ...] = ()
     """Keys that come twice in the file's document."""
 
-    def with_repeated(self, repeated: tuple[str, ...]) -> Found:
+    def with_repeated(self, repeated: tuple[str, ...]) -> SourceDocument:
         """The same; a text within a text has its own."""
         return dataclasses.replace(self, repeated=self.repeated or repeated)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Report:
+class ConversionReport:
     """YAML to print, lines for people, and the exit status: 0 converted, 1 something can't be, 2 there was nothing to convert."""
 
     output: str
@@ -49,7 +49,9 @@ class Report:
     status: int
 
 
-def convert(sources: Sequence[tuple[str, str]], *, key: str | None = None, provider: str | None = None, share_all: bool = False) -> Report:
+def convert(
+    sources: Sequence[tuple[str, str]], *, key: str | None = None, provider: str | None = None, share_all: bool = False
+) -> ConversionReport:
     """Convert texts, given with their names. ``key``: the only one to look at in ConfigMaps; ``provider``: an algorithm provider."""
     converting = _Converting(share_all)
     for source, text in sources:
@@ -60,16 +62,16 @@ def convert(sources: Sequence[tuple[str, str]], *, key: str | None = None, provi
             converting.errors.append(f"{source}: error: {error}")
     if provider is not None:
         if provider not in PROVIDERS:
-            return Report("", (f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}",), 2)
+            return ConversionReport("", (f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}",), 2)
         converting.translate(f"--algorithm-provider {provider}", *provider_configuration(provider))
     converting.end()
     if converting.errors:
-        return Report("", (*converting.warnings, *converting.errors), 1)
+        return ConversionReport("", (*converting.warnings, *converting.errors), 1)
     if not converting.objects:
         names = ", ".join(name for name, _ in sources) or "nothing"
-        return Report("", (f"there is no {KIND} and no Policy in {names}",), 2)
+        return ConversionReport("", (f"there is no {KIND} and no Policy in {names}",), 2)
     output = "---\n".join(yaml_documents.dump(made) for made in converting.objects)
-    return Report(output, (*converting.warnings, *_equal_names(converting.objects)), 0)
+    return ConversionReport(output, (*converting.warnings, *_equal_names(converting.objects)), 0)
 
 
 class _Converting:
@@ -83,7 +85,7 @@ class _Converting:
         self._legacy = LegacyReader()
         self._resolver = Resolver(build_registry(INTREE), PRESETS)
 
-    def take(self, found: Found) -> None:
+    def take(self, found: SourceDocument) -> None:
         """Convert a document, whatever it is."""
         version = str(found.body.get("apiVersion", ""))
         if (old := self._legacy.read(found.source, found.body, found.repeated)) is not None:
@@ -103,11 +105,11 @@ class _Converting:
         """After the last document."""
         self.errors += [f"{source}: error: {text}" for source, text in self._legacy.missing()]
 
-    def translate(self, source: str, body: Mapping[str, Any], remarks: Iterable[Remark]) -> None:
+    def translate(self, source: str, body: Mapping[str, Any], remarks: Iterable[ConversionRemark]) -> None:
         """Convert a KubeSchedulerConfiguration v1; ``remarks`` were made on the way to it."""
         try:
             loaded = read(body, self._resolver.registry)
-        except Refused as refused:
+        except ConfigurationRefused as refused:
             self._refuse(source, refused.violations)
             return
         made = translate(loaded, self._resolver, self.objects, share_all=self._share_all)
@@ -119,17 +121,17 @@ class _Converting:
             self.errors.append(f"{source}: error: {one.path}: {one.value!r}: {one.message}")
 
 
-def _found(source: str, text: str) -> Iterator[Found]:
+def _found(source: str, text: str) -> Iterator[SourceDocument]:
     """The documents in a text that are for us, wherever in it they are. Raises DocumentError."""
     for number, (document, repeated) in enumerate(yaml_documents.load_leniently(text), start=1):
         yield from (found.with_repeated(repeated) for found in _within(f"{source}: document {number}", document))
 
 
-def _within(source: str, value: Any) -> Iterator[Found]:
+def _within(source: str, value: Any) -> Iterator[SourceDocument]:
     """A document of ours, or those that others hold: Lists, ConfigMaps, what providers of clusters wrap a configuration into."""
     if isinstance(value, dict):
         if _is_ours(value):
-            yield Found(source, value)
+            yield SourceDocument(source, value)
             return
         for name, one in value.items():
             place = f"data[{name}]" if source.endswith(", data") else name
@@ -144,7 +146,7 @@ def _within(source: str, value: Any) -> Iterator[Found]:
             return  # a text that only speaks of it
 
 
-def _of_key(source: str, text: str, key: str) -> Iterator[Found]:
+def _of_key(source: str, text: str, key: str) -> Iterator[SourceDocument]:
     """What this key of a ConfigMap holds, which must be readable. Raises DocumentError."""
     for number, document in enumerate(yaml_documents.load_all(text), start=1):
         for place, one in _config_maps(f"{source}: document {number}", document):

@@ -8,17 +8,17 @@ from typing import Any
 from moorage.api import plugin_args
 from moorage.api.decoding import decoder
 from moorage.api.extender_rules import ignored_resources
-from moorage.apps.convert.assembling import FIT, Assembled
-from moorage.apps.convert.kube_configuration import API_VERSION, Extender, KubeSchedulerConfiguration
+from moorage.apps.convert.assembling import FIT, AssembledProfile
+from moorage.apps.convert.kube_configuration import API_VERSION, ExtenderConfiguration, KubeSchedulerConfiguration
 from moorage.apps.convert.kube_plugins import OURS
-from moorage.apps.convert.loading import Loaded, LoadedProfile
+from moorage.apps.convert.loading import LoadedConfiguration, LoadedProfile
 from moorage.core.framework.registry import Registry
 from moorage.core.plugins.node_resources.resource_allocation import CPU_AND_MEMORY
 
 _DEFAULT_RESOURCES = [{"name": spec.name, "weight": spec.weight} for spec in CPU_AND_MEMORY]
 
 
-def effective(loaded: Loaded, registry: Registry) -> dict[str, Any]:
+def effective(loaded: LoadedConfiguration, registry: Registry) -> dict[str, Any]:
     """The document, defaults filled in. ``profiles[].plugins`` maps an extension point to what runs there, in order."""
     config = loaded.config
     document: dict[str, Any] = decoder(KubeSchedulerConfiguration).encode(config)
@@ -35,14 +35,14 @@ def effective(loaded: Loaded, registry: Registry) -> dict[str, Any]:
     return document
 
 
-def _extender(extender: Extender) -> dict[str, Any]:
+def _extender(extender: ExtenderConfiguration) -> dict[str, Any]:
     """Only what is set, and what always is."""
     given = extender.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     always = extender.model_dump(mode="json", by_alias=True, include={"url_prefix", "http_timeout"})
     return {**given, **always}
 
 
-def _profile(loaded: LoadedProfile, made: Assembled, ignored: list[str], registry: Registry) -> dict[str, Any]:
+def _profile(loaded: LoadedProfile, made: AssembledProfile, ignored: list[str], registry: Registry) -> dict[str, Any]:
     profile = loaded.profile
     documents = {
         name: _args(name, loaded.args.get(name), ignored, registry) for name in sorted(made.plugins) if _has_args(name, loaded, registry)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from moorage.apps.convert.kube_configuration import Extender, KubeSchedulerConfiguration, Profile
-from moorage.apps.convert.remarks import Remark
+from moorage.apps.convert.kube_configuration import ExtenderConfiguration, KubeSchedulerConfiguration, KubeSchedulerProfile
+from moorage.apps.convert.remarks import ConversionRemark
 
 _FILES = {"ca": "ca.crt", "cert": "tls.crt", "key": "tls.key"}
 """What an extender's fields <name>File and <name>Data hold, as Secrets name it."""
@@ -29,7 +29,7 @@ _LEFT_OUT = {
 _ELECTION = ("leaderElect", "leaseDuration", "renewDeadline", "retryPeriod")
 
 
-def of_every_profile(config: KubeSchedulerConfiguration, profile: Profile) -> dict[str, Any]:
+def of_every_profile(config: KubeSchedulerConfiguration, profile: KubeSchedulerProfile) -> dict[str, Any]:
     """What is global there and a profile's here, where it was set at all; a profile's own percentage goes first."""
     found: dict[str, Any] = {}
     if profile.percentage_of_nodes_to_score is not None:
@@ -43,18 +43,18 @@ def of_every_profile(config: KubeSchedulerConfiguration, profile: Profile) -> di
     return found
 
 
-def remarks(config: KubeSchedulerConfiguration) -> Iterator[Remark]:
+def remarks(config: KubeSchedulerConfiguration) -> Iterator[ConversionRemark]:
     """Where to say what no profile says."""
     given = config.model_dump(mode="json", by_alias=True, exclude_unset=True)
     for path, text in _LEFT_OUT.items():
         section, _, field = path.rpartition(".")
         if field in (given.get(section, {}) if section else given):
-            yield Remark(path, f"is left out: {text}")
+            yield ConversionRemark(path, f"is left out: {text}")
     election = given.get("leaderElection", {})
     if own := {field: election[field] for field in _ELECTION if field in election}:
-        yield Remark("leaderElection", f"is the operator's: write into its OperatorConfiguration: leaderElection: {_flow(own)}")
+        yield ConversionRemark("leaderElection", f"is the operator's: write into its OperatorConfiguration: leaderElection: {_flow(own)}")
     if kubeconfig := given.get("clientConnection", {}).get("kubeconfig"):
-        yield Remark("clientConnection.kubeconfig", f"is the operator's: moorage run --kubeconfig {kubeconfig}")
+        yield ConversionRemark("clientConnection.kubeconfig", f"is the operator's: moorage run --kubeconfig {kubeconfig}")
 
 
 def _flow(fields: dict[str, Any]) -> str:
@@ -65,14 +65,14 @@ def _flow(fields: dict[str, Any]) -> str:
 # ---- extenders -----------------------------------------------------------------------------------------------------------
 
 
-def extenders(config: KubeSchedulerConfiguration) -> tuple[list[dict[str, Any]], list[Remark]]:
+def extenders(config: KubeSchedulerConfiguration) -> tuple[list[dict[str, Any]], list[ConversionRemark]]:
     """Extenders as a profile has them, and what has to be done for them."""
-    found: list[Remark] = []
+    found: list[ConversionRemark] = []
     documents = [_extender(i, extender, found) for i, extender in enumerate(config.extenders)]
     return documents, found
 
 
-def _extender(i: int, extender: Extender, found: list[Remark]) -> dict[str, Any]:
+def _extender(i: int, extender: ExtenderConfiguration, found: list[ConversionRemark]) -> dict[str, Any]:
     path, secret = f"extenders[{i}]", f"extender-{i}"
     document = extender.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     tls = document.pop("tlsConfig", {})
@@ -81,12 +81,14 @@ def _extender(i: int, extender: Extender, found: list[Remark]) -> dict[str, Any]
             if tls.pop(field, ""):
                 tls["secretRef"] = {"name": secret}
                 text = f"is left out: make a Secret {secret} in the operator's namespace with this as its {key}"
-                found.append(Remark(f"{path}.tlsConfig.{field}", text))
+                found.append(ConversionRemark(f"{path}.tlsConfig.{field}", text))
     https = extender.url_prefix.lower().startswith("https:")
     trusted = extender.tls_config is not None and (extender.tls_config.ca_data or extender.tls_config.ca_file)
     if not https or not trusted:
         tls["insecure"] = True
-        found.append(Remark(f"{path}.tlsConfig", "insecure: true is written: without HTTPS or a CA nobody knows who answers"))
+        found.append(ConversionRemark(f"{path}.tlsConfig", "insecure: true is written: without HTTPS or a CA nobody knows who answers"))
     if host := urlsplit(extender.url_prefix).hostname:
-        found.append(Remark(f"{path}.urlPrefix", f"the OperatorConfiguration has to allow the host: extenders: {{allowedHosts: [{host}]}}"))
+        found.append(
+            ConversionRemark(f"{path}.urlPrefix", f"the OperatorConfiguration has to allow the host: extenders: {{allowedHosts: [{host}]}}")
+        )
     return {**document, **({"tlsConfig": tls} if tls else {})}

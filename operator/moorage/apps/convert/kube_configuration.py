@@ -43,65 +43,65 @@ class PluginEntry(_Part):
     weight: Annotated[int, Field(ge=-(2**31), lt=2**31)] = 0
 
 
-class PluginSet(_Part):
+class KubePluginSet(_Part):
     """What to enable and disable at an extension point."""
 
     enabled: tuple[PluginEntry, ...] = ()
     disabled: tuple[PluginEntry, ...] = ()
 
 
-class Plugins(_Part):
+class KubePlugins(_Part):
     """By extension point."""
 
-    multi_point: PluginSet = PluginSet()
-    pre_enqueue: PluginSet = PluginSet()
-    queue_sort: PluginSet = PluginSet()
-    pre_filter: PluginSet = PluginSet()
-    filter: PluginSet = PluginSet()
-    post_filter: PluginSet = PluginSet()
-    pre_score: PluginSet = PluginSet()
-    score: PluginSet = PluginSet()
-    reserve: PluginSet = PluginSet()
-    permit: PluginSet = PluginSet()
-    pre_bind: PluginSet = PluginSet()
-    bind: PluginSet = PluginSet()
-    post_bind: PluginSet = PluginSet()
-    placement_generate: PluginSet = PluginSet()
-    placement_score: PluginSet = PluginSet()
+    multi_point: KubePluginSet = KubePluginSet()
+    pre_enqueue: KubePluginSet = KubePluginSet()
+    queue_sort: KubePluginSet = KubePluginSet()
+    pre_filter: KubePluginSet = KubePluginSet()
+    filter: KubePluginSet = KubePluginSet()
+    post_filter: KubePluginSet = KubePluginSet()
+    pre_score: KubePluginSet = KubePluginSet()
+    score: KubePluginSet = KubePluginSet()
+    reserve: KubePluginSet = KubePluginSet()
+    permit: KubePluginSet = KubePluginSet()
+    pre_bind: KubePluginSet = KubePluginSet()
+    bind: KubePluginSet = KubePluginSet()
+    post_bind: KubePluginSet = KubePluginSet()
+    placement_generate: KubePluginSet = KubePluginSet()
+    placement_score: KubePluginSet = KubePluginSet()
 
-    def at(self, point: str) -> PluginSet:
+    def at(self, point: str) -> KubePluginSet:
         """The set of an extension point, by its name in documents."""
         return self.by_point()[point]
 
-    def by_point(self) -> dict[str, PluginSet]:
+    def by_point(self) -> dict[str, KubePluginSet]:
         """All sets by the names that they have in documents."""
         return {field.alias or name: getattr(self, name) for name, field in type(self).model_fields.items()}
 
 
-class PluginConfig(_Part):
+class KubePluginConfig(_Part):
     """A plugin's arguments, whatever they look like."""
 
     name: str = ""
     args: Any = None
 
 
-class Profile(_Part):
+class KubeSchedulerProfile(_Part):
     """One way to schedule."""
 
     scheduler_name: str | None = None
     percentage_of_nodes_to_score: int | None = None
-    plugins: Plugins = Plugins()
-    plugin_config: tuple[PluginConfig, ...] = ()
+    plugins: KubePlugins = KubePlugins()
+    plugin_config: tuple[KubePluginConfig, ...] = ()
 
 
-class ManagedResource(_Part):
+class ExtenderManagedResource(_Part):
     """An extended resource that an extender looks after."""
 
     name: str = ""
     ignored_by_scheduler: bool = False
 
 
-class ExtenderTLS(_Part):
+class ExtenderTLSConfig(_Part):
     """An extender's certificates."""
 
     insecure: bool = False
@@ -114,7 +114,7 @@ class ExtenderTLS(_Part):
     ca_data: str = ""
 
 
-class Extender(_Part):
+class ExtenderConfiguration(_Part):
     """An HTTP service to ask."""
 
     url_prefix: str = ""
@@ -124,14 +124,14 @@ class Extender(_Part):
     weight: int = 0
     bind_verb: str = ""
     enable_https: bool = Field(default=False, alias="enableHTTPS")
-    tls_config: ExtenderTLS | None = None
+    tls_config: ExtenderTLSConfig | None = None
     http_timeout: Annotated[_Seconds, _or(5.0)] = Field(default=5.0, alias="httpTimeout")
     node_cache_capable: bool = False
-    managed_resources: tuple[ManagedResource, ...] = ()
+    managed_resources: tuple[ExtenderManagedResource, ...] = ()
     ignorable: bool = False
 
 
-class LeaderElection(_Part):
+class LeaderElectionConfiguration(_Part):
     """Which replica schedules."""
 
     leader_elect: bool = True
@@ -143,7 +143,7 @@ class LeaderElection(_Part):
     resource_namespace: Annotated[str, _or("kube-system")] = "kube-system"
 
 
-class ClientConnection(_Part):
+class ClientConnectionConfiguration(_Part):
     """How to reach the API server."""
 
     kubeconfig: str = ""
@@ -159,20 +159,20 @@ class KubeSchedulerConfiguration(_Part):
     api_version: str = API_VERSION
     kind: str = KIND
     parallelism: int = 16
-    leader_election: LeaderElection = LeaderElection()
-    client_connection: ClientConnection = ClientConnection()
+    leader_election: LeaderElectionConfiguration = LeaderElectionConfiguration()
+    client_connection: ClientConnectionConfiguration = ClientConnectionConfiguration()
     enable_profiling: bool = True
     enable_contention_profiling: bool | None = None
     percentage_of_nodes_to_score: int = 0
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10
-    profiles: tuple[Profile, ...] = ()
-    extenders: tuple[Extender, ...] = ()
+    profiles: tuple[KubeSchedulerProfile, ...] = ()
+    extenders: tuple[ExtenderConfiguration, ...] = ()
     delay_cache_until_active: bool = False
 
     def defaulted(self) -> KubeSchedulerConfiguration:
         """With a profile if there is none. One without a name gets the default one only when it stands alone."""
-        profiles = self.profiles or (Profile(),)
+        profiles = self.profiles or (KubeSchedulerProfile(),)
         if len(profiles) == 1 and profiles[0].scheduler_name is None:
             profiles = (profiles[0].model_copy(update={"scheduler_name": DEFAULT_SCHEDULER}),)
         return self.model_copy(update={"profiles": profiles})

@@ -13,20 +13,20 @@ from typing import Any, Literal, TypeAlias
 from moorage.api import plugin_args
 from moorage.api.decoding import DecodeError, decoder, shown
 from moorage.apps.convert import assembling, validation
-from moorage.apps.convert.kube_configuration import API_VERSION, KIND, KubeSchedulerConfiguration, Profile, without_nulls
+from moorage.apps.convert.kube_configuration import API_VERSION, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile, without_nulls
 from moorage.apps.convert.kube_plugins import OURS
-from moorage.core.framework.arguments import Problem, Violation
+from moorage.core.framework.arguments import FieldErrorType, Violation
 from moorage.core.framework.registry import Registry
 
-Verdict: TypeAlias = Literal["decodeError", "invalid", "buildError"]
+RefusalStage: TypeAlias = Literal["decodeError", "invalid", "buildError"]
 _JUDGED_LATE = ("NodeResourcesFit",)
 """kube-scheduler looks at these arguments only when it makes the plugin; nobody minds them in a profile without it."""
 
 
-class Refused(ValueError):
+class ConfigurationRefused(ValueError):
     """kube-scheduler would not start: how far it comes, and all that is wrong up to there. Paths are the document's."""
 
-    def __init__(self, verdict: Verdict, violations: Sequence[Violation]) -> None:
+    def __init__(self, verdict: RefusalStage, violations: Sequence[Violation]) -> None:
         self.verdict = verdict
         self.violations = tuple(violations)
         super().__init__("; ".join(f"{one.path}: {one.value!r}: {one.message}" for one in violations))
@@ -36,63 +36,63 @@ class Refused(ValueError):
 class LoadedProfile:
     """A profile and its arguments: dataclasses of plugins that we know, documents of the others."""
 
-    profile: Profile
+    profile: KubeSchedulerProfile
     args: Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedConfiguration:
     """A configuration that kube-scheduler starts with."""
 
     config: KubeSchedulerConfiguration
     profiles: tuple[LoadedProfile, ...]
-    built: tuple[assembling.Assembled, ...]
+    built: tuple[assembling.AssembledProfile, ...]
 
 
-def read(document: object, registry: Registry) -> Loaded:
+def read(document: object, registry: Registry) -> LoadedConfiguration:
     """The configuration. ``registry`` has the arguments of plugins. Raises Refused."""
     plain = without_nulls(document)
     if faults := list(_wrong_header(plain)):
-        raise Refused("decodeError", faults)
+        raise ConfigurationRefused("decodeError", faults)
     try:
         config = decoder(KubeSchedulerConfiguration).decode(plain).defaulted()
     except DecodeError as error:
-        raise Refused("decodeError", error.violations) from error
+        raise ConfigurationRefused("decodeError", error.violations) from error
     reads = [_Arguments(f"profiles[{i}]", profile, registry) for i, profile in enumerate(config.profiles)]
-    if faults := [one for read in reads for one in read.faults if one.problem is Problem.MALFORMED]:
-        raise Refused("decodeError", faults)
+    if faults := [one for read in reads for one in read.faults if one.error_type is FieldErrorType.MALFORMED]:
+        raise ConfigurationRefused("decodeError", faults)
     if faults := [*validation.violations(config), *(one for read in reads for one in read.faults)]:
-        raise Refused("invalid", faults)
+        raise ConfigurationRefused("invalid", faults)
     built = [assembling.assemble(f"profiles[{i}]", profile) for i, profile in enumerate(config.profiles)]
     faults = [fault for profile in built for fault in profile.faults]
     for made, read in zip(built, reads, strict=True):
         faults += [fault for name, late in read.late.items() if name in made.plugins for fault in late]
     faults += assembling.extender_faults(config, built, [{*read.args, *read.late} for read in reads])
     if faults:
-        raise Refused("buildError", faults)
-    return Loaded(config, tuple(LoadedProfile(read.profile, read.args) for read in reads), tuple(built))
+        raise ConfigurationRefused("buildError", faults)
+    return LoadedConfiguration(config, tuple(LoadedProfile(read.profile, read.args) for read in reads), tuple(built))
 
 
 def _wrong_header(document: object) -> Iterator[Violation]:
     if not isinstance(document, Mapping):
-        yield Violation("", shown(document), "must be an object", Problem.MALFORMED)
+        yield Violation("", shown(document), "must be an object", FieldErrorType.MALFORMED)
         return
     for field, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if document.get(field) != wanted:
-            yield Violation(field, shown(document.get(field)), f'must be "{wanted}"', Problem.MALFORMED)
+            yield Violation(field, shown(document.get(field)), f'must be "{wanted}"', FieldErrorType.MALFORMED)
 
 
 def _not_kube_schedulers(path: str, plugin: str, document: Mapping[str, Any]) -> Iterator[Violation]:
     """Arguments that only our plugin has."""
     for field in OURS.get(plugin, ()):
         if field in document:
-            yield Violation(f"{path}.{field}", shown(document[field]), "kube-scheduler has no such field", Problem.MALFORMED)
+            yield Violation(f"{path}.{field}", shown(document[field]), "kube-scheduler has no such field", FieldErrorType.MALFORMED)
 
 
 class _Arguments:
     """The arguments in one profile: those that can be read, faults, and faults that come out late, by plugin."""
 
-    def __init__(self, path: str, profile: Profile, registry: Registry) -> None:
+    def __init__(self, path: str, profile: KubeSchedulerProfile, registry: Registry) -> None:
         self.profile = profile
         self.args: dict[str, Any] = {}
         self.faults: list[Violation] = []
@@ -106,13 +106,13 @@ class _Arguments:
             place = f"{path}.pluginConfig[{i}].args"
             document = {} if entry.args is None else entry.args
             if not isinstance(document, Mapping):
-                self.faults.append(Violation(place, shown(document), "must be an object", Problem.MALFORMED))
+                self.faults.append(Violation(place, shown(document), "must be an object", FieldErrorType.MALFORMED))
                 continue
             self.faults += _not_kube_schedulers(place, entry.name, document)
             try:
                 self.args[entry.name] = plugin_args.decode(plugin, document)
             except DecodeError as error:
                 found = [one.under(place) for one in error.violations]
-                early = [one for one in found if entry.name not in _JUDGED_LATE or one.problem is Problem.MALFORMED]
+                early = [one for one in found if entry.name not in _JUDGED_LATE or one.error_type is FieldErrorType.MALFORMED]
                 self.faults += early
                 self.late[entry.name] = [one for one in found if one not in early]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Remark(NamedTuple):
+class ConversionRemark(NamedTuple):
     """One thing: where it stands in what was converted ("" for the whole), and what became of it."""
 
     path: str

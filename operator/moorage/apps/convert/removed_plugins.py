@@ -7,40 +7,42 @@ from typing import Any
 
 from moorage.apps.convert.kube_configuration import without_nulls
 from moorage.apps.convert.kube_plugins import REMOVED
-from moorage.apps.convert.remarks import Remark
+from moorage.apps.convert.remarks import ConversionRemark
 
 LIMITS = "NodeVolumeLimits"
 
 
-def without_removed(document: Mapping[str, Any], gone: Mapping[str, str]) -> tuple[dict[str, Any], list[Remark]]:
+def without_removed(document: Mapping[str, Any], gone: Mapping[str, str]) -> tuple[dict[str, Any], list[ConversionRemark]]:
     """The configuration without them, and without those in ``gone``: name -> what is to be known."""
     plain: dict[str, Any] = without_nulls(document)
-    remarks: list[Remark] = []
+    remarks: list[ConversionRemark] = []
     for i, profile in enumerate(objects_in(plain, "profiles")):
         plugins = profile.get("plugins", {})
         for point, plugin_set in plugins.items() if isinstance(plugins, dict) else ():
             remarks += _remove(f"profiles[{i}].plugins.{point}", plugin_set, gone)
         for j, entry in enumerate(objects_in(profile, "pluginConfig")):
             if entry.get("name") in REMOVED:
-                remarks.append(Remark(f"profiles[{i}].pluginConfig[{j}]", f"{entry['name']} is gone: {LIMITS} takes no arguments"))
+                remarks.append(
+                    ConversionRemark(f"profiles[{i}].pluginConfig[{j}]", f"{entry['name']} is gone: {LIMITS} takes no arguments")
+                )
         if isinstance(profile.get("pluginConfig"), list):
             kept = [one for one in profile["pluginConfig"] if not isinstance(one, dict) or one.get("name") not in REMOVED]
             profile["pluginConfig"] = kept
     return plain, remarks
 
 
-def _remove(path: str, plugin_set: Any, gone: Mapping[str, str]) -> list[Remark]:
+def _remove(path: str, plugin_set: Any, gone: Mapping[str, str]) -> list[ConversionRemark]:
     """Take them out of a plugin set. Those for limits of volumes are all one now."""
-    remarks: list[Remark] = []
+    remarks: list[ConversionRemark] = []
     for entry in objects_in(plugin_set, "enabled"):
         name = str(entry.get("name"))
         if name in REMOVED:
-            remarks.append(Remark(path, f"{name} is gone: {LIMITS} does that now"))
+            remarks.append(ConversionRemark(path, f"{name} is gone: {LIMITS} does that now"))
             if not any(other.get("name") == LIMITS for other in objects_in(plugin_set, "enabled")):
                 entry["name"] = LIMITS
                 continue
         elif name in gone:
-            remarks.append(Remark(path, f"{name} is gone: {gone[name]}"))
+            remarks.append(ConversionRemark(path, f"{name} is gone: {gone[name]}"))
         else:
             continue
         plugin_set["enabled"].remove(entry)

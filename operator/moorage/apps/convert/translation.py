@@ -21,10 +21,10 @@ from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile
 from moorage.apps.convert import global_settings
 from moorage.apps.convert.assembling import FIT
-from moorage.apps.convert.kube_configuration import DEFAULT_SCHEDULER, PluginSet
+from moorage.apps.convert.kube_configuration import DEFAULT_SCHEDULER, KubePluginSet
 from moorage.apps.convert.kube_plugins import KUBE_PLUGINS, PLACEMENT_POINTS
-from moorage.apps.convert.loading import Loaded, LoadedProfile
-from moorage.apps.convert.remarks import Remark
+from moorage.apps.convert.loading import LoadedConfiguration, LoadedProfile
+from moorage.apps.convert.remarks import ConversionRemark
 
 _WEIGHTED = ("score", "multiPoint")
 
@@ -33,10 +33,12 @@ class Translation(NamedTuple):
     """Objects to apply, PluginConfigs first, and what there is to say about them."""
 
     objects: tuple[dict[str, Any], ...]
-    remarks: tuple[Remark, ...]
+    remarks: tuple[ConversionRemark, ...]
 
 
-def translate(loaded: Loaded, resolver: Resolver, beside: Sequence[dict[str, Any]] = (), *, share_all: bool = False) -> Translation:
+def translate(
+    loaded: LoadedConfiguration, resolver: Resolver, beside: Sequence[dict[str, Any]] = (), *, share_all: bool = False
+) -> Translation:
     """The whole configuration, with other names than the objects ``beside`` it have.
 
     ``share_all``: all arguments become PluginConfigs, not only those that profiles have in common.
@@ -65,13 +67,13 @@ class _Translating:
     """One profile; collects remarks."""
 
     def __init__(self, path: str, loaded: LoadedProfile, resolver: Resolver) -> None:
-        self.remarks: list[Remark] = []
+        self.remarks: list[ConversionRemark] = []
         self._path = path
         self._loaded = loaded
         self._registry = resolver.registry
         if loaded.profile.scheduler_name == DEFAULT_SCHEDULER:
             text = "this profile is not served while kube-scheduler runs, which has this name too"
-            self.remarks.append(Remark(f"{path}.schedulerName", text))
+            self.remarks.append(ConversionRemark(f"{path}.schedulerName", text))
 
     def plugins(self) -> dict[str, Any]:
         """The field ``plugins``; empty when there is nothing to say in it. The queue's order is the operator's."""
@@ -80,20 +82,22 @@ class _Translating:
             path = f"{self._path}.plugins.{point}"
             if point in PLACEMENT_POINTS:
                 if plugin_set.enabled:
-                    self.remarks.append(Remark(path, "has no equivalent: groups of pods are not placed together"))
+                    self.remarks.append(ConversionRemark(path, "has no equivalent: groups of pods are not placed together"))
             elif point != "queueSort" and (entries := self._plugin_set(path, point, plugin_set)):
                 found[point] = entries
         return {"plugins": found} if found else {}
 
-    def _plugin_set(self, path: str, point: str, plugin_set: PluginSet) -> dict[str, Any]:
+    def _plugin_set(self, path: str, point: str, plugin_set: KubePluginSet) -> dict[str, Any]:
         enabled: list[dict[str, Any]] = []
         for i, entry in enumerate(plugin_set.enabled):
             if entry.name not in self._registry:
-                self.remarks.append(Remark(f"{path}.enabled[{i}]", f"{entry.name} is left out: there is no such plugin here"))
+                self.remarks.append(ConversionRemark(f"{path}.enabled[{i}]", f"{entry.name} is left out: there is no such plugin here"))
                 continue
             enabled.append({"name": entry.name})
             if entry.weight < 0:
-                self.remarks.append(Remark(f"{path}.enabled[{i}].weight", f"{entry.weight} is left out: a weight can't be negative"))
+                self.remarks.append(
+                    ConversionRemark(f"{path}.enabled[{i}].weight", f"{entry.weight} is left out: a weight can't be negative")
+                )
             elif entry.weight and point in _WEIGHTED:
                 enabled[-1]["weight"] = entry.weight
         disabled = []
@@ -101,7 +105,7 @@ class _Translating:
             if entry.name == "*" or entry.name in self._registry:
                 disabled.append({"name": entry.name})
             elif entry.name not in KUBE_PLUGINS:
-                self.remarks.append(Remark(f"{path}.disabled[{i}]", f"{entry.name!r} is left out: no plugin has this name"))
+                self.remarks.append(ConversionRemark(f"{path}.disabled[{i}]", f"{entry.name!r} is left out: no plugin has this name"))
         return {field: entries for field, entries in (("enabled", enabled), ("disabled", disabled)) if entries}
 
     def plugin_config(self, ignored: Sequence[str]) -> dict[str, Any]:
@@ -112,9 +116,11 @@ class _Translating:
             plugin = self._registry.get(entry.name)
             if plugin is None or plugin.args is None:
                 text = "there is no such plugin here" if plugin is None else "this plugin takes no arguments"
-                self.remarks.append(Remark(path, f"{entry.name!r} is left out: {text}"))
+                self.remarks.append(ConversionRemark(path, f"{entry.name!r} is left out: {text}"))
             elif entry.name not in self._loaded.args:
-                self.remarks.append(Remark(path, f"{entry.name} is left out: the profile does not use it, and its arguments are wrong"))
+                self.remarks.append(
+                    ConversionRemark(path, f"{entry.name} is left out: the profile does not use it, and its arguments are wrong")
+                )
             elif own := {name: value for name, value in (entry.args or {}).items() if name not in ("apiVersion", "kind")}:
                 documents[entry.name] = own
         if ignored:
@@ -160,11 +166,11 @@ def _contents(entry: Mapping[str, Any]) -> str:
     return json.dumps(entry, sort_keys=True)
 
 
-def _refusals(profiles: Iterable[dict[str, Any]], configs: Iterable[dict[str, Any]], resolver: Resolver) -> Iterator[Remark]:
+def _refusals(profiles: Iterable[dict[str, Any]], configs: Iterable[dict[str, Any]], resolver: Resolver) -> Iterator[ConversionRemark]:
     """What the operator would say to the objects; which hosts it has to allow is said by then."""
     config = resolver.config.model_copy(update={"extenders": ExtenderPolicy.model_construct(allowed_hosts=(ANY_HOST,))})
     resolver = dataclasses.replace(resolver, config=config)
     by_name = {config["metadata"]["name"]: config for config in configs}
     for profile in profiles:
         for error in resolver(profile, by_name).errors:
-            yield Remark(f"{profile['kind']} {profile['metadata']['name']}", f"is refused: {error}")
+            yield ConversionRemark(f"{profile['kind']} {profile['metadata']['name']}", f"is refused: {error}")

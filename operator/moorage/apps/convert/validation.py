@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from moorage.api import extender_rules
-from moorage.apps.convert.kube_configuration import API_VERSION, KubeSchedulerConfiguration, LeaderElection, Profile
+from moorage.apps.convert.kube_configuration import (
+    API_VERSION,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    LeaderElectionConfiguration,
+)
 from moorage.apps.convert.kube_plugins import POINTS, REMOVED
-from moorage.core.framework.arguments import Problem, Violation
+from moorage.core.framework.arguments import FieldErrorType, Violation
 
 _GONE = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 
@@ -34,7 +39,7 @@ def _of_percentage(path: str, value: int | None) -> Iterator[Violation]:
         yield Violation(path, value, "not in valid range [0-100]")
 
 
-def _of_leader_election(election: LeaderElection) -> Iterator[Violation]:
+def _of_leader_election(election: LeaderElectionConfiguration) -> Iterator[Violation]:
     """Nothing when there is no election."""
     if not election.leader_elect:
         return
@@ -51,13 +56,13 @@ def _of_leader_election(election: LeaderElection) -> Iterator[Violation]:
 # ---- profiles ------------------------------------------------------------------------------------------------------------
 
 
-def _of_profiles(profiles: tuple[Profile, ...]) -> Iterator[Violation]:
+def _of_profiles(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[Violation]:
     names: dict[str | None, str] = {}
     for i, profile in enumerate(profiles):
         path, name = f"profiles[{i}]", profile.scheduler_name or ""
         yield from _of_profile(path, profile)
         if name in names:
-            yield Violation(f"{path}.schedulerName", names[name], "another profile has this name", Problem.DUPLICATE)
+            yield Violation(f"{path}.schedulerName", names[name], "another profile has this name", FieldErrorType.DUPLICATE)
         names.setdefault(name, path)
         if profile.plugins.queue_sort != profiles[0].plugins.queue_sort:
             yield Violation(f"{path}.plugins.queueSort", "{…}", "must be the same for all profiles")
@@ -65,9 +70,9 @@ def _of_profiles(profiles: tuple[Profile, ...]) -> Iterator[Violation]:
         yield Violation("profiles[0].plugins.queueSort.Enabled", "[…]", "only one queue sort plugin can be enabled")
 
 
-def _of_profile(path: str, profile: Profile) -> Iterator[Violation]:
+def _of_profile(path: str, profile: KubeSchedulerProfile) -> Iterator[Violation]:
     if not profile.scheduler_name:
-        yield Violation(f"{path}.schedulerName", profile.scheduler_name, "Required value", Problem.REQUIRED)
+        yield Violation(f"{path}.schedulerName", profile.scheduler_name, "Required value", FieldErrorType.REQUIRED)
     yield from _of_percentage(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
     for point in POINTS:
         for i, plugin in enumerate(profile.plugins.at(point).enabled):
@@ -76,6 +81,6 @@ def _of_profile(path: str, profile: Profile) -> Iterator[Violation]:
     for i, entry in enumerate(profile.plugin_config):
         place = f"{path}.pluginConfig[{i}]"
         if any(entry.name == other.name for other in profile.plugin_config[:i]):
-            yield Violation(place, entry.name, "stands here twice", Problem.DUPLICATE)
+            yield Violation(place, entry.name, "stands here twice", FieldErrorType.DUPLICATE)
         elif entry.name in REMOVED:
             yield Violation(place, entry.name, _GONE)

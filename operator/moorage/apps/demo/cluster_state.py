@@ -18,7 +18,7 @@ Body = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Profile:
+class ProfileRow:
     """A SchedulerProfile."""
 
     name: str
@@ -34,7 +34,7 @@ class Profile:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Fill:
+class NodeUse:
     """How full a node is: shares of what it has to give."""
 
     name: str
@@ -50,7 +50,7 @@ class Fill:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionRow:
     """Which node a pod got; node "": none would do."""
 
     at: datetime.datetime
@@ -61,7 +61,7 @@ class Decision:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Replica:
+class ReplicaRow:
     """A process of the operator; pid None: it has died."""
 
     name: str
@@ -70,14 +70,14 @@ class Replica:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class State:
+class ClusterState:
     """All of it."""
 
-    profiles: tuple[Profile, ...] = ()
-    nodes: tuple[Fill, ...] = ()
-    decisions: tuple[Decision, ...] = ()
+    profiles: tuple[ProfileRow, ...] = ()
+    nodes: tuple[NodeUse, ...] = ()
+    decisions: tuple[DecisionRow, ...] = ()
     """The newest first."""
-    replicas: tuple[Replica, ...] = ()
+    replicas: tuple[ReplicaRow, ...] = ()
     swaps: Mapping[str, datetime.datetime] = dataclasses.field(default_factory=dict)
     """Revision -> since when it decides on the leader."""
     places: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
@@ -103,14 +103,14 @@ class State:
         return sum(not node for name, pods in self.places.items() if name not in known for node in pods.values())
 
 
-def profile(body: Body) -> Profile:
+def profile(body: Body) -> ProfileRow:
     """A SchedulerProfile as the table has it."""
     status = body.get("status") or {}
     queue = status.get("queue") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
     ready = conditions.get("Ready") or {}
     bad = next((each for kind, each in conditions.items() if kind != "Ready" and each["status"] == "False"), ready)
-    return Profile(
+    return ProfileRow(
         name=printable(body["metadata"]["name"]),
         generation=body["metadata"].get("generation", 0),
         revision=status.get("activeRevision", ""),
@@ -121,7 +121,7 @@ def profile(body: Body) -> Profile:
     )
 
 
-def fills(nodes: Iterable[Body], pods: Iterable[Body]) -> tuple[Fill, ...]:
+def node_uses(nodes: Iterable[Body], pods: Iterable[Body]) -> tuple[NodeUse, ...]:
     """How full each node is, by what its pods ask for."""
     used: dict[str, list[int]] = {}
     for pod in pods:
@@ -132,16 +132,18 @@ def fills(nodes: Iterable[Body], pods: Iterable[Body]) -> tuple[Fill, ...]:
                 for index, resource in enumerate(("cpu", "memory")):
                     sums[index] += quantities.nanos(requests.get(resource, 0))
             sums[2] += 1
-    return tuple(_fill(node, *used.get(node["metadata"]["name"], (0, 0, 0))) for node in nodes)
+    return tuple(_node_use(node, *used.get(node["metadata"]["name"], (0, 0, 0))) for node in nodes)
 
 
-def _fill(node: Body, cpu: int, memory: int, pods: int) -> Fill:
+def _node_use(node: Body, cpu: int, memory: int, pods: int) -> NodeUse:
     has = (node.get("status") or {}).get("allocatable") or {}
 
     size = quantities.nanos(has.get("cpu", 0)), quantities.nanos(has.get("memory", 0))
     cpu_share, memory_share = (of / room if room else 0.0 for of, room in zip((cpu, memory), size, strict=True))
     zone = (node["metadata"].get("labels") or {}).get(ZONE, "")
-    return Fill(printable(node["metadata"]["name"]), printable(zone), cpu_share, memory_share, pods, size, _closed(node.get("spec") or {}))
+    return NodeUse(
+        printable(node["metadata"]["name"]), printable(zone), cpu_share, memory_share, pods, size, _closed(node.get("spec") or {})
+    )
 
 
 def _closed(spec: Body) -> str:
@@ -150,10 +152,10 @@ def _closed(spec: Body) -> str:
     return "tainted" if any(taint["effect"] in _KEEPS_AWAY for taint in spec.get("taints") or ()) else ""
 
 
-def decision(record: Body) -> Decision:
+def decision(record: Body) -> DecisionRow:
     """A line of the operator's log that tells a decision."""
     pod, node, profile, revision = (printable(record[field]) for field in ("pod", "node", "profile", "revision"))
-    return Decision(logged_at(record), pod, node, profile, revision)
+    return DecisionRow(logged_at(record), pod, node, profile, revision)
 
 
 def logged_at(record: Body) -> datetime.datetime:

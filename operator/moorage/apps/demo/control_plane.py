@@ -16,12 +16,12 @@ REPLICAS = 2
 RESTART_SECONDS = 5.0
 LEASE = {"leaseDuration": "5s", "renewDeadline": "3s", "retryPeriod": "1s"}
 """A third of what the operator takes by itself, since somebody watches."""
-GRACE = 5.0
+GRACE_SECONDS = 5.0
 """Seconds in which the control plane may end by itself."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class ClusterOptions:
     """What the embedded cluster is to be like."""
 
     nodes: int
@@ -41,7 +41,7 @@ class ControlPlane:
 
     def __init__(self, processes: Processes, command: Sequence[str]) -> None:
         """Starts it."""
-        self._child = processes.start(command, "control-plane", grace=GRACE)
+        self._child = processes.start(command, "control-plane", grace=GRACE_SECONDS)
         self.kubeconfig = Path()
         self.operators_kubeconfig = Path()
         """The same, unless the line names another under "operator"."""
@@ -58,7 +58,7 @@ class ControlPlane:
             raise ProcessFailed(f"the control plane has ended: {self._child.last_words()}")
 
 
-class Replica:
+class OperatorProcess:
     """A process of the operator, logging JSON; started again some seconds after it has died."""
 
     def __init__(self, processes: Processes, name: str, kubeconfig: Path) -> None:

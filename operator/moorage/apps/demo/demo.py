@@ -16,13 +16,13 @@ from pathlib import Path
 from rich.console import Console
 
 from moorage.apps.demo import samples, tour
-from moorage.apps.demo.control_plane import REPLICAS, ControlPlane, Replica
-from moorage.apps.demo.kube_client import Api, ApiError, client_pem
+from moorage.apps.demo.control_plane import REPLICAS, ControlPlane, OperatorProcess
+from moorage.apps.demo.kube_client import KubeClient, KubeClientError, client_pem
 from moorage.apps.demo.processes import Processes, ProcessFailed
 from moorage.apps.demo.screen import Screen
-from moorage.apps.demo.stage import Stage
+from moorage.apps.demo.stage import DemoSession
 from moorage.apps.demo.tour import NotObserved
-from moorage.apps.demo.watcher import Watcher
+from moorage.apps.demo.watcher import ClusterWatcher
 from moorage.ports.printable import printable_lines
 
 READY_SECONDS = 60.0
@@ -30,7 +30,7 @@ INTERRUPTED = 130
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Options:
+class DemoOptions:
     """What the command line says; ``control_plane`` is the command that starts one."""
 
     control_plane: Sequence[str]
@@ -39,7 +39,7 @@ class Options:
     pace: float = 0.0
 
 
-def run(options: Options) -> int:
+def run(options: DemoOptions) -> int:
     """Run until Ctrl-C, or to the tour's end; 1 when something failed, 130 when it was interrupted before it was done with that."""
     started = time.monotonic()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell's background processes are started with SIGINT ignored
@@ -62,7 +62,7 @@ def run(options: Options) -> int:
             status = 0
     except KeyboardInterrupt:
         pass
-    except (ApiError, NotObserved, ProcessFailed) as error:
+    except (KubeClientError, NotObserved, ProcessFailed) as error:
         print(f"moorage: demo: {printable_lines(str(error))}", file=sys.stderr)
         status = 1
     print("The demo has ended; nothing of it is left.", flush=True)
@@ -75,28 +75,28 @@ def _do_not_disturb() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _start(stack: ExitStack, screen: Screen, processes: Processes, options: Options) -> Stage:
+def _start(stack: ExitStack, screen: Screen, processes: Processes, options: DemoOptions) -> DemoSession:
     """Start everything."""
     screen.say("... a control plane")
     plane = ControlPlane(processes, options.control_plane)
     plane.wait()
     screen.say(f"... the operator, {REPLICAS} replicas")
-    replicas = [Replica(processes, f"moorage-{number}", plane.operators_kubeconfig) for number in range(REPLICAS)]
+    replicas = [OperatorProcess(processes, f"moorage-{number}", plane.operators_kubeconfig) for number in range(REPLICAS)]
     screen.say("... definitions, sample profiles, pods")
-    api = stack.enter_context(closing(Api(plane.kubeconfig)))
-    stage = Stage(plane, replicas, api, Watcher(api, replicas), screen, options.pace)
+    api = stack.enter_context(closing(KubeClient(plane.kubeconfig)))
+    stage = DemoSession(plane, replicas, api, ClusterWatcher(api, replicas), screen, options.pace)
     samples.put(api, stage.plane.require)
     return stage
 
 
-def _wait_until_ready(stage: Stage, started: float) -> None:
+def _wait_until_ready(stage: DemoSession, started: float) -> None:
     stage.until(lambda: stage.look().ready or None, "profiles to be ready and to decide about the sample pods", READY_SECONDS)
     stage.say(f"Ready after {time.monotonic() - started:.1f} s.", "bold green")
     if refused := stage.look().refused:
         stage.say(f"{len(refused)} of the samples find no room on these nodes.", "yellow")
 
 
-def _tour(stage: Stage, options: Options) -> None:
+def _tour(stage: DemoSession, options: DemoOptions) -> None:
     if options.pace and sys.stdin.isatty():
         stage.say(f"The tour waits {options.pace:g} s after each text; Enter goes on at once.")
     tour.play(stage)
@@ -110,7 +110,7 @@ One that you scale yourself stays as you want it: kubectl -n {samples.NAMESPACE}
 """
 
 
-def _instructions(stage: Stage, folder: Path) -> str:
+def _instructions(stage: DemoSession, folder: Path) -> str:
     """What to type in another terminal."""
     leads = {replica.name for replica in stage.look().replicas if replica.leads}
     leader = next((replica for replica in stage.replicas if replica.name in leads), stage.replicas[0])

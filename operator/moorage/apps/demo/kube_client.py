@@ -18,12 +18,12 @@ from typing import Any
 
 import yaml
 
-SECONDS = 10.0
+TIMEOUT_SECONDS = 10.0
 """For one request."""
 JSON, MERGE_PATCH = "application/json", "application/merge-patch+json"
 
 
-class ApiError(Exception):
+class KubeClientError(Exception):
     """The API server refused a request, or gave no answer."""
 
     def __init__(self, text: str, code: int = 0) -> None:
@@ -31,7 +31,7 @@ class ApiError(Exception):
         self.code = code
 
 
-class Api:
+class KubeClient:
     """Requests one after another, from one thread."""
 
     def __init__(self, kubeconfig: Path) -> None:
@@ -48,7 +48,7 @@ class Api:
         if token := user.get("token"):
             self._headers["Authorization"] = f"Bearer {token}"
         host = urllib.parse.urlsplit(cluster["server"]).netloc
-        self._connection = http.client.HTTPSConnection(host, timeout=SECONDS, context=context)
+        self._connection = http.client.HTTPSConnection(host, timeout=TIMEOUT_SECONDS, context=context)
 
     def get(self, path: str) -> Any:
         """What is there. Raises ApiError."""
@@ -62,7 +62,7 @@ class Api:
         """Make an object; False when there is one of its name already."""
         try:
             self.request("POST", path, body)
-        except ApiError as error:
+        except KubeClientError as error:
             if error.code != http.client.CONFLICT:
                 raise
             return False
@@ -79,9 +79,9 @@ class Api:
             status, answer = self._once_more(method, path, data, {**self._headers, "Content-Type": content_type})
             decoded = json.loads(answer or b"{}")
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise ApiError(f"{method} {path}: {str(error) or type(error).__name__}") from error
+            raise KubeClientError(f"{method} {path}: {str(error) or type(error).__name__}") from error
         if status >= http.client.BAD_REQUEST:
-            raise ApiError(f"{method} {path}: {status} {decoded.get('message', '')}", status)
+            raise KubeClientError(f"{method} {path}: {status} {decoded.get('message', '')}", status)
         return decoded
 
     def close(self) -> None:

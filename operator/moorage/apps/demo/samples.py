@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from moorage.apps import resources
-from moorage.apps.demo.kube_client import Api, ApiError
+from moorage.apps.demo.kube_client import KubeClient, KubeClientError
 
 NAMESPACE = "demo"
 SYSTEM_NAMESPACE = "moorage-system"
@@ -20,10 +20,10 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 PROFILES = ("binpack", "spread")
 FIRST_PODS = 3
 """Of each profile."""
-PODS_A_NODE = 4
+PODS_PER_NODE = 4
 """Of each profile, when the tide is high: together they fill half of a usual node's processors."""
-MOST_PODS = 200
-TIDE_SECONDS = 1.0
+MAX_PODS = 200
+LOAD_STEP_SECONDS = 1.0
 STEPS = 12
 """From low to high tide."""
 ESTABLISH_SECONDS = 20.0
@@ -43,7 +43,7 @@ def path(kind: str, name: str = "", namespace: str = NAMESPACE) -> str:
     return PATHS[kind].format(namespace) + (f"/{name}" if name else "")
 
 
-def put(api: Api, wait: Callable[[], None]) -> None:
+def put(api: KubeClient, wait: Callable[[], None]) -> None:
     """Create all; ``wait`` is called between attempts while the API server does not serve our kinds yet. Raises ApiError."""
     for body in yaml.load_all(resources.crds(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         api.create(path(body["kind"]), body)
@@ -65,10 +65,10 @@ def _applied(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "metadata": {**metadata, "annotations": {**metadata["annotations"], LAST_APPLIED: applied}}}
 
 
-def _created(api: Api, body: Mapping[str, Any], last: bool) -> bool:
+def _created(api: KubeClient, body: Mapping[str, Any], last: bool) -> bool:
     try:
         api.create(path(body["kind"], namespace="default"), body)
-    except ApiError as error:
+    except KubeClientError as error:
         if error.code != http.client.NOT_FOUND or last:
             raise
         return False
@@ -100,10 +100,10 @@ def _pod_spec(profile: str, requests: Mapping[str, str]) -> dict[str, Any]:
     return {"schedulerName": profile, "terminationGracePeriodSeconds": 0, "containers": [container]}
 
 
-class Tide:
+class LoadGenerator:
     """Makes the Deployments grow and shrink in turn, so that there is something to see; but none that somebody else has scaled."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: KubeClient) -> None:
         self._api = api
         self._due = 0.0
         self._set = dict.fromkeys(PROFILES, FIRST_PODS)
@@ -113,8 +113,8 @@ class Tide:
         """Go a step further when it is time; ``now`` in seconds of any clock. Raises ApiError."""
         if now < self._due:
             return
-        self._due = now + TIDE_SECONDS
-        high = min(MOST_PODS, max(2 * FIRST_PODS, nodes * PODS_A_NODE))
+        self._due = now + LOAD_STEP_SECONDS
+        high = min(MAX_PODS, max(2 * FIRST_PODS, nodes * PODS_PER_NODE))
         replicas = FIRST_PODS + (high - FIRST_PODS) * next(self._wave) // STEPS
         for profile in tuple(self._set):
             self._scale(profile, replicas)

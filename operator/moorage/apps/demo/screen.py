@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.live import Live
 
 from moorage.apps.demo import table
-from moorage.apps.demo.cluster_state import State
+from moorage.apps.demo.cluster_state import ClusterState
 
-MOST_LINES = 5
+MAX_LINES = 5
 """A second, where there is no terminal."""
 
 
@@ -27,7 +27,7 @@ class Screen:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
-        self._shown: State | None = None
+        self._shown: ClusterState | None = None
         self._due = -math.inf
         self._told = datetime.datetime.min.replace(tzinfo=datetime.UTC)
         """Decisions up to then are on lines."""
@@ -41,25 +41,25 @@ class Screen:
         """Text that goes by; lines are not broken, so that they can be copied."""
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    def show(self, state: State) -> None:
+    def show(self, state: ClusterState) -> None:
         """The table; without a terminal, what was decided since the last time, as lines."""
         if self._live is None:
             self._tell(state, time.monotonic())
         elif state is not self._shown:
             self._draw(self._live, state)
 
-    def _draw(self, live: Live, state: State) -> None:
+    def _draw(self, live: Live, state: ClusterState) -> None:
         if not live.is_started:
             live.start()
         self._shown = state
         live.update(table.render(state, datetime.datetime.now(datetime.UTC), self._console.height), refresh=True)
 
-    def _tell(self, state: State, now: float) -> None:
+    def _tell(self, state: ClusterState, now: float) -> None:
         """The oldest first, and few at a time: a log is read later."""
         waiting = [decision for decision in reversed(state.decisions) if decision.at > self._told]
         if not waiting or now < self._due:
             return
-        self._due, self._told = now + 1, waiting[:MOST_LINES][-1].at
+        self._due, self._told = now + 1, waiting[:MAX_LINES][-1].at
         for decision in waiting:
             if decision.at <= self._told:
                 by = f"{decision.profile}, revision {table.short(decision.revision)}"

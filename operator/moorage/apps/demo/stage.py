@@ -8,33 +8,33 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from moorage.apps.demo import samples
-from moorage.apps.demo.cluster_state import State
-from moorage.apps.demo.control_plane import ControlPlane, Replica
-from moorage.apps.demo.kube_client import Api, ApiError
-from moorage.apps.demo.samples import Tide
+from moorage.apps.demo.cluster_state import ClusterState
+from moorage.apps.demo.control_plane import ControlPlane, OperatorProcess
+from moorage.apps.demo.kube_client import KubeClient, KubeClientError
+from moorage.apps.demo.samples import LoadGenerator
 from moorage.apps.demo.screen import Screen
 from moorage.apps.demo.tour import NotObserved
-from moorage.apps.demo.watcher import Watcher
+from moorage.apps.demo.watcher import ClusterWatcher
 
 T = TypeVar("T")
-MOMENT = 0.05
+TURN_SECONDS = 0.05
 """Seconds between two turns."""
 
 
 @dataclasses.dataclass(slots=True)
-class Stage:
+class DemoSession:
     """``tour.Stage``, and more."""
 
     plane: ControlPlane
-    replicas: Sequence[Replica]
-    api: Api
-    watcher: Watcher
+    replicas: Sequence[OperatorProcess]
+    api: KubeClient
+    watcher: ClusterWatcher
     screen: Screen
     pace: float
 
     def turn(self) -> None:
         """One round. Raises ProcessFailed when the control plane has ended."""
-        time.sleep(MOMENT)
+        time.sleep(TURN_SECONDS)
         self.plane.require()
         for replica in self.replicas:
             replica.look_after()
@@ -42,24 +42,24 @@ class Stage:
 
     def run(self) -> None:
         """Until Ctrl-C."""
-        tide = Tide(self.api)
+        tide = LoadGenerator(self.api)
         while True:
             self.turn()
             if self.screen.live:
                 try:
                     tide.move(time.monotonic(), len(self.watcher.state.nodes))
-                except ApiError:
+                except KubeClientError:
                     continue  # turn says whether the control plane has ended; else there is a next time
 
-    def _last(self) -> State:
+    def _last(self) -> ClusterState:
         try:
             return self.watcher.look()
-        except ApiError:  # as above
+        except KubeClientError:  # as above
             return self.watcher.state
 
     # ---- for the tour ---------------------------------------------------------------------------------------------------------
 
-    def look(self) -> State:
+    def look(self) -> ClusterState:
         """The cluster, as new as can be."""
         state = self.watcher.look(period=0.0)
         self.screen.show(state)

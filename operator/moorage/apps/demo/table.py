@@ -9,27 +9,27 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from moorage.apps.demo.cluster_state import Decision, Fill, Profile, Replica, State
+from moorage.apps.demo.cluster_state import ClusterState, DecisionRow, NodeUse, ProfileRow, ReplicaRow
 
-MOST_NODES, MOST_DECISIONS = 12, 6
+MAX_NODES, MAX_DECISIONS = 12, 6
 FEWEST = 3
 """Rows of either, however low the terminal is."""
 _OTHER_LINES = 9
 """The replicas, three headings, what is empty, and the cursor's."""
-BAR = 16
+BAR_CHARACTERS = 16
 """Characters."""
-MOST_WORDS = 45
+MAX_TEXT_CHARACTERS = 45
 """Characters, for the reason of a refusal."""
 
 
-def render(state: State, now: datetime.datetime, height: int) -> RenderableType:
+def render(state: ClusterState, now: datetime.datetime, height: int) -> RenderableType:
     """Replicas, profiles, nodes, and what was decided last, in as many lines as the terminal has."""
     problems = [f"{profile.name}: {profile.problem}" for profile in state.profiles if profile.problem]
     if state.strangers:
         problems.append(f"pods whose schedulerName is no profile's, which nobody places: {state.strangers}")
     room = height - len(state.profiles) - len(problems) - _OTHER_LINES
-    decisions = state.decisions[: min(MOST_DECISIONS, max(FEWEST, room // 2))]
-    nodes = _nodes(state.nodes, min(MOST_NODES, max(FEWEST, room - len(decisions))))
+    decisions = state.decisions[: min(MAX_DECISIONS, max(FEWEST, room // 2))]
+    nodes = _nodes(state.nodes, min(MAX_NODES, max(FEWEST, room - len(decisions))))
     parts = (_replicas(state.replicas), _profiles(state, problems), nodes, _decisions(decisions, state, now))
     return Group(*(each for part in parts for each in (part, Text())))
 
@@ -41,7 +41,7 @@ def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     return table
 
 
-def _replicas(replicas: Sequence[Replica]) -> Text:
+def _replicas(replicas: Sequence[ReplicaRow]) -> Text:
     line = Text("replicas  ", style="dim")
     for replica in replicas:
         if replica.pid is None:
@@ -52,7 +52,7 @@ def _replicas(replicas: Sequence[Replica]) -> Text:
     return line
 
 
-def _profiles(state: State, problems: Sequence[str]) -> Group:
+def _profiles(state: ClusterState, problems: Sequence[str]) -> Group:
     numbers = ("GENERATION", "PODS", "WAITING", "REFUSED")
     table = _table("PROFILE", "READY", "GENERATION", "REVISION", "PODS", "WAITING", "REFUSED", numbers=numbers)
     for profile in state.profiles:
@@ -68,12 +68,12 @@ def _profiles(state: State, problems: Sequence[str]) -> Group:
     return Group(table, *(Text(problem, style="red", no_wrap=True, overflow="ellipsis") for problem in problems))
 
 
-def _waiting(profile: Profile) -> Iterator[Text]:
+def _waiting(profile: ProfileRow) -> Iterator[Text]:
     for count in (profile.waiting, profile.unschedulable):
         yield Text(str(count), style="yellow" if count else "")
 
 
-def _nodes(nodes: Sequence[Fill], most: int) -> Table:
+def _nodes(nodes: Sequence[NodeUse], most: int) -> Table:
     table = _table("NODE", "ZONE", "CPU", "MEMORY", "PODS", numbers=("PODS",))
     shown, others = pick(nodes, most)
     for node in shown:
@@ -86,7 +86,7 @@ def _nodes(nodes: Sequence[Fill], most: int) -> Table:
     return table
 
 
-def pick(nodes: Sequence[Fill], most: int) -> tuple[list[Fill], list[Fill]]:
+def pick(nodes: Sequence[NodeUse], most: int) -> tuple[list[NodeUse], list[NodeUse]]:
     """The nodes that have a row of their own, by zone, or the fullest first where there are too many; and the others."""
     if len(nodes) <= most:
         return sorted(nodes, key=lambda node: (node.zone, node.name)), []
@@ -96,12 +96,12 @@ def pick(nodes: Sequence[Fill], most: int) -> tuple[list[Fill], list[Fill]]:
 
 def bar(share: float) -> Text:
     """How full something is."""
-    full = min(BAR, round(share * BAR))
+    full = min(BAR_CHARACTERS, round(share * BAR_CHARACTERS))
     style = "red" if share > 0.9 else "yellow" if share > 0.7 else "green"
-    return Text("█" * full, style=style).append("░" * (BAR - full), style="dim").append(f" {share:4.0%}", style="default")
+    return Text("█" * full, style=style).append("░" * (BAR_CHARACTERS - full), style="dim").append(f" {share:4.0%}", style="default")
 
 
-def _decisions(decisions: Sequence[Decision], state: State, now: datetime.datetime) -> Table:
+def _decisions(decisions: Sequence[DecisionRow], state: ClusterState, now: datetime.datetime) -> Table:
     table = _table("DECIDED", "POD", "NODE", "PROFILE", "REVISION")
     for decision in decisions:
         node = Text(outcome(decision, state), style="" if decision.node else "yellow")
@@ -109,13 +109,13 @@ def _decisions(decisions: Sequence[Decision], state: State, now: datetime.dateti
     return table
 
 
-def outcome(decision: Decision, state: State) -> str:
+def outcome(decision: DecisionRow, state: ClusterState) -> str:
     """The node that a pod got; or that there is none, or that it failed, and why when that is known."""
     if decision.node:
         return decision.node
     failed = state.failed.get(decision.pod, "")
     what, why = ("failed", failed) if failed else ("none will do", state.refused.get(decision.pod, ""))
-    return f"{what}: {why if len(why) <= MOST_WORDS else why[: MOST_WORDS - 1] + '…'}" if why else what
+    return f"{what}: {why if len(why) <= MAX_TEXT_CHARACTERS else why[: MAX_TEXT_CHARACTERS - 1] + '…'}" if why else what
 
 
 def age(passed: datetime.timedelta) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import yaml
 
 from moorage.apps.demo import samples
-from moorage.apps.demo.cluster_state import Profile, State
+from moorage.apps.demo.cluster_state import ClusterState, ProfileRow
 from moorage.apps.demo.table import short
 
 T = TypeVar("T")
@@ -31,10 +31,10 @@ class NotObserved(Exception):
     """A change had not the effect that it should have; the text says what was waited for."""
 
 
-class Stage(Protocol):
+class TourStage(Protocol):
     """What the tour needs of the demo."""
 
-    def look(self) -> State:
+    def look(self) -> ClusterState:
         """The cluster as it is, or as it was a moment ago."""
 
     def until(self, check: Callable[[], T | None], what: str, seconds: float) -> T:
@@ -63,10 +63,10 @@ class Step:
     title: str
     text: str
     change: str
-    play: Callable[[Stage], str]
+    play: Callable[[TourStage], str]
 
 
-def play(stage: Stage) -> None:
+def play(stage: TourStage) -> None:
     """All steps. Raises NotObserved."""
     made_room = make_room(stage)
     for number, step in enumerate(STEPS, 1):
@@ -80,7 +80,7 @@ def play(stage: Stage) -> None:
         _scale(stage, samples.FIRST_PODS)
 
 
-def make_room(stage: Stage) -> bool:
+def make_room(stage: TourStage) -> bool:
     """Try with a pod of the same kind whether the tour's pods find room, and whether they do without the demo's own Deployments.
 
     Whether those had to go. Raises NotObserved when not even that helps.
@@ -100,7 +100,7 @@ def make_room(stage: Stage) -> bool:
     return True
 
 
-def _scale(stage: Stage, replicas: int) -> None:
+def _scale(stage: TourStage, replicas: int) -> None:
     for profile in samples.PROFILES:
         stage.merge("Deployment", profile, {"spec": {"replicas": replicas}})
 
@@ -113,7 +113,7 @@ _BROKEN = {"spec": {"weights": {WRONG_PLUGIN: 3}}}
 _MENDED = {"spec": {"weights": {WRONG_PLUGIN: None}}}
 
 
-def _hot_swap(stage: Stage) -> str:
+def _hot_swap(stage: TourStage) -> str:
     before = _profile(stage)
     state = stage.look()
     packed = _usual_node(state)
@@ -132,7 +132,7 @@ def _hot_swap(stage: Stage) -> str:
     )
 
 
-def _broken_profile(stage: Stage) -> str:
+def _broken_profile(stage: TourStage) -> str:
     before = _profile(stage)
     stage.merge("SchedulerProfile", PROFILE, _BROKEN)
     told = stage.until(lambda: next(iter(_refused(stage)), None), "the profile to be refused", SECONDS)
@@ -146,7 +146,7 @@ def _broken_profile(stage: Stage) -> str:
     )
 
 
-def _leader_loss(stage: Stage) -> str:
+def _leader_loss(stage: TourStage) -> str:
     leader = _leader(stage.look())
     stage.kill(leader)
     started = time.monotonic()
@@ -185,58 +185,58 @@ STEPS = (
 # ---- what is seen ----------------------------------------------------------------------------------------------------------------
 
 
-def _profile(stage: Stage) -> Profile:
+def _profile(stage: TourStage) -> ProfileRow:
     return next(profile for profile in stage.look().profiles if profile.name == PROFILE)
 
 
-def _ready(stage: Stage, check: Callable[[Profile], bool]) -> Profile | None:
+def _ready(stage: TourStage, check: Callable[[ProfileRow], bool]) -> ProfileRow | None:
     profile = _profile(stage)
     return profile if profile.ready and check(profile) else None
 
 
-def _refused(stage: Stage) -> list[Profile]:
+def _refused(stage: TourStage) -> list[ProfileRow]:
     profile = _profile(stage)
     return [profile] if not profile.ready and WRONG_PLUGIN in profile.problem else []
 
 
-def _usual_node(state: State) -> str:
+def _usual_node(state: ClusterState) -> str:
     """Where most pods of the profile are."""
     ((node, _),) = collections.Counter(filter(None, state.places[PROFILE].values())).most_common(1)
     return node
 
 
-def _has_an_emptier_twin(state: State, name: str) -> bool:
+def _has_an_emptier_twin(state: ClusterState, name: str) -> bool:
     """Whether spreading must prefer another node: an open one of the same size with less on it."""
     full = next(node for node in state.nodes if node.name == name)
     return any(not node.closed and node.size == full.size and node.cpu < full.cpu and node.memory < full.memory for node in state.nodes)
 
 
-def _leader(state: State) -> str:
+def _leader(state: ClusterState) -> str:
     return next((replica.name for replica in state.replicas if replica.leads), "")
 
 
-def _place(stage: Stage, name: str) -> str:
+def _place(stage: TourStage, name: str) -> str:
     """Make a pod of the profile, and wait for its node."""
     _make(stage, name)
     return _placed(stage, name)
 
 
-def _make(stage: Stage, name: str) -> None:
+def _make(stage: TourStage, name: str) -> None:
     stage.create("Pod", samples.pod(PROFILE, name))
 
 
-def _placed(stage: Stage, name: str, seconds: float = SECONDS) -> str:
+def _placed(stage: TourStage, name: str, seconds: float = SECONDS) -> str:
     what = f"pod {name} to get a node (is there one with room?)"
     return stage.until(lambda: _node(stage.look(), name), what, seconds)
 
 
-def _decided(stage: Stage, name: str) -> str:
+def _decided(stage: TourStage, name: str) -> str:
     """Its node, or REFUSED, or "" while it is neither."""
     state = stage.look()
     return _node(state, name) or (REFUSED if _name(name) in state.refused else "")
 
 
-def _node(state: State, name: str) -> str:
+def _node(state: ClusterState, name: str) -> str:
     return state.places.get(PROFILE, {}).get(_name(name), "")
 
 

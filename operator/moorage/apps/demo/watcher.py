@@ -13,29 +13,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from moorage.apps.demo import cluster_state, samples
-from moorage.apps.demo.cluster_state import Decision, State
-from moorage.apps.demo.control_plane import Replica
-from moorage.apps.demo.kube_client import Api, ApiError
+from moorage.apps.demo.cluster_state import ClusterState, DecisionRow
+from moorage.apps.demo.control_plane import OperatorProcess
+from moorage.apps.demo.kube_client import KubeClient, KubeClientError
 
-PERIOD = 0.5
+PERIOD_SECONDS = 0.5
 SHARE = 5
 """Looking takes at most one part in so many of the time: lists of a large cluster are long."""
-KEPT = 30
+MAX_DECISIONS_KEPT = 30
 """Decisions."""
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{samples.SYSTEM_NAMESPACE}/leases/moorage"
 
 
-class Watcher:
+class ClusterWatcher:
     """Has the state, not older than it must be."""
 
-    def __init__(self, api: Api, replicas: Sequence[Replica]) -> None:
+    def __init__(self, api: KubeClient, replicas: Sequence[OperatorProcess]) -> None:
         self._api = api
         self._replicas = replicas
-        self._tails = {replica.name: Tail(replica.log) for replica in replicas}
+        self._tails = {replica.name: LogTail(replica.log) for replica in replicas}
         self._began = self._took = 0.0
-        self.state = State()
+        self.state = ClusterState()
 
-    def look(self, period: float = PERIOD) -> State:
+    def look(self, period: float = PERIOD_SECONDS) -> ClusterState:
         """The state, read again when the last time was so long ago. Raises ApiError."""
         started = time.monotonic()
         if started >= self._began + max(period, SHARE * self._took):
@@ -43,17 +43,17 @@ class Watcher:
             self._took = time.monotonic() - started
         return self.state
 
-    def _read(self) -> State:
+    def _read(self) -> ClusterState:
         pods = self._api.items("/api/v1/pods")
         leader = self._leader()
         for tail in self._tails.values():
             tail.read()
-        return State(
+        return ClusterState(
             profiles=tuple(map(cluster_state.profile, self._api.items(samples.path("SchedulerProfile")))),
-            nodes=cluster_state.fills(self._api.items("/api/v1/nodes"), pods),
+            nodes=cluster_state.node_uses(self._api.items("/api/v1/nodes"), pods),
             decisions=self._decisions(),
             replicas=tuple(
-                cluster_state.Replica(each.name, each.pid, each.name == leader and each.pid is not None) for each in self._replicas
+                cluster_state.ReplicaRow(each.name, each.pid, each.name == leader and each.pid is not None) for each in self._replicas
             ),
             swaps=dict(self._tails[leader].swaps) if leader in self._tails else {},
             places=cluster_state.places(pods),
@@ -65,23 +65,25 @@ class Watcher:
         """The name of the replica that holds the Lease; ""."""
         try:
             return cluster_state.leader(self._api.get(LEASE))
-        except ApiError as error:
+        except KubeClientError as error:
             if error.code != http.client.NOT_FOUND:
                 raise
             return ""
 
-    def _decisions(self) -> tuple[Decision, ...]:
-        newest = heapq.nlargest(KEPT, (each for tail in self._tails.values() for each in tail.decisions), key=lambda each: each.at)
+    def _decisions(self) -> tuple[DecisionRow, ...]:
+        newest = heapq.nlargest(
+            MAX_DECISIONS_KEPT, (each for tail in self._tails.values() for each in tail.decisions), key=lambda each: each.at
+        )
         return tuple(newest)
 
 
-class Tail:
+class LogTail:
     """Decisions and swaps of a log that grows."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._read_up_to = 0
-        self.decisions: collections.deque[Decision] = collections.deque(maxlen=KEPT)
+        self.decisions: collections.deque[DecisionRow] = collections.deque(maxlen=MAX_DECISIONS_KEPT)
         self.swaps: dict[str, datetime.datetime] = {}
 
     def read(self) -> None:

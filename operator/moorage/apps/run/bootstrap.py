@@ -22,29 +22,29 @@ from typing import Any
 import moorage
 from moorage.adapters import log_output
 from moorage.adapters.authorization import ApiReviews
-from moorage.adapters.event_broadcaster import EventSender
-from moorage.adapters.http_extenders import HttpExtenders
-from moorage.adapters.https_server import Endpoints, HttpsServer, Items, Trust
-from moorage.adapters.kube_reads import KubeReads
+from moorage.adapters.event_broadcaster import EventBroadcaster
+from moorage.adapters.http_extenders import HttpExtenderClient
+from moorage.adapters.https_server import HttpEndpoints, HttpsServer, ItemSource, ServerTrust
+from moorage.adapters.kube_reads import HttpKubeReader
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
 from moorage.adapters.kube_session.source import redacted
-from moorage.adapters.kube_writes import KubeWrites
-from moorage.adapters.leader_election import LeaseElector, LeaseTimes, NoElection
-from moorage.adapters.lease_store import KubeLease
+from moorage.adapters.kube_writes import HttpKubeWriter
+from moorage.adapters.leader_election import LeaderElectionTimes, LeaderElector, SingleReplica
+from moorage.adapters.lease_store import KubeLeaseStore
 from moorage.adapters.prometheus import PrometheusTelemetry
-from moorage.adapters.reflector import KubeFeed, KubeLook, Watched
+from moorage.adapters.reflector import HttpUncachedReader, ListWatch, Reflector
 from moorage.adapters.replica_leases import ReplicaLeases
-from moorage.adapters.serving_certificates import CertificateError, CertificateFiles, OwnCertificate, ServingCertificates
+from moorage.adapters.serving_certificates import CertificateError, CertificateFiles, SelfSignedCertificate, ServingCertificates
 from moorage.adapters.system_clock import SystemClock
-from moorage.api.operator_config import OperatorConfiguration, Serving
+from moorage.api.operator_config import OperatorConfiguration, ServingOptions
 from moorage.api.resolution import Resolver
 from moorage.apps.run import health, plugin_packages, quarantine_writer, watchdog
 from moorage.apps.run.plugin_packages import PackageErrors
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.replica_state import ReplicaState
 from moorage.apps.run.side_loop import OneLoop, Side, SideLoop
-from moorage.apps.run.supervisor import RETRY_SECONDS, Parts, Supervisor
-from moorage.apps.run.watchdog import Marks
+from moorage.apps.run.supervisor import RETRY_SECONDS, SupervisedParts, Supervisor
+from moorage.apps.run.watchdog import CallMarks
 from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
@@ -54,18 +54,18 @@ from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.binding.actors.contract import ActorFactory
 from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.engine import Engine
-from moorage.engine.intake.comparison import Compared, Comparison
-from moorage.engine.intake.object_sink import Sink
+from moorage.engine.intake.comparison import CacheComparison, Compared
+from moorage.engine.intake.object_sink import ObjectSink
 from moorage.engine.reports.kubelet_rejections import FailedPod
-from moorage.handlers.kopf_operator import Connection, EmbeddedKopf
-from moorage.ports.bundle import Surroundings
+from moorage.handlers.kopf_operator import EmbeddedKopf, KopfConnection
+from moorage.ports.bundle import Ports
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, EdgeError, Retryable
 from moorage.ports.fencing import Fence, late_seconds
-from moorage.ports.http_calls import Call
-from moorage.ports.kube import FAILED_PODS, HOME_LABEL, LIVE_PODS, Feed, FeedSink, Reads, Writes
+from moorage.ports.http_calls import HttpCall
+from moorage.ports.kube import FAILED_PODS, HOME_LABEL, LIVE_PODS, Informer, KubeReader, KubeWriter, ReflectorSink
 from moorage.ports.leadership import Elector
-from moorage.ports.repeated_logs import failed
+from moorage.ports.repeated_logs import once_per_failure
 from moorage.ports.stored_kinds import NAMESPACES
 
 log = logging.getLogger(__name__)
@@ -73,9 +73,9 @@ log = logging.getLogger(__name__)
 WARM_CONNECTIONS = 16
 """Opened before the first decision, so that the first bindings of a new leader do not wait for TLS handshakes."""
 DECISIONS_VERBOSITY, DEBUG_VERBOSITY = 2, 4
-LAST_SECONDS = 2.0
+END_TASKS_SECONDS = 2.0
 """For tasks that still run when all parts are closed."""
-LAST_WORDS_SECONDS = 0.5
+LOG_FLUSH_SECONDS = 0.5
 """For the log of a process that ends at once."""
 
 
@@ -96,19 +96,19 @@ class Overrides:
     """For what runs on the side: the lease."""
     fence: Fence | None = None
     elector: Elector | None = None
-    reads: Reads | None = None
-    writes: Writes | None = None
+    reads: KubeReader | None = None
+    writes: KubeWriter | None = None
 
 
 def run(config: OperatorConfiguration) -> int:
     """Run the operator to its end; returns the exit status. Where strangers' plugins run, a watchdog looks after it."""
     if not config.plugins.packages:
-        return _operate(config, Marks())
+        return _operate(config, CallMarks())
     record = functools.partial(quarantine_writer.record, config)
-    return watchdog.watched(lambda marks: _operate(config, marks), record, config.logging.format)
+    return watchdog.run_watched(lambda marks: _operate(config, marks), record, config.logging.format)
 
 
-def _operate(config: OperatorConfiguration, marks: Marks) -> int:
+def _operate(config: OperatorConfiguration, marks: CallMarks) -> int:
     output = log_output.install(config.logging.format, logging.INFO, log_output.standard_error())
     raise_file_limit()
     set_verbosity(config.logging.verbosity)
@@ -117,7 +117,7 @@ def _operate(config: OperatorConfiguration, marks: Marks) -> int:
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             status = runner.run(_run(config, marks, functools.partial(_end_at_once, output)))
-            if stuck := runner.run(end_tasks(LAST_SECONDS)):
+            if stuck := runner.run(end_tasks(END_TASKS_SECONDS)):
                 log.error("tasks that do not end hold up this process no longer: %s", ", ".join(stuck))
                 _end_at_once(output, status)  # the runner would wait for them
             return status
@@ -136,13 +136,13 @@ def _operate(config: OperatorConfiguration, marks: Marks) -> int:
 
 
 def _end_at_once(output: log_output.LogOutput, status: int) -> None:
-    output.stop(LAST_WORDS_SECONDS)
+    output.stop(LOG_FLUSH_SECONDS)
     os._exit(status)
 
 
-async def _run(config: OperatorConfiguration, marks: Marks, abort: Callable[[int], object]) -> int:
+async def _run(config: OperatorConfiguration, marks: CallMarks, abort: Callable[[int], object]) -> int:
     tree = Overrides(abort=abort)
-    joined = plugin_packages.join(config.plugins.packages, tree.registry, tree.actors, marks, tree.telemetry.plugin_fault)
+    joined = plugin_packages.load(config.plugins.packages, tree.registry, tree.actors, marks, tree.telemetry.plugin_error)
     with SideLoop() as side:
         supervisor = await build(config, dataclasses.replace(tree, registry=joined.registry, actors=joined.actors, side=side))
         return await supervisor.run()
@@ -164,7 +164,7 @@ async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
         aside = await given.side.run(_session(config, given))
     sessions = _Sessions(main, aside)
     try:
-        return _joined(config, given, sessions)
+        return _assemble(config, given, sessions)
     except BaseException:
         await sessions.close(given.side)
         raise
@@ -182,18 +182,18 @@ class _Sessions:
         await side.run(self.side.close())
 
 
-def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions) -> Supervisor:
+def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessions) -> Supervisor:
     clock, telemetry, side, session = given.clock, given.telemetry, given.side, sessions.main
     fence = given.fence or Fence(clock.boottime)
     state = ReplicaState()
     elector = given.elector or _elector(config, sessions.side, fence, given)
     home = (config.leader_election.resource_namespace, config.leader_election.resource_name)
-    events = EventSender(session, clock, telemetry, host_name())
-    reads = given.reads or KubeReads(session, clock, *home)
-    extenders = HttpExtenders(reads, clock, f"moorage/{moorage.__version__}")
-    surroundings = Surroundings(
+    events = EventBroadcaster(session, clock, telemetry, host_name())
+    reads = given.reads or HttpKubeReader(session, clock, *home)
+    extenders = HttpExtenderClient(reads, clock, f"moorage/{moorage.__version__}")
+    surroundings = Ports(
         clock=clock,
-        writes=given.writes or KubeWrites(session, fence, *home, config.bind_concurrency),
+        writes=given.writes or HttpKubeWriter(session, fence, *home, config.bind_concurrency),
         reads=reads,
         events=events,
         telemetry=telemetry,
@@ -202,26 +202,26 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
         identity=given.identity,
     )
     engine = Engine(config, surroundings, Resolver(given.registry, given.presets, config), given.registry, given.actors)
-    kopf = EmbeddedKopf(engine, Connection(session.server, session.lend, session, clock))
-    feeds, comparison = _fed(session, clock, telemetry, engine)
-    broken = health.BrokenWatches(session, clock, feeds)
+    kopf = EmbeddedKopf(engine, KopfConnection(session.server, session.new_client_session, session, clock))
+    feeds, comparison = _reflectors(session, clock, telemetry, engine)
+    broken = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
     telemetry.leading(home[1], leader=False)
     _pull_gauges(telemetry, feeds, fence)
 
-    livez: dict[str, health.Check] = {
-        "tasks": health.tasks(state),
+    livez: dict[str, health.HealthCheck] = {
+        "tasks": health.tasks_check(state),
         "loop": pulse.check,
-        "lease": health.lease(clock, fence, state),
+        "lease": health.lease_check(clock, fence, state),
         "watches": broken.check,
     }
-    readyz = {**engine.checks(), **{feed.resource: health.fresh(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
-    readyz["apiserver"] = health.reached(elector)
-    endpoints = Endpoints(livez, livez, readyz, telemetry.render, functools.partial(configz, config), _looks(engine, side))
+    readyz = {**engine.checks(), **{feed.resource: health.informer_check(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
+    readyz["apiserver"] = health.apiserver_check(elector)
+    endpoints = HttpEndpoints(livez, livez, readyz, telemetry.render, functools.partial(configz, config), _debug_pages(engine, side))
     server = _server(config.serving, endpoints, sessions.side, given)
     beside = {"pulse": lambda: side.run(pulse.run()), "serving": lambda: side.run(server.run())}
     supervisor = Supervisor(
-        Parts(
+        SupervisedParts(
             state=state,
             clock=clock,
             side=side,
@@ -232,10 +232,10 @@ def _joined(config: OperatorConfiguration, given: Overrides, sessions: _Sessions
             server=server,
             kopf=kopf,
             background={"broken watches": broken.run, "comparison": comparison.run, **beside},
-            prepare=lambda: _home(session, clock, home[0]),
+            prepare=lambda: _ensure_namespace(session, clock, home[0]),
             warm=lambda: _warm(session),
             sever=session.sever,
-            led=lambda: _led(telemetry, comparison, home[1]),
+            on_leading=lambda: _on_leading(telemetry, comparison, home[1]),
             close=lambda: _close(sessions, extenders, side),
         ),
         given.abort,
@@ -259,51 +259,56 @@ async def _session(config: OperatorConfiguration, given: Overrides) -> KubeSessi
 def _elector(config: OperatorConfiguration, session: KubeSession, fence: Fence, given: Overrides) -> Elector:
     election = config.leader_election
     if not election.leader_elect:
-        return NoElection(fence, given.identity)
-    times = LeaseTimes(election.lease_duration, election.renew_deadline, election.retry_period)
-    store = KubeLease(session, election.resource_namespace, election.resource_name, times.renew_deadline)
-    return LeaseElector(store, fence, given.clock, given.identity, times)
+        return SingleReplica(fence, given.identity)
+    times = LeaderElectionTimes(election.lease_duration, election.renew_deadline, election.retry_period)
+    store = KubeLeaseStore(session, election.resource_namespace, election.resource_name, times.renew_deadline)
+    return LeaderElector(store, fence, given.clock, given.identity, times)
 
 
-def _server(serving: Serving, endpoints: Endpoints, session: KubeSession, given: Overrides) -> HttpsServer:
+def _server(serving: ServingOptions, endpoints: HttpEndpoints, session: KubeSession, given: Overrides) -> HttpsServer:
     clock = given.clock
     names = ("localhost", "127.0.0.1", "::1", host_name())
-    source = CertificateFiles(serving.cert_file, serving.key_file) if serving.cert_file else OwnCertificate(names, clock)
-    trust = Trust(ServingCertificates(source, clock), ApiReviews(session.call, clock))
+    source = CertificateFiles(serving.cert_file, serving.key_file) if serving.cert_file else SelfSignedCertificate(names, clock)
+    trust = ServerTrust(ServingCertificates(source, clock), ApiReviews(session.call, clock))
     return HttpsServer(endpoints, (serving.bind_address, serving.secure_port), trust, clock, given.telemetry.connection_refused)
 
 
-def _looks(engine: Engine, side: Side) -> dict[str, Items]:
+def _debug_pages(engine: Engine, side: Side) -> dict[str, ItemSource]:
     """What is under /debug: asked for on the side, looked at on the main loop."""
     look = engine.inspector
     looks = {"cache": look.nodes, "queue": look.pods, "differences": look.differences}
     return {name: functools.partial(side.each, items) for name, items in looks.items()}
 
 
-def _led(telemetry: PrometheusTelemetry, comparison: Comparison, lease: str) -> None:
+def _on_leading(telemetry: PrometheusTelemetry, comparison: CacheComparison, lease: str) -> None:
     telemetry.leading(lease, leader=True)
     comparison.lead()
 
 
-def _fed(session: KubeSession, clock: Clock, telemetry: PrometheusTelemetry, engine: Engine) -> tuple[tuple[Feed, ...], Comparison]:
+def _reflectors(
+    session: KubeSession, clock: Clock, telemetry: PrometheusTelemetry, engine: Engine
+) -> tuple[tuple[Informer, ...], CacheComparison]:
     """The watches, and what compares all that they bring."""
-    watched = _watched(engine)
-    looks: list[Compared] = [(KubeLook(session, what), sink) for what, sink in watched if isinstance(sink, Sink)]
-    return tuple(KubeFeed(session, clock, what, sink) for what, sink in watched), Comparison(looks, clock, telemetry)
+    watched = _list_watches(engine)
+    looks: list[Compared] = [(HttpUncachedReader(session, what), sink) for what, sink in watched if isinstance(sink, ObjectSink)]
+    return tuple(Reflector(session, clock, what, sink) for what, sink in watched), CacheComparison(looks, clock, telemetry)
 
 
-def _watched(engine: Engine) -> list[tuple[Watched[Any], FeedSink[Any]]]:
+def _list_watches(engine: Engine) -> list[tuple[ListWatch[Any], ReflectorSink[Any]]]:
     """What is watched, and where it goes."""
-    others = [(Watched(kind.name, kind.path, kind.struct, optional=kind is not NAMESPACES), sink) for kind, sink in engine.others.items()]
+    others = [
+        (ListWatch(kind.name, kind.path, kind.struct, optional=kind is not NAMESPACES), sink)
+        for kind, sink in engine.stored_object_sinks.items()
+    ]
     return [
-        (Watched("pods", "/api/v1/pods", Pod, LIVE_PODS), engine.pods),
-        (Watched("failedpods", "/api/v1/pods", FailedPod, FAILED_PODS, optional=True), engine.rejections),
-        (Watched("nodes", "/api/v1/nodes", Node), engine.nodes),
+        (ListWatch("pods", "/api/v1/pods", Pod, LIVE_PODS), engine.pod_sink),
+        (ListWatch("failedpods", "/api/v1/pods", FailedPod, FAILED_PODS, optional=True), engine.kubelet_rejections),
+        (ListWatch("nodes", "/api/v1/nodes", Node), engine.node_sink),
         *others,
     ]
 
 
-def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Feed, ...], fence: Fence) -> None:
+def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Informer, ...], fence: Fence) -> None:
     telemetry.pull(
         "moorage_watch_age_seconds",
         "Time since the API server last said anything.",
@@ -311,17 +316,17 @@ def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Feed, ...], fence:
         lambda: {feed.resource: feed.age for feed in feeds},
     )
     text = "Writes that were not sent since the lease may have run out."
-    telemetry.pull("moorage_fenced_writes_total", text, "", lambda: {"": fence.refused})
+    telemetry.pull("moorage_fenced_writes_total", text, "", lambda: {"": fence.stopped_writes})
 
 
-async def _home(session: KubeSession, clock: Clock, namespace: str) -> None:
+async def _ensure_namespace(session: KubeSession, clock: Clock, namespace: str) -> None:
     """Make the namespace of Lease and revisions where it is missing: the manifests bring it, CRDs alone do not."""
     query = urllib.parse.urlencode({"fieldSelector": f"metadata.name={namespace}"})  # whoever may list may ask this
     home = {"metadata": {"name": namespace, "labels": {HOME_LABEL: "true"}}}
     while True:
         try:
-            if not json.loads(await session.call(Call("GET", f"/api/v1/namespaces?{query}")))["items"]:
-                await session.call(Call("POST", "/api/v1/namespaces", json.dumps(home).encode()))
+            if not json.loads(await session.call(HttpCall("GET", f"/api/v1/namespaces?{query}")))["items"]:
+                await session.call(HttpCall("POST", "/api/v1/namespaces", json.dumps(home).encode()))
         except Conflict:
             return  # another replica was faster
         except Retryable as error:
@@ -330,7 +335,7 @@ async def _home(session: KubeSession, clock: Clock, namespace: str) -> None:
                 namespace,
                 RETRY_SECONDS,
                 error,
-                extra=failed(error),
+                extra=once_per_failure(error),
             )
             await clock.sleep(RETRY_SECONDS)
         except EdgeError as error:
@@ -342,7 +347,7 @@ async def _home(session: KubeSession, clock: Clock, namespace: str) -> None:
             return
 
 
-async def _close(sessions: _Sessions, extenders: HttpExtenders, side: Side) -> None:
+async def _close(sessions: _Sessions, extenders: HttpExtenderClient, side: Side) -> None:
     await extenders.close()
     await sessions.close(side)
 

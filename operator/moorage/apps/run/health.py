@@ -8,18 +8,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from moorage.apps.run.replica_state import Phase, ReplicaState
+from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
 from moorage.ports.fencing import Fence
-from moorage.ports.http_calls import Call, Session
-from moorage.ports.kube import Feed
+from moorage.ports.http_calls import HttpCall, HttpSession
+from moorage.ports.kube import Informer
 from moorage.ports.leadership import Elector
-from moorage.ports.repeated_logs import failed
+from moorage.ports.repeated_logs import once_per_failure
 
 log = logging.getLogger(__name__)
 
-Check = Callable[[], str | None]
+HealthCheck = Callable[[], str | None]
 """A short sentence about what is wrong; None when nothing is."""
 
 LEASE_SECONDS = 20.0
@@ -31,13 +31,13 @@ SILENT_FAILURES = 3
 EXAMINE_SECONDS = 30.0
 
 
-def lease(clock: Clock, fence: Fence, state: ReplicaState) -> Check:
+def lease_check(clock: Clock, fence: Fence, state: ReplicaState) -> HealthCheck:
     """Whether a replica that believes to lead still may write."""
     closed_since: float | None = None
 
     def check() -> str | None:
         nonlocal closed_since
-        if fence.open or state.phase is not Phase.LEADING:
+        if fence.open or state.phase is not ReplicaPhase.LEADING:
             closed_since = None
             return None
         closed_since = clock.boottime() if closed_since is None else closed_since
@@ -47,7 +47,7 @@ def lease(clock: Clock, fence: Fence, state: ReplicaState) -> Check:
     return check
 
 
-def reached(elector: Elector) -> Check:
+def apiserver_check(elector: Elector) -> HealthCheck:
     """Whether the API server answers: watches that it does not close tell of its silence late, the Lease is asked for all the time."""
 
     def check() -> str | None:
@@ -57,26 +57,26 @@ def reached(elector: Elector) -> Check:
     return check
 
 
-def tasks(state: ReplicaState) -> Check:
+def tasks_check(state: ReplicaState) -> HealthCheck:
     """Whether all tasks that should run for ever do."""
     return lambda: f"ended: {', '.join(names)}" if (names := state.dead()) else None
 
 
-def fresh(feed: Feed) -> Check:
+def informer_check(feed: Informer) -> HealthCheck:
     """Whether a feed has heard of the API server lately."""
 
     def check() -> str | None:
-        if not feed.synced:
+        if not feed.has_synced:
             return f"{feed.resource} are not listed yet"
         return f"nothing heard about {feed.resource} for {feed.age:.0f} s" if feed.age > FRESH_SECONDS else None
 
     return check
 
 
-class BrokenWatches:
+class WatchHealth:
     """Finds watches that stay broken although the API server answers: those only a restart heals."""
 
-    def __init__(self, session: Session, clock: Clock, feeds: Sequence[Feed]) -> None:
+    def __init__(self, session: HttpSession, clock: Clock, feeds: Sequence[Informer]) -> None:
         self._session = session
         self._clock = clock
         self._feeds = feeds
@@ -95,8 +95,8 @@ class BrokenWatches:
 
     async def _answers(self) -> bool:
         try:
-            await self._session.call(Call("GET", "/version"))
+            await self._session.call(HttpCall("GET", "/version"))
         except EdgeError as error:
-            log.warning("the API server does not answer: %s", error, extra=failed(error))
+            log.warning("the API server does not answer: %s", error, extra=once_per_failure(error))
             return False
         return True

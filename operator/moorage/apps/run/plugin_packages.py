@@ -14,21 +14,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from moorage.api.decoding import decoder
-from moorage.apps.run.watchdog import Marks, PluginGuard
+from moorage.apps.run.watchdog import CallMarks, PluginGuard
 from moorage.core.columns.nodes.node_table import Aspect
 from moorage.core.framework.guard import PluginFault, guarded
 from moorage.core.framework.registry import PluginSpec, Registry
-from moorage.core.framework.scalar import columnar, is_scalar
+from moorage.core.framework.scalar import as_columnar, is_scalar
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.engine.binding.actors.contract import ActorFactory
 from moorage.engine.binding.actors.guarded import METHODS, guarded_actor
-from moorage.engine.binding.actors.registrations import Registration
+from moorage.engine.binding.actors.registrations import PluginRegistration
 from moorage.ports.stored_kinds import StoredKind, kind_of
 
 FUNCTION = "plugins"
-Tell = Callable[[str, str], None]
+FaultListener = Callable[[str, str], None]
 """(plugin, where): the plugin failed there."""
 
 
@@ -41,14 +41,16 @@ class PackageErrors(ValueError):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Joined:
+class LoadedPlugins:
     """The plugins of the tree and of the packages, and their actors."""
 
     registry: Registry
     actors: Mapping[str, ActorFactory]
 
 
-def join(packages: Sequence[str], intree: Registry, actors: Mapping[str, ActorFactory], marks: Marks, tell: Tell) -> Joined:
+def load(
+    packages: Sequence[str], intree: Registry, actors: Mapping[str, ActorFactory], marks: CallMarks, tell: FaultListener
+) -> LoadedPlugins:
     """Load the packages and join them to what is there. Raises PackageErrors."""
     errors: list[str] = []
     registry, makers, owners = dict(intree), dict(actors), dict.fromkeys(intree, "Moorage itself")
@@ -66,7 +68,7 @@ def join(packages: Sequence[str], intree: Registry, actors: Mapping[str, ActorFa
             faults = list(_faults(registration, owners))
             guard = PluginGuard(spec.name, version, marks, tell)
             if not faults:
-                faults += _prepared_faults(spec := _behind(spec, guard), kinds)
+                faults += _prepared_faults(spec := _guarded_spec(spec, guard), kinds)
             errors += (f"{where}: plugin {spec.name!r}: {fault}" for fault in faults)
             if not faults:
                 owners[spec.name] = package
@@ -75,7 +77,7 @@ def join(packages: Sequence[str], intree: Registry, actors: Mapping[str, ActorFa
                     makers[spec.name] = guarded_actor(registration.actor, guard)
     if errors:
         raise PackageErrors(errors)
-    return Joined(registry, makers)
+    return LoadedPlugins(registry, makers)
 
 
 def version_of(package: str) -> str:
@@ -95,7 +97,7 @@ def _distributions() -> Mapping[str, Sequence[str]]:
     return importlib.metadata.packages_distributions()
 
 
-def _registrations(package: str) -> Sequence[Registration]:
+def _registrations(package: str) -> Sequence[PluginRegistration]:
     try:
         module = importlib.import_module(package)
     except (Exception, SystemExit) as error:
@@ -107,12 +109,12 @@ def _registrations(package: str) -> Sequence[Registration]:
         found = tuple(function())
     except (Exception, SystemExit) as error:
         raise PackageErrors([f"{FUNCTION}() failed: {type(error).__name__}: {error}"]) from error
-    if strangers := [one for one in found if not isinstance(one, Registration) or not isinstance(one.spec, PluginSpec)]:
+    if strangers := [one for one in found if not isinstance(one, PluginRegistration) or not isinstance(one.spec, PluginSpec)]:
         raise PackageErrors([f"{FUNCTION}() gave {type(one).__name__} instead of a Registration" for one in strangers])
     return found
 
 
-def _faults(registration: Registration, owners: Mapping[str, str]) -> Iterator[str]:
+def _faults(registration: PluginRegistration, owners: Mapping[str, str]) -> Iterator[str]:
     """What is wrong before anything of the plugin is called."""
     spec, actor = registration.spec, registration.actor
     if spec.name in owners:
@@ -136,7 +138,7 @@ def _faults(registration: Registration, owners: Mapping[str, str]) -> Iterator[s
 def _decider_faults(decider: type[Any]) -> Iterator[str]:
     """What its class lacks; without these it would be passed over in silence."""
     reads: Any = getattr(decider, "reads", None)
-    kinds: Any = getattr(decider, "kinds", frozenset())
+    kinds: Any = getattr(decider, "required_kinds", frozenset())
     columns = [name for name in ("filter", "score") if hasattr(decider, name)]
     if columns and not (isinstance(reads, frozenset) and all(isinstance(aspect, Aspect) for aspect in reads)):
         yield f"it has {columns[0]}, so it needs reads, a frozenset of Aspect"
@@ -150,11 +152,11 @@ def _decider_faults(decider: type[Any]) -> Iterator[str]:
         yield f"among its kinds are no structs with metadata: {', '.join(unfit)}"
 
 
-def _behind(spec: PluginSpec, guard: PluginGuard) -> PluginSpec:
+def _guarded_spec(spec: PluginSpec, guard: PluginGuard) -> PluginSpec:
     """The plugin behind its guard."""
     decider: Any = spec.decider
     if decider is not None:
-        decider = guarded(columnar(decider, guard) if is_scalar(decider) else decider, guard)
+        decider = guarded(as_columnar(decider, guard) if is_scalar(decider) else decider, guard)
     return dataclasses.replace(spec, decider=decider, guard=guard)
 
 
@@ -162,7 +164,7 @@ def _prepared_faults(spec: PluginSpec, kinds: dict[str, StoredKind]) -> Iterator
     """What is wrong with the plugin as it would be used, its arguments left out; adds to the kinds that are declared."""
     if spec.decider is not None and not spec.points:
         yield "it has no method of any extension point"
-    for struct in getattr(spec.decider, "kinds", ()):
+    for struct in getattr(spec.decider, "required_kinds", ()):
         yield from _kind_faults(struct, kinds)
     try:
         if spec.args is not None:
@@ -170,7 +172,7 @@ def _prepared_faults(spec: PluginSpec, kinds: dict[str, StoredKind]) -> Iterator
         spec.make(None if spec.args is None else spec.args())
     except PluginFault as fault:
         yield f"it cannot be made without arguments: {fault}"
-    except Exception as error:  # noqa: BLE001 - whatever a stranger's dataclass does, it is told
+    except Exception as error:
         yield f"its arguments cannot be used; every field needs a default and a type of JSON's: {type(error).__name__}: {error}"
 
 

@@ -20,7 +20,7 @@ from moorage.ports.errors import MainLoopBusy
 
 log = logging.getLogger(__name__)
 
-EVERY = 1.0
+INTERVAL_SECONDS = 1.0
 """Seconds between two looks; also how long one look takes where there is no answer."""
 GRACE_SECONDS = 20.0
 """How much longer than a lease the main loop may be silent."""
@@ -43,14 +43,14 @@ class Pulse:
         """Ask, until cancelled."""
         while True:
             try:
-                await self._side.ask(_here, EVERY)
+                await self._side.ask(_here, INTERVAL_SECONDS)
             except MainLoopBusy:
-                self.silence += EVERY
+                self.silence += INTERVAL_SECONDS
                 if self.silence >= self._limit:
                     self._end()
             else:
                 self.silence = 0.0
-                await self._clock.sleep(EVERY)
+                await self._clock.sleep(INTERVAL_SECONDS)
 
     def check(self) -> str | None:
         """For /livez: a problem only when the process is about to end."""

@@ -17,14 +17,14 @@ from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.ports import quarantine_record
 from moorage.ports.errors import Conflict, EdgeError, NotFound
-from moorage.ports.http_calls import MERGE_PATCH, Call, Session
+from moorage.ports.http_calls import MERGE_PATCH, HttpCall, HttpSession
 from moorage.ports.retrying import Backoff, retrying
 
 log = logging.getLogger(__name__)
 
-WRITING = 20.0
+WRITE_TIMEOUT_SECONDS = 20.0
 """Seconds for it; where it fails, the same plugin will hang again, and then it is written."""
-RETRY = Backoff(0.5, 0.5)
+RETRY_SECONDS = Backoff(0.5, 0.5)
 
 
 def record(config: OperatorConfiguration, plugin: str, version: str) -> None:
@@ -35,13 +35,13 @@ def record(config: OperatorConfiguration, plugin: str, version: str) -> None:
 async def _record(config: OperatorConfiguration, plugin: str, version: str) -> None:
     connection, lease = config.client_connection, config.leader_election
     try:
-        async with asyncio.timeout(WRITING):
+        async with asyncio.timeout(WRITE_TIMEOUT_SECONDS):
             source = KubeSource(connection.kubeconfig, connection.master)
             clock = SystemClock()
             session = await KubeSession.open(source, f"moorage/{moorage.__version__} watchdog", clock)
             try:
                 write = functools.partial(add, session, lease.resource_namespace, lease.resource_name, {plugin: version})
-                await retrying(write, RETRY, clock, on_failure=_not_written)
+                await retrying(write, RETRY_SECONDS, clock, on_failure=_not_written)
             finally:
                 await session.close()
     except (KubeconfigError, OSError, TimeoutError) as error:
@@ -54,18 +54,23 @@ def _not_written(error: EdgeError, delay: float) -> None:
     log.warning("the record was not written, next attempt in %.1f s: %s", delay, error)
 
 
-async def add(session: Session, namespace: str, lease: str, plugins: dict[str, str]) -> None:
+async def add(session: HttpSession, namespace: str, lease: str, plugins: dict[str, str]) -> None:
     """Add to the Lease's record, over exactly what was read; without leader election there may be no Lease yet."""
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     try:
-        metadata = json.loads(await session.call(Call("GET", f"{leases}/{lease}")))["metadata"]
+        metadata = json.loads(await session.call(HttpCall("GET", f"{leases}/{lease}")))["metadata"]
     except NotFound:
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-        named = {"name": lease, "annotations": quarantine_record.written(plugins)}
+        named = {"name": lease, "annotations": quarantine_record.annotation_value(plugins)}
         with contextlib.suppress(Conflict):
-            await session.call(Call("POST", leases, json.dumps({**body, "metadata": named}).encode()))
+            await session.call(HttpCall("POST", leases, json.dumps({**body, "metadata": named}).encode()))
             return
-        metadata = json.loads(await session.call(Call("GET", f"{leases}/{lease}")))["metadata"]
-    known = quarantine_record.read(metadata.get("annotations"))
-    patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "annotations": quarantine_record.written({**known, **plugins})}}
-    await session.call(Call("PATCH", f"{leases}/{lease}", json.dumps(patch).encode(), MERGE_PATCH))
+        metadata = json.loads(await session.call(HttpCall("GET", f"{leases}/{lease}")))["metadata"]
+    known = quarantine_record.parse_annotations(metadata.get("annotations"))
+    patch = {
+        "metadata": {
+            "resourceVersion": metadata["resourceVersion"],
+            "annotations": quarantine_record.annotation_value({**known, **plugins}),
+        }
+    }
+    await session.call(HttpCall("PATCH", f"{leases}/{lease}", json.dumps(patch).encode(), MERGE_PATCH))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class Phase(enum.Enum):
+class ReplicaPhase(enum.Enum):
     """The steps of a replica's life."""
 
     STARTING = "starting"
@@ -22,9 +22,9 @@ class ReplicaState:
     """One replica's phase, and its tasks that should run for ever. Both values are replaced whole."""
 
     def __init__(self) -> None:
-        self.phase = Phase.STARTING
+        self.phase = ReplicaPhase.STARTING
         self.tasks: Mapping[str, asyncio.Task[Any]] = {}
 
     def dead(self) -> list[str]:
         """Names of tasks that have ended although they should not."""
-        return [name for name, task in self.tasks.items() if task.done()] if self.phase is not Phase.STOPPING else []
+        return [name for name, task in self.tasks.items() if task.done()] if self.phase is not ReplicaPhase.STOPPING else []

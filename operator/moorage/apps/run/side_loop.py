@@ -29,7 +29,7 @@ ASK_SECONDS = 5.0
 """How long the side waits for an answer of the main loop, unless it is said otherwise."""
 END_SECONDS = 2.0
 """For what still runs on the side at the end."""
-LOT = 500
+ITEMS_PER_BATCH = 500
 """Items that cross at a time."""
 
 
@@ -54,7 +54,7 @@ class SideLoop:
         # Not uvloop: there is little to do here, and credential plugins are started from here, too.
         self._loop = asyncio.new_event_loop()
         # A daemon: whatever hangs on the side must not keep the process from ending.
-        self._thread = threading.Thread(target=self._live, name="side loop", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, name="side loop", daemon=True)
 
     def __enter__(self) -> SideLoop:
         self._thread.start()
@@ -88,7 +88,7 @@ class SideLoop:
             taken: list[T] = []
             async for item in source:
                 taken.append(item)
-                if len(taken) == LOT:
+                if len(taken) == ITEMS_PER_BATCH:
                     break
             return taken
 
@@ -100,7 +100,7 @@ class SideLoop:
             # Where a lot was cut short the generator has ended by that.
             asyncio.run_coroutine_threadsafe(source.aclose(), self._main)
 
-    def _live(self) -> None:
+    def _run_loop(self) -> None:
         """The thread."""
         asyncio.set_event_loop(self._loop)
         try:

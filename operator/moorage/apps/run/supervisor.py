@@ -31,17 +31,17 @@ import signal
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
-from moorage.adapters.event_broadcaster import EventSender
+from moorage.adapters.event_broadcaster import EventBroadcaster
 from moorage.adapters.https_server import HttpsServer
-from moorage.apps.run.replica_state import Phase, ReplicaState
+from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
 from moorage.apps.run.side_loop import Side
 from moorage.engine.engine import Engine
 from moorage.handlers.kopf_operator import EmbeddedKopf
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Forbidden
-from moorage.ports.kube import Feed
+from moorage.ports.kube import Informer
 from moorage.ports.leadership import Elector
-from moorage.ports.repeated_logs import failed
+from moorage.ports.repeated_logs import once_per_failure
 
 log = logging.getLogger(__name__)
 
@@ -50,13 +50,13 @@ SETTLE_SECONDS = 15.0
 FLUSH_SECONDS = 3.0
 CLOSE_SECONDS = 7.0
 """For all that is closed after the lease was given back."""
-POLL = 0.05
+POLL_SECONDS = 0.05
 CATCH_UP_SECONDS = 5.0
 """For feeds that only some profiles need."""
 RETRY_SECONDS = 1.0
 REFUSED_SECONDS = 30.0
 """Until a refusal is believed: an API server that has just started refuses what it allows a moment later."""
-ASK_SECONDS = 1.0
+LEASE_ANSWER_SECONDS = 1.0
 """How long the first lists wait for the first word on the lease."""
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 
@@ -66,7 +66,7 @@ class LeaseLost(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Parts:
+class SupervisedParts:
     """What is supervised.
 
     ``state`` is written here and read by health checks. ``elector`` and ``server`` live on the ``side``, all else on the main loop.
@@ -80,29 +80,29 @@ class Parts:
     side: Side
     elector: Elector
     engine: Engine
-    feeds: Sequence[Feed]
-    events: EventSender
+    feeds: Sequence[Informer]
+    events: EventBroadcaster
     server: HttpsServer
     kopf: EmbeddedKopf
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
     prepare: Callable[[], Awaitable[None]]
     warm: Callable[[], Awaitable[None]]
     sever: Callable[[], None]
-    led: Callable[[], None]
+    on_leading: Callable[[], None]
     close: Callable[[], Awaitable[None]]
 
 
 class Supervisor:
     """Runs one replica from start to end. ``abort`` ends the process at once: for a second signal, and when the lease is lost."""
 
-    def __init__(self, parts: Parts, abort: Callable[[int], object] = os._exit) -> None:
+    def __init__(self, parts: SupervisedParts, abort: Callable[[int], object] = os._exit) -> None:
         self._parts = parts
         self._state = parts.state
         self._abort = abort
         self._stop = asyncio.Event()
         self._restored = asyncio.Event()
         self._may_list = asyncio.Event()
-        self._catching_up: dict[Feed, asyncio.Task[None]] = {}
+        self._catching_up: dict[Informer, asyncio.Task[None]] = {}
 
     async def run(self) -> int:
         """Returns the exit status."""
@@ -114,7 +114,7 @@ class Supervisor:
                 self._spawn()
                 return await self._watch()
         finally:
-            self._state.phase = Phase.STOPPING
+            self._state.phase = ReplicaPhase.STOPPING
             await self._close()
 
     # ---- the tasks ---------------------------------------------------------------------------------------------------------
@@ -133,13 +133,13 @@ class Supervisor:
         self._restored.set()
         await self._parts.engine.run()
 
-    async def _feed(self, feed: Feed) -> None:
+    async def _feed(self, feed: Informer) -> None:
         await self._may_list.wait()
         await feed.run()
 
     async def _list_anyway(self) -> None:
         """The lease is another's, or nobody says whose: lists are wanted all the same."""
-        await self._parts.clock.sleep(ASK_SECONDS)
+        await self._parts.clock.sleep(LEASE_ANSWER_SECONDS)
         self._may_list.set()
 
     async def _lead(self) -> None:
@@ -148,9 +148,9 @@ class Supervisor:
         anyway = asyncio.create_task(self._list_anyway(), name="list anyway")
         synced = asyncio.create_task(self._first_sync(), name="first sync")
         await parts.prepare()
-        self._state.phase = Phase.STANDBY
+        self._state.phase = ReplicaPhase.STANDBY
         await parts.side.run(elector.acquire())
-        self._state.phase = Phase.CATCHING_UP
+        self._state.phase = ReplicaPhase.CATCHING_UP
         log.info("the lease is held", extra={"leader": elector.identity})
         hold = asyncio.create_task(parts.side.run(self._hold()), name="hold the lease")
         start = asyncio.create_task(self._start_leading(synced), name="start leading")
@@ -159,9 +159,9 @@ class Supervisor:
             done, _ = await asyncio.wait({hold, start}, return_when=asyncio.FIRST_COMPLETED)
             if hold not in done:
                 await start
-                parts.engine.lead(lambda: elector.leadership, self._late)
-                parts.led()
-                self._state.phase = Phase.LEADING
+                parts.engine.lead(lambda: elector.leadership, self._not_caught_up)
+                parts.on_leading()
+                self._state.phase = ReplicaPhase.LEADING
                 log.info("leading", extra={"leader": elector.identity})
             await hold
         finally:
@@ -176,7 +176,7 @@ class Supervisor:
         self._abort(1)
 
     async def _start_leading(self, synced: asyncio.Task[None]) -> None:
-        await self._late_writes()
+        await self._wait_for_late_writes()
         feeds = self._parts.feeds
         self._catching_up = {feed: asyncio.create_task(self._catch_up(feed), name=f"catch up with {feed.resource}") for feed in feeds}
         await asyncio.sleep(0)  # all have asked: lists that begin now are what they wait for
@@ -184,33 +184,33 @@ class Supervisor:
         await self._restored.wait()
         await synced
         required = [self._catching_up[feed] for feed in self._required]
-        await asyncio.gather(self._parts.warm(), self._not_long(), *required)
+        await asyncio.gather(self._parts.warm(), self._wait_for_optional(), *required)
         # The leader before us may have stored newer ones since our start.
         await self._restore()
 
-    async def _late_writes(self) -> None:
+    async def _wait_for_late_writes(self) -> None:
         """Wait until nothing arrives any more of what the leader before had handed to its kernel; what arrived is caught up with then."""
         if (seconds := self._parts.elector.late_until - self._parts.clock.boottime()) > 0:
             log.info("the leader before did not give its lease back: its last writes may still arrive for %.1f s", seconds)
             await self._parts.clock.sleep(seconds)
 
     async def _first_sync(self) -> None:
-        while not all(feed.synced for feed in self._required):
-            await self._parts.clock.sleep(POLL)
+        while not all(feed.has_synced for feed in self._required):
+            await self._parts.clock.sleep(POLL_SECONDS)
         quiet_collector()
 
     @property
-    def _required(self) -> list[Feed]:
+    def _required(self) -> list[Informer]:
         """The feeds without which nothing can be decided."""
         return [feed for feed in self._parts.feeds if not feed.optional]
 
-    async def _catch_up(self, feed: Feed) -> None:
-        await feed.catch_up()
+    async def _catch_up(self, feed: Informer) -> None:
+        await feed.wait_caught_up()
         self._parts.engine.caught_up(feed.resource)
 
-    async def _not_long(self) -> None:
+    async def _wait_for_optional(self) -> None:
         """Let the other feeds catch up too, but not wait long for one that fails: it holds back its profiles, not the rest."""
-        tasks = [task for feed, task in self._catching_up.items() if feed.optional and feed.synced]
+        tasks = [task for feed, task in self._catching_up.items() if feed.optional and feed.has_synced]
         enough = asyncio.create_task(self._parts.clock.sleep(CATCH_UP_SECONDS))
         everybody = asyncio.create_task(asyncio.wait(tasks)) if tasks else enough
         try:
@@ -218,11 +218,13 @@ class Supervisor:
         finally:
             enough.cancel()
             everybody.cancel()
-        if self._late:
-            log.warning("not caught up within %.0f s, so profiles that read them wait: %s", CATCH_UP_SECONDS, ", ".join(self._late))
+        if self._not_caught_up:
+            log.warning(
+                "not caught up within %.0f s, so profiles that read them wait: %s", CATCH_UP_SECONDS, ", ".join(self._not_caught_up)
+            )
 
     @property
-    def _late(self) -> list[str]:
+    def _not_caught_up(self) -> list[str]:
         """The resources that have not caught up since the lease was had."""
         return sorted(feed.resource for feed, task in self._catching_up.items() if not task.done())
 
@@ -239,11 +241,16 @@ class Supervisor:
                 now = self._parts.clock.boottime()
                 refused = min(refused, now)
                 if self._restored.is_set() or now - refused >= REFUSED_SECONDS:
-                    log.error("the stored revisions cannot be read, so it goes on without: %s", error, extra=failed(error))
+                    log.error("the stored revisions cannot be read, so it goes on without: %s", error, extra=once_per_failure(error))
                     return None
             except EdgeError as error:
                 refused = math.inf
-                log.warning("the stored revisions could not be read, next attempt in %.1f s: %s", RETRY_SECONDS, error, extra=failed(error))
+                log.warning(
+                    "the stored revisions could not be read, next attempt in %.1f s: %s",
+                    RETRY_SECONDS,
+                    error,
+                    extra=once_per_failure(error),
+                )
             await self._parts.clock.sleep(RETRY_SECONDS)
 
     # ---- the end -----------------------------------------------------------------------------------------------------------
@@ -255,7 +262,7 @@ class Supervisor:
         stop.cancel()
         ended = {name: task for name, task in self._state.tasks.items() if task in done}
         for name, task in ended.items():
-            _tell_end(name, task)
+            _log_end(name, task)
         lost = any(not task.cancelled() and isinstance(task.exception(), LeaseLost) for task in ended.values())
         if not lost:
             await self._wind_down()
@@ -263,7 +270,7 @@ class Supervisor:
 
     async def _wind_down(self) -> None:
         """End in order, while this replica may still write."""
-        self._state.phase = Phase.STOPPING
+        self._state.phase = ReplicaPhase.STOPPING
         await self._parts.engine.settle(SETTLE_SECONDS)
         await self._parts.events.flush(FLUSH_SECONDS)
         # Nobody may renew what is given back, and whoever has it next waits for nothing that we have under way.
@@ -322,7 +329,7 @@ async def _cancelled(tasks: Collection[asyncio.Task[Any]], seconds: float) -> No
         await asyncio.wait(tasks, timeout=seconds)
 
 
-def _tell_end(name: str, task: asyncio.Task[Any]) -> None:
+def _log_end(name: str, task: asyncio.Task[Any]) -> None:
     """Say which task ended the process, and why."""
     error = None if task.cancelled() else task.exception()
     if isinstance(error, LeaseLost):

@@ -25,16 +25,16 @@ from collections.abc import Callable
 
 from moorage.adapters import log_output
 from moorage.core.framework.guard import PluginFault
-from moorage.ports.repeated_logs import told_once
+from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
 
-STUCK = 5.0
+MAX_CALL_SECONDS = 5.0
 """Seconds that one call of a plugin may take."""
-POLL = 0.1
-HUNG = 3
+POLL_SECONDS = 0.1
+HUNG_EXIT_STATUS = 3
 """The exit status."""
-DYING = 3.0
+STACKS_SECONDS = 3.0
 """Seconds for the stacks to be printed."""
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
@@ -42,7 +42,7 @@ _NUMBER = slice(0, 8)
 _LABEL = slice(8, 1024)
 
 
-class Marks:
+class CallMarks:
     """Which plugin the operator is in. The page holds a number, 0 for none, that no two calls share, and the call's label."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Marks:
         """How long the innermost call has been going on."""
         return time.perf_counter() - self._inside[-1][2]
 
-    def seen(self) -> tuple[int, str]:
+    def current(self) -> tuple[int, str]:
         """For the watchdog: the call's number and label."""
         return int.from_bytes(self._page[_NUMBER]), self._page[_LABEL].rstrip(b"\0").decode()
 
@@ -82,11 +82,11 @@ class Marks:
 class PluginGuard:
     """``core.framework.guard.Guard`` of one plugin; ``tell(plugin, point)`` counts its faults."""
 
-    def __init__(self, plugin: str, version: str, marks: Marks, tell: Callable[[str, str], None]) -> None:
+    def __init__(self, plugin: str, version: str, marks: CallMarks, tell: Callable[[str, str], None]) -> None:
         self.plugin = plugin
         self.version = version
         self._marks = marks
-        self._tell = tell
+        self._count = tell
         self._labels: dict[str, bytes] = {}
 
     def enter(self, point: str) -> None:
@@ -106,21 +106,21 @@ class PluginGuard:
         """How long the innermost call has been going on."""
         return self._marks.seconds
 
-    def tell(self, fault: PluginFault) -> None:
+    def record(self, fault: PluginFault) -> None:
         """Log it and count it."""
-        log.error("%s", fault, extra=told_once(f"plugin {fault.plugin} at {fault.point}", plugin=fault.plugin, point=fault.point))
-        self._tell(fault.plugin, fault.point)
+        log.error("%s", fault, extra=once_per_cause(f"plugin {fault.plugin} at {fault.point}", plugin=fault.plugin, point=fault.point))
+        self._count(fault.plugin, fault.point)
 
 
 # ---- two processes ---------------------------------------------------------------------------------------------------------
 
 
-def watched(operate: Callable[[Marks], int], record: Callable[[str, str], None], log_format: str) -> int:
+def run_watched(operate: Callable[[CallMarks], int], record: Callable[[str, str], None], log_format: str) -> int:
     """Run ``operate`` in a child and watch over it; both processes return from here, each with its exit status.
 
     ``record(plugin, version)`` writes down which plugin hung.
     """
-    marks, parent = Marks(), os.getpid()
+    marks, parent = CallMarks(), os.getpid()
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)  # a terminal's Ctrl-C goes to the watchdog, which passes it on
@@ -138,14 +138,14 @@ def watched(operate: Callable[[Marks], int], record: Callable[[str, str], None],
     try:
         plugin, version, point = json.loads(hung)
         extra = {"plugin": plugin, "version": version, "point": point}
-        log.critical("a plugin hung for %.0f s, so its process was ended; the stacks are above", STUCK, extra=extra)
+        log.critical("a plugin hung for %.0f s, so its process was ended; the stacks are above", MAX_CALL_SECONDS, extra=extra)
         record(plugin, version)
     finally:
         output.stop()
-    return HUNG
+    return HUNG_EXIT_STATUS
 
 
-def _watch(child: int, marks: Marks) -> tuple[int, str]:
+def _watch(child: int, marks: CallMarks) -> tuple[int, str]:
     """The child's exit status, and the label of the call that it hung in, "" if it did not.
 
     Looks are counted, not seconds: where both processes were kept from running, that is nobody's fault.
@@ -156,25 +156,25 @@ def _watch(child: int, marks: Marks) -> tuple[int, str]:
         if ended:
             code = os.waitstatus_to_exitcode(status)
             return (code if code >= 0 else 128 - code), ""
-        number, seen = marks.seen()
+        number, seen = marks.current()
         last, looks = number, looks + 1 if number and number == last else 0
         label = seen if looks <= 1 else label  # the number stayed the same after it was read, so it is that call's
-        if looks * POLL >= STUCK:
+        if looks * POLL_SECONDS >= MAX_CALL_SECONDS:
             return _end(child), label
-        time.sleep(POLL)
+        time.sleep(POLL_SECONDS)
 
 
 def _end(child: int) -> int:
     """Have it print its stacks and end."""
     _send(child, signal.SIGABRT)
-    until = time.monotonic() + DYING
+    until = time.monotonic() + STACKS_SECONDS
     while time.monotonic() < until:
         if os.waitpid(child, os.WNOHANG)[0]:
-            return HUNG
-        time.sleep(POLL)
+            return HUNG_EXIT_STATUS
+        time.sleep(POLL_SECONDS)
     _send(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return HUNG
+    return HUNG_EXIT_STATUS
 
 
 def _send(child: int, number: int) -> None:

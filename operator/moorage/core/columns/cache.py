@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from moorage.core.columns.change_log import Aspect
-from moorage.core.columns.freed_room import Room
+from moorage.core.columns.freed_room import FreedRoom
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.columns.nominations import Nominations
-from moorage.core.columns.pod_counters import AnyPod, Matches
-from moorage.core.columns.pod_info import Record, State
+from moorage.core.columns.nominations import Nominator
+from moorage.core.columns.pod_counters import AnyPod, PodCounters
+from moorage.core.columns.pod_info import PodInfo, PodState
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
@@ -36,7 +36,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import Requests
 from moorage.core.structures.all_or_none import Step, all_or_none
 
-__all__ = ["Cache", "CacheError", "Record", "State"]
+__all__ = ["Cache", "CacheError", "PodInfo", "PodState"]
 
 
 class CacheError(RuntimeError):
@@ -50,52 +50,52 @@ class Cache:
         """``indexes`` are made before any object comes, so that these can refuse one; others are made when first asked for."""
         self.nodes = NodeTable()
         self.priorities = PriorityTable()
-        self.store = Store(Room(self.nodes, self.priorities))
+        self.store = Store(FreedRoom(self.nodes, self.priorities))
         for make in indexes:
             self.store.index(make)
-        self.matches = Matches(self._pods_in, self.store.objects(Namespace))
+        self.pod_counters = PodCounters(self._pods_in, self.store.objects(Namespace))
         self.volumes = VolumeTable(self.store, self.nodes)
-        self.nominations = Nominations(self.nodes)
+        self.nominations = Nominator(self.nodes)
         self.placed: Callable[[AnyPod, int], None] = lambda pod, sign: None
         """Told of each pod that occupies a node from now on (1), or does not any more (-1)."""
-        self._records: dict[str, Record] = {}
-        self._on_node: dict[str, dict[str, Record]] = {}
-        self._in_namespace: dict[str, dict[str, Record]] = {}
+        self._pod_infos: dict[str, PodInfo] = {}
+        self._on_node: dict[str, dict[str, PodInfo]] = {}
+        self._in_namespace: dict[str, dict[str, PodInfo]] = {}
         self._assumed = 0
-        self._news: dict[str, int] = {}
+        self._node_generations: dict[str, int] = {}
         self._changes = 0
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """How many pods occupy a node."""
-        return len(self._records)
+        return len(self._pod_infos)
 
     @property
     def assumed(self) -> int:
         """How many of them are assumed."""
         return self._assumed
 
-    def record(self, uid: str) -> Record | None:
+    def pod_info(self, uid: str) -> PodInfo | None:
         """What is known of a pod, None when it occupies no node."""
-        return self._records.get(uid)
+        return self._pod_infos.get(uid)
 
-    def records(self) -> Iterator[Record]:
+    def pod_infos(self) -> Iterator[PodInfo]:
         """All pods that occupy a node. Not to be changed while this runs."""
-        return iter(self._records.values())
+        return iter(self._pod_infos.values())
 
     @property
     def occupied(self) -> Collection[str]:
         """The nodes that pods are on, whether they are there or not."""
         return self._on_node.keys()
 
-    def pods_on(self, node: str) -> Iterator[Record]:
+    def pods_on(self, node: str) -> Iterator[PodInfo]:
         """The pods on a node, in the order in which they came."""
         return iter(self._on_node.get(node, {}).values())
 
-    def news(self, node: str) -> int:
+    def node_generation(self, node: str) -> int:
         """A number that moves when this node, or what is on it, changes otherwise than by ``assume`` and ``forget``."""
-        return self._news.get(node, 0)
+        return self._node_generations.get(node, 0)
 
     # ---- nodes -------------------------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class Cache:
                 self.nodes.remove(name)
                 raise
         self._changes += 1
-        self._news[name] = self._changes
+        self._node_generations[name] = self._changes
 
     def remove_node(self, name: str) -> None:
         """Remove a node; its pods stay known until they are removed themselves. Unknown names are ignored."""
@@ -124,22 +124,22 @@ class Cache:
             except BaseException:
                 all_or_none(1, *reversed(there))
                 raise
-            self._news.pop(name, None)
+            self._node_generations.pop(name, None)
 
     # ---- pods --------------------------------------------------------------------------------------------------------------
 
     def assume(self, pod: Pod, node: str, requests: Requests) -> None:
         """Take the pod to be on ``node`` from now on."""
-        if pod.metadata.uid in self._records:
+        if pod.metadata.uid in self._pod_infos:
             raise CacheError(f"pod {pod.metadata.namespace}/{pod.metadata.name} is in the cache, so it can't be assumed")
-        self._add(Record(pod, node, requests, State.ASSUMED))
+        self._add(PodInfo(pod, node, requests, PodState.ASSUMED))
 
     def forget(self, uid: str) -> bool:
         """Take an assumption back; whether there was one. A pod that the watch has shown is not ours to forget."""
-        record = self._records.get(uid)
+        record = self._pod_infos.get(uid)
         if record is None:
             return False
-        if record.state is State.OBSERVED:
+        if record.state is PodState.OBSERVED:
             raise CacheError(
                 f"pod {record.pod.metadata.namespace}/{record.pod.metadata.name} was seen on {record.node}, so it can't be forgotten"
             )
@@ -148,43 +148,43 @@ class Cache:
 
     def observe(self, pod: Pod, requests: Requests) -> None:
         """The watch shows this pod on its spec.nodeName: confirms an assumption, adds, moves or updates."""
-        self._observe(Record(pod, pod.spec.node_name, requests, State.OBSERVED))
+        self._observe(PodInfo(pod, pod.spec.node_name, requests, PodState.OBSERVED))
 
     def observe_unreadable(self, pod: PartialObject, node: str, requests: Requests) -> None:
         """The watch shows a pod on ``node`` that could not be decoded; ``requests`` is what we know that it takes there."""
-        self._observe(Record(pod, node, requests, State.OBSERVED))
+        self._observe(PodInfo(pod, node, requests, PodState.OBSERVED))
 
     def remove(self, uid: str) -> bool:
         """The pod is gone, or has ended; whether it occupied a node."""
-        record = self._records.get(uid)
+        record = self._pod_infos.get(uid)
         if record is not None:
-            self._tell(record.node)
+            self._bump_generation(record.node)
             self._drop(record)
         return record is not None
 
-    def give_up(self, uid: str) -> None:
+    def mark_stuck(self, uid: str) -> None:
         """A pod was told to go long ago and does not go: preemption leaves it out of account from now on."""
-        record = self._records[uid]
-        self._touch(record.node)
+        record = self._pod_infos[uid]
+        self._mark_pods_changed(record.node)
         record.stuck = True
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _observe(self, new: Record) -> None:
-        old = self._records.get(new.pod.metadata.uid)
+    def _observe(self, new: PodInfo) -> None:
+        old = self._pod_infos.get(new.pod.metadata.uid)
         if old is not None and old.node == new.node:
-            new.leaving, new.stuck = old.leaving, old.stuck
+            new.preempted, new.stuck = old.preempted, old.stuck
         if old is not None and old.node == new.node and old.requests == new.requests and _counts_alike(old.pod, new.pod):
             if _started(old.pod) != _started(new.pod):
-                self._touch(new.node)
-            self._assumed -= old.state is State.ASSUMED
-            old.pod, old.state = new.pod, State.OBSERVED
+                self._mark_pods_changed(new.node)
+            self._assumed -= old.state is PodState.ASSUMED
+            old.pod, old.state = new.pod, PodState.OBSERVED
             return
-        self._tell(new.node)
+        self._bump_generation(new.node)
         if old is None:
             self._add(new)
             return
-        self._tell(old.node)
+        self._bump_generation(old.node)
         self._drop(old)
         try:
             self._add(new)
@@ -192,17 +192,17 @@ class Cache:
             self._add(old)
             raise
 
-    def _tell(self, node: str) -> None:
+    def _bump_generation(self, node: str) -> None:
         self._changes += 1
         if node in self.nodes.row_of:
-            self._news[node] = self._changes
+            self._node_generations[node] = self._changes
 
-    def _touch(self, node: str) -> None:
+    def _mark_pods_changed(self, node: str) -> None:
         """Something about the pods on a node is another, though nothing that is counted."""
         if node in self.nodes.row_of:
             self.nodes.logs[Aspect.PODS].add(self.nodes.row_of[node])
 
-    def _add(self, record: Record) -> None:
+    def _add(self, record: PodInfo) -> None:
         steps = self._steps(record)
         all_or_none(1, *steps)
         try:
@@ -211,21 +211,21 @@ class Cache:
             all_or_none(-1, *steps)
             raise
 
-    def _drop(self, record: Record) -> None:
+    def _drop(self, record: PodInfo) -> None:
         all_or_none(-1, *self._steps(record))
 
-    def _steps(self, record: Record) -> tuple[Step, ...]:
+    def _steps(self, record: PodInfo) -> tuple[Step, ...]:
         """All that it takes to put a pod on a node, or to take it off."""
         row = self.nodes.row_of.get(record.node)
         counted = () if row is None else self._counts(row, record)
         return (*counted, (self.placed, record.pod), (self._enter, record))
 
-    def _enter(self, record: Record, sign: int) -> None:
+    def _enter(self, record: PodInfo, sign: int) -> None:
         """Write down a pod (``sign`` 1), or cross it out (-1)."""
         meta = record.pod.metadata
-        self._records[meta.uid] = record
+        self._pod_infos[meta.uid] = record
         if sign < 0:
-            del self._records[meta.uid]
+            del self._pod_infos[meta.uid]
         for groups, group in ((self._on_node, record.node), (self._in_namespace, meta.namespace)):
             members = groups.setdefault(group, {})
             members[meta.uid] = record
@@ -233,20 +233,20 @@ class Cache:
                 del members[meta.uid]
                 if not members:
                     del groups[group]
-        self._assumed += sign * (record.state is State.ASSUMED)
+        self._assumed += sign * (record.state is PodState.ASSUMED)
 
     def _counts_on(self, row: int, node: str) -> tuple[Step, ...]:
         """The steps that count the pods on a node."""
         return tuple(step for record in self._on_node.get(node, {}).values() for step in self._counts(row, record))
 
-    def _counts(self, row: int, record: Record) -> tuple[Step, ...]:
+    def _counts(self, row: int, record: PodInfo) -> tuple[Step, ...]:
         """The steps that count a pod wherever pods are counted."""
         pod = record.pod
-        counts = (self.nodes.charge, row, record.requests), (self.matches.charge, row, pod), (self.priorities.charge, row, pod)
+        counts = (self.nodes.charge, row, record.requests), (self.pod_counters.charge, row, pod), (self.priorities.charge, row, pod)
         return (*counts, (self._use_volumes, row, record)) if record.volumes else counts
 
-    def _use_volumes(self, row: int, record: Record, sign: int) -> None:
-        self.volumes.uses.tick()
+    def _use_volumes(self, row: int, record: PodInfo, sign: int) -> None:
+        self.volumes.uses.increment()
         self.nodes.logs[Aspect.VOLUMES].add(row)
         self.volumes.charge(row, record.volumes, sign)
 
@@ -270,11 +270,11 @@ def _counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
         mine.labels == its.labels
         and (mine.deletion_timestamp is None) == (its.deletion_timestamp is None)
         and isinstance(one, Pod) == isinstance(other, Pod)
-        and (not isinstance(one, Pod) or not isinstance(other, Pod) or _asks_alike(one, other))
+        and (not isinstance(one, Pod) or not isinstance(other, Pod) or _specs_count_alike(one, other))
     )
 
 
-def _asks_alike(one: Pod, other: Pod) -> bool:
+def _specs_count_alike(one: Pod, other: Pod) -> bool:
     mine, its = one.spec, other.spec
     said = one.metadata.annotations == other.metadata.annotations  # the minimum of its group
     return said and (mine.affinity, mine.priority, mine.volumes) == (its.affinity, its.priority, its.volumes)

@@ -49,7 +49,7 @@ class Versioned(Protocol):
         """A number that is never the same after a change as before it."""
 
 
-class Clock:
+class VersionCounter:
     """The simplest such thing."""
 
     __slots__ = ("version",)
@@ -57,15 +57,15 @@ class Clock:
     def __init__(self) -> None:
         self.version = 0
 
-    def tick(self) -> None:
+    def increment(self) -> None:
         """Something changed."""
         self.version += 1
 
 
-Changed = npt.NDArray[np.intp] | None
+ChangedRows = npt.NDArray[np.intp] | None
 """Distinct row numbers in ascending order, or None for all rows."""
 
-_LIMIT = 4096
+_MIN_KEPT_CHANGES = 4096
 
 
 class ChangeLog:
@@ -86,9 +86,9 @@ class ChangeLog:
 
     def add(self, row: int) -> None:
         """Note that a row changed."""
-        if len(self._rows) >= 2 * _LIMIT:
-            del self._rows[:_LIMIT]
-            self._base += _LIMIT
+        if len(self._rows) >= 2 * _MIN_KEPT_CHANGES:
+            del self._rows[:_MIN_KEPT_CHANGES]
+            self._base += _MIN_KEPT_CHANGES
         self._rows.append(row)
         self.end += 1
 
@@ -99,7 +99,7 @@ class ChangeLog:
         return self._rows[position - self._base :]
 
 
-class Reader:
+class ChangeReader:
     """A reader's place in the logs of the aspects that it reads; starts before everything."""
 
     __slots__ = ("_logs", "_positions")
@@ -109,7 +109,7 @@ class Reader:
         self._logs = [logs[aspect] for aspect in sorted(aspects - {Aspect.MEMBERSHIP} or {Aspect.MEMBERSHIP})]
         self._positions = [-1] * len(self._logs)
 
-    def catch_up(self, rows: int) -> Changed:
+    def catch_up(self, rows: int) -> ChangedRows:
         """The rows that changed since the last call; ``rows`` is the size of the table, half of which counts as all of it."""
         found: list[int] = []
         everything = False
@@ -122,12 +122,12 @@ class Reader:
                 else:
                     found += part
         if not found and not everything:
-            return NOTHING
+            return NO_ROWS
         if everything or 2 * len(found) > rows:
             return None
         return np.array(found if len(found) == 1 else sorted(set(found)), dtype=np.intp)
 
 
-NOTHING: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
-NOTHING.flags.writeable = False
+NO_ROWS: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
+NO_ROWS.flags.writeable = False
 """No rows."""

@@ -8,7 +8,7 @@ from moorage.core.pods.requests import Amounts
 from moorage.core.structures.sparse import HAS
 
 
-class Room:
+class FreedRoom:
     """Looks at the node table as it is now."""
 
     def __init__(self, nodes: NodeTable, priorities: PriorityTable) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from moorage.core.columns.change_log import Versioned
-from moorage.core.columns.nominations import FAR
+from moorage.core.columns.nominations import MAX_NOMINATED_ELSEWHERE
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.objects.pods import Pod
 
@@ -20,7 +20,7 @@ Choose = Callable[[Pod, int, Sequence[Kept]], Kept | None]
 """What a pod would choose on this row beside what is kept for others; None for nothing, or where it can't be told."""
 
 
-class Keeping(Generic[Kept]):
+class KeptChoices(Generic[Kept]):
     """See the module's docstring. One that was broken off (OutOfTime) goes on with what was found."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Keeping(Generic[Kept]):
             before = {uid: kept for uid, kept in {**self._before, **self._found}.items() if uid in nominations}
             self._stamp, self._before, self._found, self._kept = stamp, before, {}, None
         if self._kept is None:
-            for record in itertools.islice(nominations.foremost(), FAR):
+            for record in itertools.islice(nominations.by_priority(), MAX_NOMINATED_ELSEWHERE):
                 row = snapshot.nodes.row_of.get(record.node)
                 if isinstance(record.pod, Pod) and row is not None and record.pod.metadata.uid not in self._found:
                     self._put(record.pod.metadata.uid, choose(record.pod, row, self._of(self._found)))

@@ -12,18 +12,18 @@ from typing import Any
 
 from moorage.core.columns.change_log import Aspect
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.columns.pod_info import Record, State
+from moorage.core.columns.pod_info import PodInfo, PodState
 from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.pods.requests import Requests, pod_requests
 from moorage.core.structures.all_or_none import all_or_none
 
-_NOBODY: dict[str, Record] = {}
-FAR = 100
+_NO_PODS: dict[str, PodInfo] = {}
+MAX_NOMINATED_ELSEWHERE = 100
 """Nominated pods that are heeded at most on other nodes than theirs, the most important ones."""
 
 
-class Nominations:
+class Nominator:
     """See the module's docstring. The rows of the node table where what is promised changes are in its log of NOMINATIONS."""
 
     def __init__(self, nodes: NodeTable) -> None:
@@ -32,9 +32,9 @@ class Nominations:
         """Told of a pod, and of the node where it was promised room that it neither has nor is promised any more."""
         self.version = 0
         """Moves with every change of what is promised."""
-        self._on: dict[str, dict[str, Record]] = {}
-        self._records: dict[str, Record] = {}
-        self._by_priority: dict[int, dict[str, Record]] = {}
+        self._by_node: dict[str, dict[str, PodInfo]] = {}
+        self._records: dict[str, PodInfo] = {}
+        self._by_priority: dict[int, dict[str, PodInfo]] = {}
         self._unwritten: dict[str, str] = {}
         """What we decided and the pod's status does not say yet, by UID; "" for no node."""
         self._lapsed: dict[str, str] = {}
@@ -48,15 +48,15 @@ class Nominations:
         """Whether this pod is."""
         return uid in self._records
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[PodInfo]:
         """The nominated pods, each with its node. Not to be changed while this runs."""
         return iter(self._records.values())
 
-    def get(self, uid: str) -> Record | None:
+    def get(self, uid: str) -> PodInfo | None:
         """The pod with its node, None when it is not nominated."""
         return self._records.get(uid)
 
-    def node(self, uid: str) -> str:
+    def nominated_node(self, uid: str) -> str:
         """The node that a pod is nominated to, "" for none."""
         record = self._records.get(uid)
         return record.node if record is not None else ""
@@ -64,26 +64,26 @@ class Nominations:
     @property
     def nodes(self) -> Collection[str]:
         """The nodes that pods are nominated to, whether they are there or not."""
-        return self._on.keys()
+        return self._by_node.keys()
 
-    def on(self, node: str) -> Collection[Record]:
+    def nominated_pods(self, node: str) -> Collection[PodInfo]:
         """The pods nominated to a node, in the order in which they came."""
-        return self._on.get(node, _NOBODY).values()
+        return self._by_node.get(node, _NO_PODS).values()
 
     @property
     def unwritten(self) -> Collection[str]:
         """UIDs of the pods whose status does not say yet what we decided."""
         return self._unwritten.keys()
 
-    def foremost(self) -> Iterator[Record]:
+    def by_priority(self) -> Iterator[PodInfo]:
         """All of them, the most important pods first, equals in the order in which they came. Not to be changed while this runs."""
         for level in sorted(self._by_priority, reverse=True):
             yield from self._by_priority[level].values()
 
-    def ahead_of(self, pod: Pod) -> Iterator[Record]:
+    def ahead_of(self, pod: Pod) -> Iterator[PodInfo]:
         """Those that this pod must leave room for, the most important one first."""
         mine = priority(pod)
-        for record in self.foremost():
+        for record in self.by_priority():
             if isinstance(record.pod, Pod) and priority(record.pod) < mine:
                 return
             if yields_to(pod, record):
@@ -91,11 +91,11 @@ class Nominations:
 
     # ---- what is promised --------------------------------------------------------------------------------------------------
 
-    def decide(self, pod: Pod, node: str, held: bool = False) -> None:
+    def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
         """From now on the pod is promised this node, or none (""); ``pod`` is its newest state, ``held`` as in ``Record``."""
         uid = pod.metadata.uid
         if node:
-            self.put(pod, node, pod_requests(pod), held)
+            self.add(pod, node, pod_requests(pod), held)
         else:
             self._replace(uid, None)
         self._lapsed.pop(uid, None)
@@ -103,10 +103,10 @@ class Nominations:
         if pod.status.nominated_node_name == node:
             del self._unwritten[uid]
 
-    def read(self, pod: Pod, requests: Requests) -> bool:
+    def observe_status(self, pod: Pod, requests: Requests) -> bool:
         """The pod waits in this new state; whether that changes its node. It may ask for something else than before, too."""
         uid, shown = pod.metadata.uid, pod.status.nominated_node_name
-        before, node = self.node(uid), self._unwritten.get(uid, shown)
+        before, node = self.nominated_node(uid), self._unwritten.get(uid, shown)
         lapsed = self._lapsed.get(uid) == node
         old = self._records.get(uid)
         self._set(pod, "" if lapsed else node, requests, old is not None and old.held and old.node == node)
@@ -114,20 +114,20 @@ class Nominations:
             del self._unwritten[uid]
         if not lapsed:
             self._lapsed.pop(uid, None)
-        return self.node(uid) != before
+        return self.nominated_node(uid) != before
 
     def lapse(self, uid: str) -> None:
         """Its node is not kept for this pod any more, whatever its status goes on to say; another node will be."""
         if (old := self._replace(uid, None)) is not None:
             self._lapsed[uid] = old.node
 
-    def put(self, pod: Pod, node: str, requests: Requests, held: bool = False) -> None:
+    def add(self, pod: Pod, node: str, requests: Requests, held: bool = False) -> None:
         """The pod is nominated to this node and to no other; ``requests`` is what it will take there."""
         old = self._records.get(pod.metadata.uid)
-        if old is not None and old.node == node and old.held == held and _asks_alike(old, pod, requests):
+        if old is not None and old.node == node and old.held == held and _needs_same_room(old, pod, requests):
             old.pod = pod
             return
-        self._replace(pod.metadata.uid, Record(pod, node, requests, State.ASSUMED, held=held))
+        self._replace(pod.metadata.uid, PodInfo(pod, node, requests, PodState.ASSUMED, held=held))
 
     def remove(self, uid: str, placed: str = "") -> None:
         """The pod waits no more: it is gone, or has its place on this node."""
@@ -140,11 +140,11 @@ class Nominations:
 
     def _set(self, pod: Pod, node: str, requests: Requests, held: bool) -> None:
         if node:
-            self.put(pod, node, requests, held)
+            self.add(pod, node, requests, held)
         else:
             self._replace(pod.metadata.uid, None)
 
-    def _replace(self, uid: str, new: Record | None, placed: str = "") -> Record | None:
+    def _replace(self, uid: str, new: PodInfo | None, placed: str = "") -> PodInfo | None:
         """The pod is nominated so now, or (None) not any more; what was before. All or nothing, whoever is told included."""
         old = self._records.get(uid)
         for record in (old, new):
@@ -152,11 +152,11 @@ class Nominations:
             if row is not None:
                 self._nodes.logs[Aspect.NOMINATIONS].add(row)
         left = old is not None and old.node not in (placed, new.node if new is not None else "")
-        tell = ((self._tell, old.pod, old.node),) if old is not None and left and isinstance(old.pod, Pod) else ()
+        tell = ((self._notify_freed, old.pod, old.node),) if old is not None and left and isinstance(old.pod, Pod) else ()
         all_or_none(1, (self._swap, uid, old, new), *tell)
         return old
 
-    def _swap(self, uid: str, old: Record | None, new: Record | None, sign: int) -> None:
+    def _swap(self, uid: str, old: PodInfo | None, new: PodInfo | None, sign: int) -> None:
         gone, come = (old, new) if sign > 0 else (new, old)
         left, entered = self._groups(gone), self._groups(come)
         self.version += 1
@@ -170,17 +170,17 @@ class Nominations:
         for groups, group in entered:
             groups.setdefault(group, {})[uid] = come
 
-    def _groups(self, record: Record | None) -> tuple[tuple[dict[Any, Any], str | int], ...]:
+    def _groups(self, record: PodInfo | None) -> tuple[tuple[dict[Any, Any], str | int], ...]:
         """Where a record is found beside its UID."""
         if record is None:
             return ()
-        return (self._on, record.node), (self._by_priority, priority(record.pod) if isinstance(record.pod, Pod) else 0)
+        return (self._by_node, record.node), (self._by_priority, priority(record.pod) if isinstance(record.pod, Pod) else 0)
 
-    def _tell(self, pod: Pod, node: str, _sign: int) -> None:
+    def _notify_freed(self, pod: Pod, node: str, _sign: int) -> None:
         self.freed(pod, node)
 
 
-def yields_to(pod: Pod, record: Record) -> bool:
+def yields_to(pod: Pod, record: PodInfo) -> bool:
     """Whether a pod must leave room for this nominated one."""
     other = record.pod
     if not isinstance(other, Pod) or other.metadata.uid == pod.metadata.uid:
@@ -190,7 +190,7 @@ def yields_to(pod: Pod, record: Record) -> bool:
     return priority(other) >= priority(pod)
 
 
-def _asks_alike(old: Record, pod: Pod, requests: Requests) -> bool:
+def _needs_same_room(old: PodInfo, pod: Pod, requests: Requests) -> bool:
     """Whether a new state of a nominated pod needs the same room."""
     mine = old.pod
     return isinstance(mine, Pod) and old.requests == requests and mine.spec == pod.spec and mine.metadata.labels == pod.metadata.labels

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from kubefacts.labels import Selector
 from moorage.core.objects.meta import Labels, Namespace, PartialObject
 from moorage.core.objects.pods import Pod
-from moorage.core.pods.affinity_terms import Term, pod_terms
+from moorage.core.pods.affinity_terms import AffinityTerm, pod_terms
 from moorage.core.structures.all_or_none import Step, all_or_none
 from moorage.core.structures.growing import grown
 
@@ -27,9 +27,9 @@ Counts = npt.NDArray[np.int64]
 AnyPod = Pod | PartialObject
 T = TypeVar("T", bound=Hashable)
 
-MOST_COUNTERS = 4096
+MAX_COUNTERS = 4096
 """Counters of matching pods that are kept at once; one takes at most 8 bytes a node."""
-MOST_WORDS = 2**16
+MAX_WORDS = 2**16
 """Keys and values in the selectors of these counters."""
 _FEW = 64
 _NONE: Counts = np.zeros(0, np.int64)
@@ -39,7 +39,7 @@ _FEW = 256
 """Values that a selector is found by, each: to ask one with more of them about every pod costs less."""
 
 
-class Query(NamedTuple):
+class PodQuery(NamedTuple):
     """Pods to count: in these namespaces (None: in all), which the selector matches; ``alive``: less those being deleted."""
 
     namespaces: frozenset[str] | None
@@ -54,7 +54,7 @@ class Query(NamedTuple):
         return not (self.alive and meta.deletion_timestamp is not None) and self.selector.matches(meta.labels)
 
 
-class Kind(enum.Enum):
+class AffinityTermKind(enum.Enum):
     """Which list of a pod's affinity a carried term stands in."""
 
     AFFINITY = "affinity"
@@ -62,14 +62,14 @@ class Kind(enum.Enum):
     PREFERRED = "preferred"
 
 
-class Carried(NamedTuple):
+class ExistingTerm(NamedTuple):
     """A term that pods carry."""
 
-    kind: Kind
-    term: Term
+    kind: AffinityTermKind
+    term: AffinityTerm
 
 
-class Counter:
+class RowCounter:
     """A number of pods per row. ``version`` moves when one of them changes, or when the counter is not kept any more."""
 
     __slots__ = ("_counts", "_few", "id", "total", "version")
@@ -114,7 +114,7 @@ class Counter:
         return view
 
 
-class Index(Generic[T]):
+class SelectorIndex(Generic[T]):
     """Finds whose selector may match some labels: by one label value that the selector insists on, where there is one."""
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class Index(Generic[T]):
 
     def add(self, item: T, selector: Selector) -> bool:
         """Enter an item under its selector; whether anything is in."""
-        pairs, stands_apart = insisted(selector), _stands_apart(selector)
+        pairs, stands_apart = required_pairs(selector), _is_unindexable(selector)
         for pair in pairs:
             self._by_value.setdefault(pair, {})[item] = None
         if stands_apart:
@@ -136,7 +136,7 @@ class Index(Generic[T]):
 
     def remove(self, item: T, selector: Selector) -> bool:
         """Take an item out again; whether anything is left."""
-        pairs, stands_apart = insisted(selector), _stands_apart(selector)
+        pairs, stands_apart = required_pairs(selector), _is_unindexable(selector)
         for pair in pairs:
             place = self._by_value[pair]
             del place[item]
@@ -153,7 +153,7 @@ class Index(Generic[T]):
         yield from self._others
 
 
-def insisted(selector: Selector) -> list[tuple[str, str]]:
+def required_pairs(selector: Selector) -> list[tuple[str, str]]:
     """The label values of which an object must have one, by the selector's first condition that is so plain; without any, none."""
     for condition in selector.conditions or ():
         if condition.operator == "In" and len(condition.values) <= _FEW:
@@ -161,12 +161,12 @@ def insisted(selector: Selector) -> list[tuple[str, str]]:
     return []
 
 
-def _stands_apart(selector: Selector) -> bool:
+def _is_unindexable(selector: Selector) -> bool:
     """Whether it must be asked about every object: it may select some, and insists on no value, or on one of very many."""
     return selector.conditions is not None and not any(one.operator == "In" and len(one.values) <= _FEW for one in selector.conditions)
 
 
-class Matches:
+class PodCounters:
     """All counters. ``pods`` gives the pods of the namespaces (None: of all) that are on a row, with that row.
 
     ``most``: so many counters of matching pods are kept at most.
@@ -176,25 +176,25 @@ class Matches:
         self,
         pods: Callable[[frozenset[str] | None], Iterable[tuple[AnyPod, int]]],
         namespaces: Mapping[str, Namespace],
-        most: int = MOST_COUNTERS,
+        most: int = MAX_COUNTERS,
     ) -> None:
         self._pods = pods
         self._most = most
         self._namespaces = namespaces
         self._made = 0
-        self._matching: OrderedDict[Query, Counter] = OrderedDict()
+        self._matching: OrderedDict[PodQuery, RowCounter] = OrderedDict()
         self._words = 0
-        self._queries: Index[Query] = Index()
-        self._carrying: dict[Carried, Counter] = {}
-        self._terms: Index[Carried] = Index()
+        self._queries: SelectorIndex[PodQuery] = SelectorIndex()
+        self._existing: dict[ExistingTerm, RowCounter] = {}
+        self._terms: SelectorIndex[ExistingTerm] = SelectorIndex()
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
-    def knows(self, query: Query) -> bool:
+    def knows(self, query: PodQuery) -> bool:
         """Whether its counter is made."""
         return query in self._matching
 
-    def matching(self, query: Query) -> Counter:
+    def matching(self, query: PodQuery) -> RowCounter:
         """The counter of the pods that a query speaks of; made now if nobody asked for it lately (O(pods of its namespaces))."""
         counter = self._matching.get(query)
         if counter is None:
@@ -206,7 +206,7 @@ class Matches:
             self._queries.add(query, query.selector)
             self._matching[query] = counter
             self._words += words
-            while len(self._matching) > 1 and (len(self._matching) > self._most or self._words > MOST_WORDS):
+            while len(self._matching) > 1 and (len(self._matching) > self._most or self._words > MAX_WORDS):
                 old, dropped = self._matching.popitem(last=False)
                 self._queries.remove(old, old.selector)
                 self._words -= old.selector.words
@@ -215,20 +215,20 @@ class Matches:
         return counter
 
     @property
-    def carrying(self) -> bool:
+    def has_existing_terms(self) -> bool:
         """Whether any pod on a node carries a term."""
-        return bool(self._carrying)
+        return bool(self._existing)
 
-    def carried_against(self, pod: Pod) -> Iterator[tuple[Carried, Counter]]:
+    def existing_terms_matching(self, pod: Pod) -> Iterator[tuple[ExistingTerm, RowCounter]]:
         """The terms that pods on nodes carry and that speak of this pod, with the number of carriers per row (each listing counts)."""
-        if not self._carrying:
+        if not self._existing:
             return
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
         there = self._namespaces.get(namespace)
         namespace_labels = there.metadata.labels if there is not None else None
         for carried in self._terms.candidates(labels):
             if carried.term.matches(namespace, namespace_labels, labels):
-                yield carried, self._carrying[carried]
+                yield carried, self._existing[carried]
 
     # ---- writing (the cache) -----------------------------------------------------------------------------------------------
 
@@ -239,12 +239,12 @@ class Matches:
             labels = pod.metadata.labels
             steps += [(self._matching[query].add, row) for query in self._queries.candidates(labels) if query.matches(pod)]
         if isinstance(pod, Pod) and pod.spec.affinity is not None:
-            steps += [(self._carry, row, carried) for carried in carried_by(pod)]
+            steps += [(self._count_existing, row, carried) for carried in existing_terms_of(pod)]
         if steps:
             all_or_none(sign, *steps)
 
-    def _carry(self, row: int, carried: Carried, sign: int) -> None:
-        known = self._carrying.get(carried)
+    def _count_existing(self, row: int, carried: ExistingTerm, sign: int) -> None:
+        known = self._existing.get(carried)
         counter = self._make() if known is None else known
         counter.add(row, sign)
         try:
@@ -255,18 +255,18 @@ class Matches:
         except BaseException:
             counter.add(row, -sign)
             raise
-        self._carrying[carried] = counter
+        self._existing[carried] = counter
         if not counter.total:
-            del self._carrying[carried]
+            del self._existing[carried]
 
-    def _make(self) -> Counter:
+    def _make(self) -> RowCounter:
         self._made += 1
-        return Counter(self._made)
+        return RowCounter(self._made)
 
 
-def carried_by(pod: Pod) -> Iterator[Carried]:
+def existing_terms_of(pod: Pod) -> Iterator[ExistingTerm]:
     """Every term that a pod carries, as often as it does."""
     terms = pod_terms(pod)
-    yield from (Carried(Kind.AFFINITY, term) for term in terms.affinity)
-    yield from (Carried(Kind.ANTI_AFFINITY, term) for term in terms.anti_affinity)
-    yield from (Carried(Kind.PREFERRED, term) for term in terms.preferred)
+    yield from (ExistingTerm(AffinityTermKind.AFFINITY, term) for term in terms.affinity)
+    yield from (ExistingTerm(AffinityTermKind.ANTI_AFFINITY, term) for term in terms.anti_affinity)
+    yield from (ExistingTerm(AffinityTermKind.PREFERRED, term) for term in terms.preferred)

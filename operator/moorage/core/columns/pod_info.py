@@ -14,13 +14,13 @@ from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import BASIC, Requests, basic_amounts
-from moorage.core.volumes.pod_volumes import NOTHING, Carried, carried_by
+from moorage.core.volumes.pod_volumes import NO_VOLUMES, PodVolumeUse, volumes_of
 
 
-class Herd:
+class PodBatch:
     """See the module's docstring. ``ports`` and ``volumes``: those of the pods that have any, by place."""
 
-    def __init__(self, records: Sequence[Record], nodes: NodeTable) -> None:
+    def __init__(self, records: Sequence[PodInfo], nodes: NodeTable) -> None:
         self.records = records
         self.rows: npt.NDArray[np.intp] = np.array([nodes.row_of[record.node] for record in records], np.intp)
         kinds: dict[int, int] = {}  # pods of one template share what they ask for
@@ -41,7 +41,7 @@ class Herd:
                     self._others.setdefault(resource, {})[kind] = amount
         basic = np.array([basic_amounts(one) for one in distinct], np.int64).reshape(-1, len(BASIC))
         self.amounts = basic.T.take(self._kind_of, axis=1)
-        self.nonzero = np.array([[one.nonzero_cpu for one in distinct], [one.nonzero_memory for one in distinct]], np.int64)[
+        self.non_zero_requested = np.array([[one.nonzero_cpu for one in distinct], [one.nonzero_memory for one in distinct]], np.int64)[
             :, self._kind_of
         ]
         holders = {kind for kind, one in enumerate(distinct) if one.ports}
@@ -60,7 +60,7 @@ class Herd:
                 yield resource, self.rows[which[takers]], amounts[takers]
 
 
-def beside(record: Record, others: Sequence[Record], nodes: NodeTable) -> bool:
+def fits_with(record: PodInfo, others: Sequence[PodInfo], nodes: NodeTable) -> bool:
     """Whether a pod's node has of everything what it asks for, when these others are there.
 
     Of other resources than the basic ones, only those that the node has: none is asked of it where devices or somebody else see to that.
@@ -77,7 +77,7 @@ def _amounts(requests: Requests) -> Iterator[tuple[str, int]]:
     yield from (("cpu", requests.cpu), ("memory", requests.memory), ("pods", 1), *requests.others)
 
 
-class State(enum.Enum):
+class PodState(enum.Enum):
     """Whether the API server has shown the pod on its node."""
 
     ASSUMED = "assumed"
@@ -85,7 +85,7 @@ class State(enum.Enum):
 
 
 @dataclasses.dataclass(slots=True)
-class Record:
+class PodInfo:
     """A pod on a node: the object, where it is, what it takes there and how we know; ``volumes`` are those that placement looks at.
 
     ``leaving``: we had it told to go, which the watch may not show yet. ``stuck``: it was told to go long ago and does not, so nobody
@@ -95,11 +95,11 @@ class Record:
     pod: Pod | PartialObject
     node: str
     requests: Requests
-    state: State
-    leaving: bool = False
+    state: PodState
+    preempted: bool = False
     stuck: bool = False
     held: bool = False
-    volumes: Carried = dataclasses.field(init=False)
+    volumes: PodVolumeUse = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        self.volumes = carried_by(self.pod) if isinstance(self.pod, Pod) else NOTHING
+        self.volumes = volumes_of(self.pod) if isinstance(self.pod, Pod) else NO_VOLUMES

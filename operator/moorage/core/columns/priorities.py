@@ -13,7 +13,7 @@ from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.structures.growing import grown
 
-_FIRST = 64
+_INITIAL_ROWS = 64
 _NONE = np.zeros(0, np.int32)
 
 
@@ -30,7 +30,7 @@ class PriorityTable:
             level = priority(pod)
             counts = self._counts.get(level, _NONE)
             if row >= counts.size:
-                counts = self._counts[level] = grown(counts, max(_FIRST, row + 1))
+                counts = self._counts[level] = grown(counts, max(_INITIAL_ROWS, row + 1))
             counts[row] += sign
             total = self._totals[level] = self._totals.get(level, 0) + sign
             if not total:

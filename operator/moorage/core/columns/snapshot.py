@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.cache import Cache, Record
+from moorage.core.columns.cache import Cache, PodInfo
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.columns.nominations import Nominations
-from moorage.core.columns.pod_counters import Counter, Matches, Query
-from moorage.core.columns.pod_info import Herd
+from moorage.core.columns.nominations import Nominator
+from moorage.core.columns.pod_counters import PodCounters, PodQuery, RowCounter
+from moorage.core.columns.pod_info import PodBatch
 from moorage.core.columns.priorities import PriorityTable
-from moorage.core.columns.store import Objects
+from moorage.core.columns.store import Lister
 from moorage.core.columns.volume_table import VolumeTable
 from moorage.core.pods.host_ports import HostPort
-from moorage.core.structures.budget import Budget
-from moorage.core.volumes.pod_volumes import Carried
+from moorage.core.structures.budget import TimeBudget
+from moorage.core.volumes.pod_volumes import PodVolumeUse
 
 
 class Trial:
@@ -31,14 +31,14 @@ class Trial:
     def __init__(self, nodes: NodeTable, volumes: VolumeTable) -> None:
         self._nodes = nodes
         self._volume_table = volumes
-        self._before = nodes.requested.copy(), nodes.nonzero.copy()
+        self._before = nodes.requested.copy(), nodes.non_zero_requested.copy()
         self._others: list[tuple[str, npt.NDArray[np.intp], npt.NDArray[np.int64]]] = []
         self._ports: list[tuple[int, tuple[HostPort, ...], int]] = []
-        self._volumes: list[tuple[int, Carried, int]] = []
+        self._volumes: list[tuple[int, PodVolumeUse, int]] = []
         self._gone: set[str] = set()
-        self._new: dict[str, dict[str, Record]] = {}
+        self._new: dict[str, dict[str, PodInfo]] = {}
 
-    def remove(self, herd: Herd, which: npt.NDArray[np.intp]) -> None:
+    def remove(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """Try what would be without these pods of the herd (by place)."""
         self._charge(herd, which, -1)
         for i in which.tolist():
@@ -48,7 +48,7 @@ class Trial:
                 continue
             self._gone.add(uid)
 
-    def put_back(self, herd: Herd, which: npt.NDArray[np.intp]) -> None:
+    def add_back(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """Try what would be with them there (again)."""
         self._charge(herd, which, 1)
         for i in which.tolist():
@@ -59,7 +59,7 @@ class Trial:
             else:
                 self._new.setdefault(record.node, {})[uid] = record
 
-    def seen(self, node: str, pods: Iterator[Record]) -> Iterator[Record]:
+    def pods_on(self, node: str, pods: Iterator[PodInfo]) -> Iterator[PodInfo]:
         """The pods on a node as the trial has them."""
         yield from (record for record in pods if record.pod.metadata.uid not in self._gone)
         yield from self._new.get(node, {}).values()
@@ -74,8 +74,8 @@ class Trial:
         for row, volumes, sign in reversed(self._volumes):
             self._volume_table.charge(row, volumes, -sign)
 
-    def _charge(self, herd: Herd, which: npt.NDArray[np.intp], sign: int) -> None:
-        self._nodes.try_out(herd.rows[which], sign * herd.amounts[:, which], sign * herd.nonzero[:, which])
+    def _charge(self, herd: PodBatch, which: npt.NDArray[np.intp], sign: int) -> None:
+        self._nodes.try_out(herd.rows[which], sign * herd.amounts[:, which], sign * herd.non_zero_requested[:, which])
         for resource, rows, amounts in herd.others(which):
             self._nodes.resources.charge_many(resource, rows, sign * amounts, self._nodes.rows)
             self._others.append((resource, rows, sign * amounts))
@@ -101,7 +101,7 @@ class Snapshot:
         self.now: Callable[[], float] = lambda: 0.0
         """Seconds, for plugins that must not hold up the others: they may end an attempt by it, never choose by it. Core has no clock
         of its own: unless it is given one, no time passes."""
-        self.budget = Budget(lambda: self.now())  # noqa: PLW0108  # the clock is given later
+        self.budget = TimeBudget(lambda: self.now())  # the clock is given later
         """To be asked after each piece of work that is kept."""
         self.count_error: Callable[[str, str], None] = lambda plugin, point: None
         """Told that a plugin's expression failed at an extension point, for whoever counts."""
@@ -112,14 +112,14 @@ class Snapshot:
         return self._cache.nodes
 
     @property
-    def store(self) -> Objects:
+    def store(self) -> Lister:
         """Every other object."""
         return self._cache.store
 
     @property
-    def matches(self) -> Matches:
+    def pod_counters(self) -> PodCounters:
         """Counters of pods; only ``carried_against`` is for plugins, who ask ``matching`` here for the others."""
-        return self._cache.matches
+        return self._cache.pod_counters
 
     @property
     def volumes(self) -> VolumeTable:
@@ -132,22 +132,22 @@ class Snapshot:
         return self._cache.priorities
 
     @property
-    def nominations(self) -> Nominations:
+    def nominations(self) -> Nominator:
         """Which waiting pods are promised room on which node; only its reading half is for plugins."""
         return self._cache.nominations
 
-    def matching(self, query: Query) -> Counter:
+    def matching(self, query: PodQuery) -> RowCounter:
         """The counter of the pods that a query speaks of; it takes a look at all of them where nobody asked lately."""
-        new = not self.matches.knows(query)
-        counter = self.matches.matching(query)
+        new = not self.pod_counters.knows(query)
+        counter = self.pod_counters.matching(query)
         if new:
             self.budget.check()
         return counter
 
-    def pods_on(self, node: str) -> Iterator[Record]:
+    def pods_on(self, node: str) -> Iterator[PodInfo]:
         """The pods on a node, assumed ones included."""
         pods = self._cache.pods_on(node)
-        return pods if self._trial is None else self._trial.seen(node, pods)
+        return pods if self._trial is None else self._trial.pods_on(node, pods)
 
     @contextlib.contextmanager
     def trial(self) -> Iterator[Trial]:

@@ -10,19 +10,19 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from moorage.core.columns.change_log import Clock
-from moorage.core.columns.freed_room import Room
+from moorage.core.columns.change_log import VersionCounter
+from moorage.core.columns.freed_room import FreedRoom
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.objects.meta import HasMetadata, key
 
 T = TypeVar("T", bound=HasMetadata)
-Index = TypeVar("Index")
+KeptIndex = TypeVar("KeptIndex")
 Follower = Callable[[Any, Any], None]
 """Told of an object's former and its new state, None where there is none."""
 
 
-class Objects(Protocol):
+class Lister(Protocol):
     """The store's reading half."""
 
     def __hash__(self) -> int:
@@ -31,26 +31,26 @@ class Objects(Protocol):
     def objects(self, kind: type[T]) -> Mapping[str, T]:
         """All objects of a kind by ``namespace/name`` (or name), in the order in which they came."""
 
-    def clock(self, kind: type[HasMetadata]) -> Clock:
+    def version_counter(self, kind: type[HasMetadata]) -> VersionCounter:
         """Moves when an object of the kind comes, changes or goes."""
 
     @property
-    def room(self) -> Room:
+    def room(self) -> FreedRoom:
         """What is left on nodes."""
 
-    def index(self, make: Callable[[Store], Index]) -> Index:
+    def index(self, make: Callable[[Store], KeptIndex]) -> KeptIndex:
         """What ``make`` (a class, say) keeps of objects beside them, always the same one; made when first asked for."""
 
 
 class Store:
     """See the module's docstring. Kinds are the struct types of ``core``; any may be asked for, at any time."""
 
-    def __init__(self, room: Room | None = None) -> None:
-        self.room = room or Room(NodeTable(), PriorityTable())
+    def __init__(self, room: FreedRoom | None = None) -> None:
+        self.room = room or FreedRoom(NodeTable(), PriorityTable())
         """What is left on nodes; without any, nothing is known."""
         self._objects: dict[type[Any], dict[str, Any]] = {}
         self._views: dict[type[Any], Mapping[str, Any]] = {}
-        self._clocks: dict[type[Any], Clock] = {}
+        self._version_counters: dict[type[Any], VersionCounter] = {}
         self._followers: dict[type[Any], list[Follower]] = {}
         self._indexes: dict[Callable[[Store], Any], Any] = {}
 
@@ -61,18 +61,18 @@ class Store:
             view = self._views[kind] = MappingProxyType(self._of(kind))
         return view
 
-    def clock(self, kind: type[HasMetadata]) -> Clock:
+    def version_counter(self, kind: type[HasMetadata]) -> VersionCounter:
         """Moves when an object of the kind comes, changes or goes."""
-        clock = self._clocks.get(kind)
+        clock = self._version_counters.get(kind)
         if clock is None:
-            clock = self._clocks[kind] = Clock()
+            clock = self._version_counters[kind] = VersionCounter()
         return clock
 
-    def index(self, make: Callable[[Store], Index]) -> Index:
+    def index(self, make: Callable[[Store], KeptIndex]) -> KeptIndex:
         """What ``make`` keeps of objects beside them, always the same one; made when first asked for."""
         if make not in self._indexes:
             self._indexes[make] = make(self)
-        index: Index = self._indexes[make]
+        index: KeptIndex = self._indexes[make]
         return index
 
     def follow(self, kind: type[T], follower: Callable[[T | None, T | None], None]) -> None:
@@ -92,7 +92,7 @@ class Store:
 
     def _change(self, kind: type[HasMetadata], name: str, new: HasMetadata | None) -> None:
         """Followers are told one after another; one that raises has changed nothing, and those before it are told to go back."""
-        self.clock(kind).tick()
+        self.version_counter(kind).increment()
         told: list[Follower] = []
         objects = self._of(kind)
         old = objects.get(name)

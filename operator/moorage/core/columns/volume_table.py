@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from moorage.core.columns.change_log import Aspect, Clock
+from moorage.core.columns.change_log import Aspect, VersionCounter
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.columns.store import Objects, Store
+from moorage.core.columns.store import Lister, Store
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from moorage.core.structures.all_or_none import Step, all_or_none
 from moorage.core.structures.sparse import HAS, TAKEN, Amounts, SparseAmounts
 from moorage.core.volumes.claims import class_of
 from moorage.core.volumes.csi_migration import VolumeId, volume_of, wanted_volume
-from moorage.core.volumes.pod_volumes import Carried, ClaimUse, Disk
+from moorage.core.volumes.pod_volumes import ClaimUse, Disk, PodVolumeUse
 
 _NO_LIMIT = 2**62
 Source = tuple[type[HasMetadata], str]
 """An object by kind and name."""
 
 
-class Found(NamedTuple):
+class ResolvedClaim(NamedTuple):
     """A claim, the volume that it means to a CSI driver (None: it does not count), and the objects that this rests on."""
 
     claim: PersistentVolumeClaim | None
@@ -34,31 +34,31 @@ class Found(NamedTuple):
     sources: tuple[Source, ...] = ()
 
 
-def find_volume(claim_key: str, store: Objects) -> Found:
+def resolve_claim(claim_key: str, store: Lister) -> ResolvedClaim:
     """Which volume a claim stands for: the one that it is bound to, or the one that is still to be made for it."""
     claim = store.objects(PersistentVolumeClaim).get(claim_key)
     if claim is None:
-        return Found(None, None)
+        return ResolvedClaim(None, None)
     name, storage_class = claim.spec.volume_name, class_of(claim)
     bound: tuple[Source, ...] = ((PersistentVolume, name),) if name else ()
     pv = store.objects(PersistentVolume).get(name)
     if pv is not None:
-        return Found(claim, volume_of(pv), bound)
+        return ResolvedClaim(claim, volume_of(pv), bound)
     made_by = store.objects(StorageClass).get(storage_class)
     volume = wanted_volume(made_by, claim_key) if made_by is not None else None
-    return Found(claim, volume, (*bound, (StorageClass, storage_class)))
+    return ResolvedClaim(claim, volume, (*bound, (StorageClass, storage_class)))
 
 
 class VolumeTable:
     """See the module's docstring. ``uses`` moves when a pod begins or ceases to use a claim (the cache moves it)."""
 
     def __init__(self, store: Store, nodes: NodeTable) -> None:
-        self.uses = Clock()
+        self.uses = VersionCounter()
         self._store = store
         self._nodes = nodes
         self._users: dict[str, dict[tuple[int, ClaimUse], int]] = {}
         self._disks: dict[tuple[str, tuple[str, ...]], dict[int, dict[Disk, int]]] = {}
-        self._found: dict[str, Found] = {}
+        self._resolved: dict[str, ResolvedClaim] = {}
         self._resting_on: dict[Source, dict[str, None]] = {}
         self._mounted: dict[VolumeId, dict[int, int]] = {}
         self._attached: dict[VolumeId, dict[int, int]] = {}
@@ -94,7 +94,7 @@ class VolumeTable:
 
     # ---- pods (the cache) --------------------------------------------------------------------------------------------------
 
-    def charge(self, row: int, volumes: Carried, sign: int) -> None:
+    def charge(self, row: int, volumes: PodVolumeUse, sign: int) -> None:
         """A pod with these came to the row (``sign`` 1) or left it (-1)."""
         all_or_none(
             sign,
@@ -111,7 +111,7 @@ class VolumeTable:
 
     def _use(self, row: int, use: ClaimUse, sign: int) -> None:
         claim, users = use.key, self._users.get(use.key, {})
-        found = self._found[claim] if users else find_volume(claim, self._store)
+        found = self._resolved[claim] if users else resolve_claim(claim, self._store)
         number = users.get((row, use), 0) + sign
         begins_or_ends = not users or (not number and len(users) == 1)
         resting: tuple[Step, ...] = ((self._rest, claim, None, found),) if begins_or_ends else ()
@@ -136,30 +136,30 @@ class VolumeTable:
 
     # ---- claims ------------------------------------------------------------------------------------------------------------
 
-    def _rest(self, claim: str, old: Found | None, new: Found | None, sign: int) -> None:
+    def _rest(self, claim: str, old: ResolvedClaim | None, new: ResolvedClaim | None, sign: int) -> None:
         """A claim that is in use rests on this now, and on that no longer; None: it is not in use."""
         gone, come = (old, new) if sign > 0 else (new, old)
         if gone is not None:
-            del self._found[claim]
+            del self._resolved[claim]
             for source in gone.sources:
                 self._resting_on[source].pop(claim, None)
                 if not self._resting_on[source]:
                     del self._resting_on[source]
         if come is not None:
-            self._found[claim] = come
+            self._resolved[claim] = come
             for source in come.sources:
                 self._resting_on.setdefault(source, {})[claim] = None
 
-    def _mount(self, found: Found, row: int, use: ClaimUse, number: int, sign: int) -> None:
+    def _mount(self, found: ResolvedClaim, row: int, use: ClaimUse, number: int, sign: int) -> None:
         """A claim that the pod does not own is none of its volumes, whatever its name."""
         if found.volume is not None and found.claim is not None and use.owns(found.claim):
             self._hold(self._mounted, found.volume, row, number, sign)
 
-    def _looking_again(self, claim: str) -> Iterator[Step]:
+    def _resolve_again(self, claim: str) -> Iterator[Step]:
         """What it takes when a claim, or what it rests on, is another one now."""
         if claim not in self._users:
             return
-        old, new = self._found[claim], find_volume(claim, self._store)
+        old, new = self._resolved[claim], resolve_claim(claim, self._store)
         yield self._rest, claim, old, new
         for (row, use), number in self._users[claim].items():
             self._nodes.logs[Aspect.VOLUMES].add(row)
@@ -168,13 +168,13 @@ class VolumeTable:
 
     def _put_claim(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
         for claim in {key(one): None for one in (old, new) if one is not None}:
-            all_or_none(1, *self._looking_again(claim))
+            all_or_none(1, *self._resolve_again(claim))
 
     def _put_source(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         obj = new or old
         if obj is not None:
             source = type(obj), obj.metadata.name
-            looking = (step for claim in self._resting_on.get(source, ()) for step in self._looking_again(claim))
+            looking = (step for claim in self._resting_on.get(source, ()) for step in self._resolve_again(claim))
             attaching = (step for name in self._attachments_of.get(source, ()) for step in self._attaching(name, there=True))
             all_or_none(1, *looking, *attaching)
 
@@ -222,7 +222,7 @@ class VolumeTable:
     def _attaching(self, name: str, *, there: bool) -> Iterator[Step]:
         """What it takes to count an attachment as it is now, if its node and its volume are there; or (not ``there``) no longer."""
         before, after = self._attachments.get(name), self._attached_to(name) if there else None
-        yield self._note, name, before, after
+        yield self._record_attachment, name, before, after
         for counted, number in ((before, -1), (after, 1)):
             if counted is not None:
                 row, volume = counted
@@ -237,7 +237,7 @@ class VolumeTable:
             return None
         return row, VolumeId(attachment.spec.attacher, pv.spec.csi.volume_handle)
 
-    def _note(self, name: str, before: tuple[int, VolumeId] | None, after: tuple[int, VolumeId] | None, sign: int) -> None:
+    def _record_attachment(self, name: str, before: tuple[int, VolumeId] | None, after: tuple[int, VolumeId] | None, sign: int) -> None:
         counted = after if sign > 0 else before
         if counted is not None:
             self._attachments[name] = counted

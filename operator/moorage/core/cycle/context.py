@@ -7,27 +7,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.pod_info import Record
+from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.cycle.sampling import Sampler
-from moorage.core.framework.evaluation.evaluator import Observer, Runner, Unobserved
-from moorage.core.framework.evaluation.row_cache import RowMemories
-from moorage.core.framework.interfaces import Reserved
+from moorage.core.cycle.sampling import NodeSampler
+from moorage.core.framework.evaluation.evaluator import Evaluator, NullObserver, Observer
+from moorage.core.framework.evaluation.row_cache import RowCaches
+from moorage.core.framework.interfaces import ReserveResult
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
 from moorage.core.objects.pods import Pod
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Placement:
+class ScheduleResult:
     """The pod goes to ``node``, decided by ``revision``; ``score`` is None when no other node was feasible."""
 
     pod: Pod
     node: str
     revision: Revision
-    feasible: int
+    feasible_nodes: int
     score: int | None = None
-    reservations: Mapping[str, Reserved] = dataclasses.field(default_factory=dict)
+    reservations: Mapping[str, ReserveResult] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Diagnosis:
     revision: Revision
     code: Code
     message: str
-    rejectors: frozenset[str] = frozenset()
+    unschedulable_plugins: frozenset[str] = frozenset()
     nominated_node: str | None = ""
     victims: tuple[Pod, ...] = ()
     """Pods that must go so that the pod fits ``nominated_node``, the most important one first."""
@@ -46,24 +46,24 @@ class Diagnosis:
     """Whether they are to be evicted, which a disruption budget may refuse, and not deleted."""
     held: bool = False
     """Whether room is held for it there, as a member of a gang."""
-    kept_by: tuple[Record, ...] = ()
+    blocking_nominated_pods: tuple[PodInfo, ...] = ()
     """Pods nominated to nodes that would take this pod but for them."""
-    errands: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    post_filter_actions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What postFilter plugins want to be done beside, by plugin: for their actors."""
 
 
-class Scheduler:
+class CycleContext:
     """What a cycle works on: the cache, the runner over it, the sampler's place, the tie-break's seed."""
 
     def __init__(self, cache: Cache, seed: int = 0, observer: Observer | None = None) -> None:
         self.cache = cache
         self.seed = seed
-        self.runner = Runner(cache)
-        self.sampler = Sampler()
-        self.memories = RowMemories()
-        self.observer: Observer = observer or Unobserved()
+        self.evaluator = Evaluator(cache)
+        self.sampler = NodeSampler()
+        self.row_caches = RowCaches()
+        self.observer: Observer = observer or NullObserver()
 
     @property
     def snapshot(self) -> Snapshot:
         """What plugins see."""
-        return self.runner.snapshot
+        return self.evaluator.snapshot

@@ -10,14 +10,14 @@ import dataclasses
 
 import numpy as np
 
-from moorage.core.columns.cache import Cache, State
-from moorage.core.columns.pod_info import Herd
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.cycle.post_filter import make_room, refusals
-from moorage.core.framework.evaluation.evaluation import PASSES, Blueprint
-from moorage.core.framework.interfaces import Point, Reserved
+from moorage.core.columns.cache import Cache, PodState
+from moorage.core.columns.pod_info import PodBatch
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.post_filter import fit_error, run_post_filters
+from moorage.core.framework.evaluation.evaluation import PASSES, Evaluation
+from moorage.core.framework.interfaces import ExtensionPoint, ReserveResult
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import REFUSALS, Code, Status, fit_error, texts
+from moorage.core.framework.status import REJECTED, Code, Status, fit_error_message, texts
 from moorage.core.framework.tie_breaking import pick
 from moorage.core.objects.pods import Pod, on_node
 from moorage.core.pods.ceilings import TooLarge
@@ -26,31 +26,31 @@ from moorage.core.pods.requests import pod_requests
 NO_NODES = "no nodes available to schedule pods"
 
 
-def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Diagnosis:
+def decide(pod: Pod, revision: Revision, scheduler: CycleContext) -> ScheduleResult | Diagnosis:
     """Where the pod should go, or why it cannot go anywhere. Changes nothing but what the runner keeps."""
     # 1. preFilter and filter: catch up with what changed since this template was last looked at.
-    blueprint = look(pod, revision, scheduler)
+    blueprint = run_filters(pod, revision, scheduler)
     if isinstance(blueprint, Diagnosis):
         return blueprint
     snapshot = scheduler.snapshot
 
     # 2. Nobody fits: postFilter may make room; the diagnosis says why.
     if not blueprint.fits:
-        room = make_room(pod, revision, scheduler, blueprint)
-        return refusals(blueprint, snapshot).diagnosis(pod, revision, room)
+        room = run_post_filters(pod, revision, scheduler, blueprint)
+        return fit_error(blueprint, snapshot).diagnosis(pod, revision, room)
 
     # 3. A nominated node that still fits is taken; a lone feasible node needs no score; a sampling profile sees only some.
-    nominated = snapshot.nodes.row_of.get(snapshot.nominations.node(pod.metadata.uid))
-    if nominated is not None and blueprint.blame[nominated] == PASSES:
-        return Placement(pod, snapshot.nodes.names[nominated], revision, 1)
+    nominated = snapshot.nodes.row_of.get(snapshot.nominations.nominated_node(pod.metadata.uid))
+    if nominated is not None and blueprint.rejected_by[nominated] == PASSES:
+        return ScheduleResult(pod, snapshot.nodes.names[nominated], revision, 1)
     sample = scheduler.sampler.choose(blueprint, revision, snapshot)
-    candidates = blueprint.passing if sample is None else sample.size
+    candidates = blueprint.feasible_count if sample is None else sample.size
     if candidates == 1:
         row = int((blueprint.feasible() if sample is None else sample)[0])
-        return Placement(pod, snapshot.nodes.names[row], revision, 1)
+        return ScheduleResult(pod, snapshot.nodes.names[row], revision, 1)
 
     # 4. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
-    status = weigh(blueprint, revision, scheduler)
+    status = run_scores(blueprint, revision, scheduler)
     if status.code is not Code.SUCCESS:
         return Diagnosis(pod, revision, Code.ERROR, status.message)
     totals = blueprint.totals if sample is None else blueprint.totals_among(sample)
@@ -58,101 +58,101 @@ def decide(pod: Pod, revision: Revision, scheduler: Scheduler) -> Placement | Di
     # 5. The best total; ties by (seed, pod, node).
     best = int(totals.max())
     row = pick(np.flatnonzero(totals == best), snapshot.nodes.tie_break, pod.metadata.uid, scheduler.seed)
-    return Placement(pod, snapshot.nodes.names[row], revision, candidates, best)
+    return ScheduleResult(pod, snapshot.nodes.names[row], revision, candidates, best)
 
 
-def look(pod: Pod, revision: Revision, scheduler: Scheduler) -> Blueprint | Diagnosis:
+def run_filters(pod: Pod, revision: Revision, scheduler: CycleContext) -> Evaluation | Diagnosis:
     """What filters say of all nodes as they are now; a diagnosis where there are no nodes, or a plugin failed."""
     snapshot, observer = scheduler.snapshot, scheduler.observer
     if not len(snapshot.nodes):
-        return Diagnosis(pod, revision, Code.UNRESOLVABLE, NO_NODES)
+        return Diagnosis(pod, revision, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_NODES)
     try:
-        blueprint = scheduler.runner.blueprint(pod, revision)
+        blueprint = scheduler.evaluator.evaluation(pod, revision)
     except TooLarge as excess:
         return Diagnosis(pod, revision, Code.ERROR, str(excess))
-    observer.begin(Point.FILTER)
+    observer.begin(ExtensionPoint.FILTER)
     blueprint.refresh_filters(snapshot)
-    verdict = blueprint.verdict[1]
-    observer.end(Point.FILTER, verdict.code.value, revision.scheduler_name)
-    if verdict.code is Code.ERROR or blueprint.fault:
-        return Diagnosis(pod, revision, Code.ERROR, blueprint.fault or verdict.message)
+    verdict = blueprint.pre_filter_status[1]
+    observer.end(ExtensionPoint.FILTER, verdict.code.value, revision.scheduler_name)
+    if verdict.code is Code.ERROR or blueprint.error:
+        return Diagnosis(pod, revision, Code.ERROR, blueprint.error or verdict.message)
     return blueprint
 
 
-def weigh(blueprint: Blueprint, revision: Revision, scheduler: Scheduler) -> Status:
+def run_scores(blueprint: Evaluation, revision: Revision, scheduler: CycleContext) -> Status:
     """Have plugins score the nodes that filters let through, after ``look``; ERROR when one failed."""
-    scheduler.observer.begin(Point.SCORE)
+    scheduler.observer.begin(ExtensionPoint.SCORE)
     status = blueprint.refresh_scores(scheduler.snapshot)
-    scheduler.observer.end(Point.SCORE, status.code.value, revision.scheduler_name)
+    scheduler.observer.end(ExtensionPoint.SCORE, status.code.value, revision.scheduler_name)
     return status
 
 
-def commit(placement: Placement, scheduler: Scheduler) -> Placement | Diagnosis:
+def assume_and_reserve(placement: ScheduleResult, scheduler: CycleContext) -> ScheduleResult | Diagnosis:
     """Assume the pod on its node (or raise with nothing changed), let plugins reserve; if one refuses or fails, all is taken back."""
     pod, revision = placement.pod, placement.revision
     scheduler.cache.assume(on_node(pod, placement.node), placement.node, pod_requests(pod))
-    if not revision.points[Point.RESERVE]:
+    if not revision.points[ExtensionPoint.RESERVE]:
         return placement
-    reservations: dict[str, Reserved] = {}
+    reservations: dict[str, ReserveResult] = {}
     placement = dataclasses.replace(placement, reservations=reservations)
     kept = False
     try:
-        for name, plugin in revision.at(Point.RESERVE):
-            reserved: Reserved = plugin.reserve(pod, placement.node, scheduler.snapshot)
+        for name, plugin in revision.at(ExtensionPoint.RESERVE):
+            reserved: ReserveResult = plugin.reserve(pod, placement.node, scheduler.snapshot)
             reservations[name] = reserved
             if reserved.status.code is not Code.SUCCESS:
-                return _unreserved(placement, name, reserved.status)
+                return _rejected_at_reserve(placement, name, reserved.status)
         kept = True
     finally:
         if not kept:
-            undo(placement, scheduler.cache)
+            unreserve_and_forget(placement, scheduler.cache)
     return placement
 
 
-def objection(placement: Placement, scheduler: Scheduler) -> str:
+def recheck_node(placement: ScheduleResult, scheduler: CycleContext) -> str:
     """Why the node would not take the pod any more, "" when it would.
 
     Asked where the node has changed since the decision by somebody else's doing (``Cache.news``). The pod itself, which is assumed
     there, is left out of account; a plugin that reserved something for it is not asked, as that would be in its own way.
     """
     pod, node, snapshot = placement.pod, placement.node, scheduler.snapshot
-    record, row = scheduler.cache.record(pod.metadata.uid), snapshot.nodes.row_of.get(node)
+    record, row = scheduler.cache.pod_info(pod.metadata.uid), snapshot.nodes.row_of.get(node)
     if row is None:
         return f"node {node!r} has been deleted since it was chosen"
-    if record is None or record.state is not State.ASSUMED or record.node != node:
+    if record is None or record.state is not PodState.ASSUMED or record.node != node:
         return ""
-    blueprint = scheduler.runner.blueprint(pod, placement.revision)
+    blueprint = scheduler.evaluator.evaluation(pod, placement.revision)
     blueprint.refresh_filters(snapshot)
     reserving = {name for name, reserved in placement.reservations.items() if reserved.value is not None}
-    with blueprint.what_if(snapshot, without=reserving) as what_if:
-        what_if.remove(Herd([record], snapshot.nodes), np.array([0]))
-        refusal = what_if.ask(np.array([row])).get(row)
+    with blueprint.dry_run(snapshot, without=reserving) as what_if:
+        what_if.remove(PodBatch([record], snapshot.nodes), np.array([0]))
+        refusal = what_if.run_filters(np.array([row])).get(row)
         reasons = ", ".join(texts(refusal.why)) if refusal is not None else ""
     return f"node {node!r} has changed since it was chosen: {reasons}" if reasons else ""
 
 
-def undo(placement: Placement, cache: Cache) -> None:
+def unreserve_and_forget(placement: ScheduleResult, cache: Cache) -> None:
     """Take back what ``commit`` did, reservations in reverse order; safe to call again.
 
     One that fails stops no other: the first failure is raised when everything else is taken back.
     """
     fault: Exception | None = None
     for reserved in reversed(list(placement.reservations.values())):
-        if reserved.undo is not None:
+        if reserved.unreserve is not None:
             try:
-                reserved.undo()
-            except Exception as error:  # noqa: BLE001 - raised below
+                reserved.unreserve()
+            except Exception as error:
                 fault = fault or error
-    record = cache.record(placement.pod.metadata.uid)
-    if record is not None and record.state is State.ASSUMED and record.node == placement.node:
+    record = cache.pod_info(placement.pod.metadata.uid)
+    if record is not None and record.state is PodState.ASSUMED and record.node == placement.node:
         cache.forget(placement.pod.metadata.uid)
     if fault is not None:
         raise fault
 
 
-def _unreserved(placement: Placement, plugin: str, status: Status) -> Diagnosis:
+def _rejected_at_reserve(placement: ScheduleResult, plugin: str, status: Status) -> Diagnosis:
     """A refusal at reserve speaks of the one node that was chosen."""
-    if status.code not in REFUSALS:
+    if status.code not in REJECTED:
         return Diagnosis(placement.pod, placement.revision, Code.ERROR, status.message)
-    message = fit_error(1, [(reason, 1) for reason in status.reasons])
+    message = fit_error_message(1, [(reason, 1) for reason in status.reasons])
     return Diagnosis(placement.pod, placement.revision, status.code, message, frozenset({plugin}))

@@ -19,99 +19,101 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.cycle.cycle import look, weigh
-from moorage.core.cycle.post_filter import Heard, attempt_of, refusals
-from moorage.core.framework.evaluation.evaluation import PASSES, Blueprint
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.cycle import run_filters, run_scores
+from moorage.core.cycle.post_filter import PostFilterResults, fit_error, make_attempt
+from moorage.core.framework.evaluation.evaluation import PASSES, Evaluation
 from moorage.core.framework.extenders import (
     EXTENDER,
     MAX_PRIORITY,
-    Answer,
     AskFilter,
     AskPriorities,
     AskVictims,
     Extender,
-    Fault,
-    Filtered,
-    Question,
-    Spared,
+    ExtenderAnswer,
+    ExtenderFailure,
+    ExtenderFilterResult,
+    ExtenderQuestion,
+    MetaVictims,
 )
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, BargainingPlugin, Point, PostFilterResult, Victims, is_a
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, ExtensionPoint, PostFilterResult, PreemptionPlugin, Victims, is_a
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import Code, Reason, failed, texts
+from moorage.core.framework.status import Code, Reason, error_status, texts
 from moorage.core.framework.tie_breaking import pick
 from moorage.core.objects.pods import Pod, priority
 
 T = TypeVar("T")
-Steps: TypeAlias = Generator[Question, Any, T]
+Steps: TypeAlias = Generator[ExtenderQuestion, Any, T]
 
-_BEGINNINGS = 3
+_MAX_STARTS = 3
 """How often the nodes that extenders let through may be lost to others before the pod waits for a while."""
-_OVERTAKEN = "the nodes that extenders let through were taken by others while they were asked"
-_ROOM_NOW = "a node has room now that had none when extenders were asked about victims"
+_TAKEN_MEANWHILE = "the nodes that extenders let through were taken by others while they were asked"
+_FITS_NOW = "a node has room now that had none when extenders were asked about victims"
 
-FAILED = Reason("ExtenderFailed", "{}", Code.UNSCHEDULABLE)
-HOPELESS = Reason("ExtenderUnresolvable", "{}", Code.UNRESOLVABLE)
-SILENT = Reason("ExtenderSilent", 'node(s) were left out by extender "{}"', Code.UNRESOLVABLE)
-REASONS = (FAILED, HOPELESS, SILENT)
+FAILED_BY_EXTENDER = Reason("ExtenderFailed", "{}", Code.UNSCHEDULABLE)
+UNRESOLVABLE_BY_EXTENDER = Reason("ExtenderUnresolvable", "{}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+LEFT_OUT_BY_EXTENDER = Reason("ExtenderSilent", 'node(s) were left out by extender "{}"', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+REASONS = (FAILED_BY_EXTENDER, UNRESOLVABLE_BY_EXTENDER, LEFT_OUT_BY_EXTENDER)
 
 
-def asked(pod: Pod, revision: Revision) -> tuple[Extender, ...]:
+def extenders_interested(pod: Pod, revision: Revision) -> tuple[Extender, ...]:
     """The extenders that have a say about this pod before it has its node."""
-    return tuple(extender for extender in revision.extenders if extender.decides and extender.wants(pod))
+    return tuple(extender for extender in revision.extenders if extender.decides and extender.is_interested(pod))
 
 
-def deciding(pod: Pod, revision: Revision, scheduler: Scheduler) -> Generator[Question, Answer, Placement | Diagnosis]:
+def extender_cycle(
+    pod: Pod, revision: Revision, scheduler: CycleContext
+) -> Generator[ExtenderQuestion, ExtenderAnswer, ScheduleResult | Diagnosis]:
     """As ``cycle.decide``: yields questions, is sent the answers, returns what is decided; to be committed at once."""
-    cycle = _Cycle(pod, revision, scheduler, asked(pod, revision))
-    for _ in range(_BEGINNINGS):
+    cycle = _ExtenderCycle(pod, revision, scheduler, extenders_interested(pod, revision))
+    for _ in range(_MAX_STARTS):
         outcome = yield from cycle.decide()
         if outcome is not None:
             return outcome
-    return Diagnosis(pod, revision, Code.ERROR, _OVERTAKEN)
+    return Diagnosis(pod, revision, Code.ERROR, _TAKEN_MEANWHILE)
 
 
 @dataclasses.dataclass(slots=True)
-class _Cycle:
+class _ExtenderCycle:
     """One pod's cycle. ``refused``: the nodes that extenders refused, and why."""
 
     pod: Pod
     revision: Revision
-    scheduler: Scheduler
+    scheduler: CycleContext
     extenders: tuple[Extender, ...]
-    refused: dict[str, tuple[Reason, str]] = dataclasses.field(default_factory=dict)
+    rejected: dict[str, tuple[Reason, str]] = dataclasses.field(default_factory=dict)
 
-    def decide(self) -> Steps[Placement | Diagnosis | None]:
+    def decide(self) -> Steps[ScheduleResult | Diagnosis | None]:
         """None: begin anew."""
-        self.refused = {}
+        self.rejected = {}
         # 1. A nominated node that plugins and extenders let through is taken.
-        nominated = self.scheduler.snapshot.nominations.node(self.pod.metadata.uid)
-        if nominated and self._passing([nominated]).size:
-            left = yield from self._filter((nominated,))
-            if not isinstance(left, Fault) and self._passing(left).size:
-                return Placement(self.pod, nominated, self.revision, 1)
+        nominated = self.scheduler.snapshot.nominations.nominated_node(self.pod.metadata.uid)
+        if nominated and self._feasible_among([nominated]).size:
+            left = yield from self._ask_filters((nominated,))
+            if not isinstance(left, ExtenderFailure) and self._feasible_among(left).size:
+                return ScheduleResult(self.pod, nominated, self.revision, 1)
 
         # 2. preFilter and filter, as in any cycle.
-        blueprint = self._look()
+        blueprint = self._run_filters()
         if isinstance(blueprint, Diagnosis):
             return blueprint
         if not blueprint.fits:
             return (yield from self._diagnose(blueprint))
 
         # 3. Extenders filter what is left, one after another.
-        left = yield from self._filter(self._names(self._sampled(blueprint)))
-        if isinstance(left, Fault):
+        left = yield from self._ask_filters(self._names(self._sampled(blueprint)))
+        if isinstance(left, ExtenderFailure):
             return Diagnosis(self.pod, self.revision, Code.ERROR, left.text)
-        blueprint = self._look()
+        blueprint = self._run_filters()
         if isinstance(blueprint, Diagnosis):
             return blueprint
         if not left:
             return (yield from self._diagnose(blueprint))
 
         # 4. Score what is left now; a lone node needs none.
-        rows = self._passing(left)
+        rows = self._feasible_among(left)
         if rows.size < 2:
-            return Placement(self.pod, self._names(rows)[0], self.revision, 1) if rows.size else None
+            return ScheduleResult(self.pod, self._names(rows)[0], self.revision, 1) if rows.size else None
         totals = self._totals(blueprint, rows)
         if isinstance(totals, Diagnosis):
             return totals
@@ -122,57 +124,57 @@ class _Cycle:
 
     # ---- the nodes as they are now -----------------------------------------------------------------------------------------
 
-    def _look(self) -> Blueprint | Diagnosis:
-        return look(self.pod, self.revision, self.scheduler)
+    def _run_filters(self) -> Evaluation | Diagnosis:
+        return run_filters(self.pod, self.revision, self.scheduler)
 
-    def _passing(self, names: Iterable[str]) -> npt.NDArray[np.intp]:
+    def _feasible_among(self, names: Iterable[str]) -> npt.NDArray[np.intp]:
         """The rows of those of these nodes that all plugins let through."""
-        blueprint, row_of = self._look(), self.scheduler.snapshot.nodes.row_of
+        blueprint, row_of = self._run_filters(), self.scheduler.snapshot.nodes.row_of
         if isinstance(blueprint, Diagnosis) or not blueprint.fits:
             return np.empty(0, np.intp)
         rows = np.array([row_of[name] for name in names if name in row_of], np.intp)
-        passing: npt.NDArray[np.intp] = rows[blueprint.blame[rows] == PASSES]
+        passing: npt.NDArray[np.intp] = rows[blueprint.rejected_by[rows] == PASSES]
         return passing
 
     def _names(self, rows: npt.NDArray[np.intp]) -> tuple[str, ...]:
         names = self.scheduler.snapshot.nodes.names
         return tuple(names[row] for row in rows.tolist())
 
-    def _sampled(self, blueprint: Blueprint) -> npt.NDArray[np.intp]:
+    def _sampled(self, blueprint: Evaluation) -> npt.NDArray[np.intp]:
         sample = self.scheduler.sampler.choose(blueprint, self.revision, self.scheduler.snapshot)
         return blueprint.feasible() if sample is None else sample
 
     # ---- filter ------------------------------------------------------------------------------------------------------------
 
-    def _filter(self, names: tuple[str, ...]) -> Steps[tuple[str, ...] | Fault]:
+    def _ask_filters(self, names: tuple[str, ...]) -> Steps[tuple[str, ...] | ExtenderFailure]:
         """Those of the nodes that all extenders let through; the others are ``refused``."""
         for extender in self.extenders:
             if not names or not extender.filter_verb:
                 continue
-            answer = _credible((yield AskFilter(extender, names)), extender, names)
-            if not isinstance(answer, Fault):
-                names = self._heed(extender, names, answer)
+            answer = _checked_answer((yield AskFilter(extender, names)), extender, names)
+            if not isinstance(answer, ExtenderFailure):
+                names = self._apply_answer(extender, names, answer)
             elif not extender.ignorable:
                 return answer
         return names
 
-    def _heed(self, extender: Extender, names: tuple[str, ...], answer: Filtered) -> tuple[str, ...]:
+    def _apply_answer(self, extender: Extender, names: tuple[str, ...], answer: ExtenderFilterResult) -> tuple[str, ...]:
         """The nodes that an extender lets through; what it says of the others is remembered."""
         passed = set(answer.passed)
         for name in names:
-            if name in answer.hopeless:
-                self.refused[name] = HOPELESS, answer.hopeless[name]
-            elif name in answer.failed:
-                self.refused[name] = FAILED, answer.failed[name]
+            if name in answer.unresolvable_nodes:
+                self.rejected[name] = UNRESOLVABLE_BY_EXTENDER, answer.unresolvable_nodes[name]
+            elif name in answer.failed_nodes:
+                self.rejected[name] = FAILED_BY_EXTENDER, answer.failed_nodes[name]
             elif name not in passed:
-                self.refused[name] = SILENT, extender.url
+                self.rejected[name] = LEFT_OUT_BY_EXTENDER, extender.url
         return tuple(name for name in names if name in passed)
 
     # ---- score -------------------------------------------------------------------------------------------------------------
 
-    def _totals(self, blueprint: Blueprint, rows: npt.NDArray[np.intp]) -> dict[str, int] | Diagnosis:
+    def _totals(self, blueprint: Evaluation, rows: npt.NDArray[np.intp]) -> dict[str, int] | Diagnosis:
         """What plugins give these rows, as if no others were feasible."""
-        status = weigh(blueprint, self.revision, self.scheduler)
+        status = run_scores(blueprint, self.revision, self.scheduler)
         if status.code is not Code.SUCCESS:
             return Diagnosis(self.pod, self.revision, Code.ERROR, status.message)
         return dict(zip(self._names(rows), blueprint.totals_among(rows)[rows].tolist(), strict=True))
@@ -184,104 +186,112 @@ class _Cycle:
             return
         answers = yield AskPriorities(extenders, tuple(totals))
         for extender, answer in zip(extenders, answers, strict=True):
-            for name, value in () if isinstance(answer, Fault) else answer:
+            for name, value in () if isinstance(answer, ExtenderFailure) else answer:
                 if name in totals:
                     totals[name] += value * extender.weight * (MAX_NODE_SCORE // MAX_PRIORITY)
 
-    def _best(self, totals: Mapping[str, int]) -> Placement | None:
+    def _best(self, totals: Mapping[str, int]) -> ScheduleResult | None:
         """The best of the nodes that still fit, ties by (seed, pod, node); None when none does."""
-        rows = self._passing(totals)
+        rows = self._feasible_among(totals)
         if not rows.size:
             return None
         names = self.scheduler.snapshot.nodes.names
         best = max(totals[names[row]] for row in rows.tolist())
         equals = np.array([row for row in rows.tolist() if totals[names[row]] == best], np.intp)
         row = pick(equals, self.scheduler.snapshot.nodes.tie_break, self.pod.metadata.uid, self.scheduler.seed)
-        return Placement(self.pod, names[row], self.revision, len(totals), best)
+        return ScheduleResult(self.pod, names[row], self.revision, len(totals), best)
 
     # ---- when nobody fits --------------------------------------------------------------------------------------------------
 
-    def _diagnose(self, blueprint: Blueprint) -> Steps[Diagnosis]:
+    def _diagnose(self, blueprint: Evaluation) -> Steps[Diagnosis]:
         """Why the pod goes nowhere, and whom postFilter would have go."""
-        said = refusals(blueprint, self.scheduler.snapshot)
-        if self.refused:
-            counts = Counter(dict(said.counts))
+        said = fit_error(blueprint, self.scheduler.snapshot)
+        if self.rejected:
+            counts = Counter(dict(said.reason_counts))
             # What plugins refuse by now has a reason of theirs.
-            counts.update(texts(tuple(self.refused[name] for name in self._names(self._passing(self.refused)))))
-            said = said._replace(rejectors=said.rejectors | {EXTENDER}, counts=list(counts.items()))
-        room = yield from self._make_room()
+            counts.update(texts(tuple(self.rejected[name] for name in self._names(self._feasible_among(self.rejected)))))
+            said = said._replace(unschedulable_plugins=said.unschedulable_plugins | {EXTENDER}, reason_counts=list(counts.items()))
+        room = yield from self._run_post_filters()
         return said.diagnosis(self.pod, self.revision, room)
 
-    def _make_room(self) -> Steps[PostFilterResult]:
+    def _run_post_filters(self) -> Steps[PostFilterResult]:
         """As ``making_room.make_room``, with the extenders' say about victims."""
-        heard, passing = Heard(self.scheduler.observer), frozenset(self._feasible())
-        for name, plugin in self.revision.at(Point.POST_FILTER):
-            blueprint = self._look()
+        heard, passing = PostFilterResults(self.scheduler.observer), frozenset(self._feasible())
+        for name, plugin in self.revision.at(ExtensionPoint.POST_FILTER):
+            blueprint = self._run_filters()
             if isinstance(blueprint, Diagnosis):
-                return PostFilterResult(failed(blueprint.message), errand={})
-            attempt = attempt_of(self.scheduler, blueprint, self._codes(blueprint))
-            found = plugin.candidates(self.pod, attempt) if is_a(plugin, BargainingPlugin) else plugin.post_filter(self.pod, attempt)
+                return PostFilterResult(error_status(blueprint.message), action={})
+            attempt = make_attempt(self.scheduler, blueprint, self._node_codes(blueprint))
+            found = plugin.find_candidates(self.pod, attempt) if is_a(plugin, PreemptionPlugin) else plugin.post_filter(self.pod, attempt)
             if not isinstance(found, PostFilterResult):
-                found = yield from self._bargain(found)
+                found = yield from self._process_preemption(found)
                 if not passing.issuperset(self._feasible()):
-                    found = Fault(_ROOM_NOW)
-                found = PostFilterResult(failed(found.text)) if isinstance(found, Fault) else plugin.choose(found, attempt)
-            if (result := heard.out(name, found)) is not None:
+                    found = ExtenderFailure(_FITS_NOW)
+                found = (
+                    PostFilterResult(error_status(found.text))
+                    if isinstance(found, ExtenderFailure)
+                    else plugin.select_candidate(found, attempt)
+                )
+            if (result := heard.add(name, found)) is not None:
                 return result
-        return heard.all()
+        return heard.merged()
 
-    def _codes(self, blueprint: Blueprint) -> npt.NDArray[np.int64]:
+    def _node_codes(self, blueprint: Evaluation) -> npt.NDArray[np.int64]:
         """``Attempt.refusals``: those of plugins, and on the nodes that these let through those of extenders."""
-        codes, row_of = blueprint.refusals(self.scheduler.snapshot), self.scheduler.snapshot.nodes.row_of
+        codes, row_of = blueprint.node_codes(self.scheduler.snapshot), self.scheduler.snapshot.nodes.row_of
         for name in self._feasible():
-            reason, _ = self.refused.get(name, (HOPELESS, ""))
+            reason, _ = self.rejected.get(name, (UNRESOLVABLE_BY_EXTENDER, ""))
             codes[row_of[name]] = 1 if reason.code is Code.UNSCHEDULABLE else 2
         return codes
 
     def _feasible(self) -> tuple[str, ...]:
         """All nodes that plugins let through."""
-        blueprint = self._look()
+        blueprint = self._run_filters()
         return () if isinstance(blueprint, Diagnosis) or not blueprint.fits else self._names(blueprint.feasible())
 
-    def _bargain(self, candidates: Mapping[str, Victims]) -> Steps[Mapping[str, Victims] | Fault]:
+    def _process_preemption(self, candidates: Mapping[str, Victims]) -> Steps[Mapping[str, Victims] | ExtenderFailure]:
         """What extenders make of candidates for preemption, one after another."""
         for extender in self.extenders:
             if not candidates or not extender.preempt_verb:
                 continue
             answer = yield AskVictims(extender, candidates)
-            spared = answer if isinstance(answer, Fault) else self._spared(extender, candidates, answer)
-            if not isinstance(spared, Fault):
+            spared = answer if isinstance(answer, ExtenderFailure) else self._to_victims(extender, candidates, answer)
+            if not isinstance(spared, ExtenderFailure):
                 candidates = spared
             elif not extender.ignorable:
                 return spared
         row_of = self.scheduler.snapshot.nodes.row_of
         return {node: victims for node, victims in candidates.items() if node in row_of}
 
-    def _spared(self, extender: Extender, proposed: Mapping[str, Victims], answer: Mapping[str, Spared]) -> dict[str, Victims] | Fault:
+    def _to_victims(
+        self, extender: Extender, proposed: Mapping[str, Victims], answer: Mapping[str, MetaVictims]
+    ) -> dict[str, Victims] | ExtenderFailure:
         """What an extender says, with pods for their UIDs: those that were proposed, or others that are there now."""
         found: dict[str, Victims] = {}
         for node in [*(node for node in proposed if node in answer), *sorted(answer.keys() - proposed.keys())]:
             if not answer[node].uids and extender.ignorable:
                 continue
             if not answer[node].uids:
-                return Fault(f'expected at least one victim pod on node "{node}"')
+                return ExtenderFailure(f'expected at least one victim pod on node "{node}"')
             pods = {record.pod.metadata.uid: record.pod for record in self.scheduler.snapshot.pods_on(node)}
             pods |= {pod.metadata.uid: pod for pod in proposed[node].pods} if node in proposed else {}
             victims = [pods.get(uid) for uid in answer[node].uids]
             if (i := next((i for i, pod in enumerate(victims) if not isinstance(pod, Pod)), None)) is not None:
                 text = f"claims to preempt pod (UID: {answer[node].uids[i]}) on node: {node}, but the pod is not found on that node"
-                return Fault(f"extender: {extender.url} {text}")
+                return ExtenderFailure(f"extender: {extender.url} {text}")
             there = sorted((pod for pod in victims if isinstance(pod, Pod)), key=lambda pod: -priority(pod))
-            found[node] = Victims(tuple(there), answer[node].violations)
+            found[node] = Victims(tuple(there), answer[node].num_pdb_violations)
         return found
 
 
-def _credible(answer: Filtered | Fault, extender: Extender, names: tuple[str, ...]) -> Filtered | Fault:
+def _checked_answer(
+    answer: ExtenderFilterResult | ExtenderFailure, extender: Extender, names: tuple[str, ...]
+) -> ExtenderFilterResult | ExtenderFailure:
     """The answer, unless it speaks of nodes that the extender was not asked about."""
-    if isinstance(answer, Fault):
+    if isinstance(answer, ExtenderFailure):
         return answer
     known = set(names)
     strange = next((name for name in answer.passed if name not in known), None)
     if strange is None:
         return answer
-    return Fault(f'extender "{extender.url}" claims a filtered node "{strange}" which is not found in the input node list')
+    return ExtenderFailure(f'extender "{extender.url}" claims a filtered node "{strange}" which is not found in the input node list')

@@ -17,91 +17,91 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias
 
 from moorage.core.cycle import cycle
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.cycle.post_filter import make_room, refusals
-from moorage.core.framework.evaluation.evaluation import Blueprint
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.post_filter import fit_error, run_post_filters
+from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.interfaces import PostFilterResult
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import REFUSALS, SUCCESS, Code
+from moorage.core.framework.status import REJECTED, SUCCESS, Code
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import pod_requests
 from moorage.core.structures.budget import OutOfTime
 
-NO_ROOM_MADE = PostFilterResult(SUCCESS, "", errand={})
+NO_POST_FILTER = PostFilterResult(SUCCESS, "", action={})
 
 
-Placer: TypeAlias = Callable[[Pod], Placement | Diagnosis]
-Placing: TypeAlias = Generator[bool, bool | None, list[Placement | Diagnosis]]
+PlaceFn: TypeAlias = Callable[[Pod], ScheduleResult | Diagnosis]
+PlacingSteps: TypeAlias = Generator[bool, bool | None, list[ScheduleResult | Diagnosis]]
 """Yields whether it is a piece further, else it ran out of time; is sent whether others have had their turn since."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Gang:
+class GangAttempt:
     """Which group it is, how many of its members must be placed now, and how many in all."""
 
     name: str
     needed: int
     min_member: int
-    note: str = ""
+    message_suffix: str = ""
     """Said at the end of each message."""
-    hold_note: str = ""
+    hold_message_suffix: str = ""
     """Said then where room is held for it; "" where none may be."""
 
 
-def place(pod: Pod, revision: Revision, scheduler: Scheduler, holds: bool = False) -> Placement | Diagnosis:
+def place_member(pod: Pod, revision: Revision, scheduler: CycleContext, holds: bool = False) -> ScheduleResult | Diagnosis:
     """Decide and commit; a pod that fits nowhere has no room made for it, but where it ``holds`` room it is nominated."""
-    blueprint = cycle.look(pod, revision, scheduler)
+    blueprint = cycle.run_filters(pod, revision, scheduler)
     if isinstance(blueprint, Diagnosis):
         return blueprint
     if not blueprint.fits:
-        said = refusals(blueprint, scheduler.snapshot)
-        return said.diagnosis(pod, revision, _prospect(pod, revision, scheduler, blueprint) if holds else NO_ROOM_MADE)
+        said = fit_error(blueprint, scheduler.snapshot)
+        return said.diagnosis(pod, revision, _nominate_only(pod, revision, scheduler, blueprint) if holds else NO_POST_FILTER)
     placement = cycle.decide(pod, revision, scheduler)
-    return cycle.commit(placement, scheduler) if isinstance(placement, Placement) else placement
+    return cycle.assume_and_reserve(placement, scheduler) if isinstance(placement, ScheduleResult) else placement
 
 
-def _prospect(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> PostFilterResult:
+def _nominate_only(pod: Pod, revision: Revision, scheduler: CycleContext, blueprint: Evaluation) -> PostFilterResult:
     """The node that the pod would fit without pods of lower priority; they stay, but nobody follows them there."""
     nominations, nodes = scheduler.cache.nominations, scheduler.snapshot.nodes
-    node = nominations.node(pod.metadata.uid)
-    if node not in nodes.row_of or blueprint.refusals(scheduler.snapshot)[nodes.row_of[node]] != 1:
-        node = make_room(pod, revision, scheduler, blueprint).nominated_node or ""
+    node = nominations.nominated_node(pod.metadata.uid)
+    if node not in nodes.row_of or blueprint.node_codes(scheduler.snapshot)[nodes.row_of[node]] != 1:
+        node = run_post_filters(pod, revision, scheduler, blueprint).nominated_node or ""
     if node:
-        nominations.put(pod, node, pod_requests(pod), held=True)  # its siblings look for other places
-    return dataclasses.replace(NO_ROOM_MADE, nominated_node=node)
+        nominations.add(pod, node, pod_requests(pod), held=True)  # its siblings look for other places
+    return dataclasses.replace(NO_POST_FILTER, nominated_node=node)
 
 
-def placing(gang: Gang, pods: Sequence[Pod], place: Placer, scheduler: Scheduler, broken: Callable[[], str]) -> Placing:
+def place_gang(gang: GangAttempt, pods: Sequence[Pod], place: PlaceFn, scheduler: CycleContext, broken: Callable[[], str]) -> PlacingSteps:
     """The outcome of each pod, in the order given: at least ``needed`` placements, or none. There are at least so many pods.
 
     ``place`` places one pod for real. Where enough are placed, the diagnoses of the others are their own: they go on as pods of
     which nobody depends. ``broken``: what has become of the members or the profile meanwhile, that makes all of it vain.
     """
-    outcomes: list[Placement | Diagnosis] = []
+    outcomes: list[ScheduleResult | Diagnosis] = []
     try:
         news = yield from _place_all(pods, place, scheduler, outcomes)
-        enough = sum(isinstance(outcome, Placement) for outcome in outcomes) >= gang.needed
-        why = (yield from _overtaken(outcomes, news, scheduler, broken)) if enough else ""
+        enough = sum(isinstance(outcome, ScheduleResult) for outcome in outcomes) >= gang.needed
+        why = (yield from _recheck_members(outcomes, news, scheduler, broken)) if enough else ""
         if enough and not why:
-            return [outcome if isinstance(outcome, Placement) else _seated(outcome, "") for outcome in outcomes]
-        explained = _failed(gang, outcomes, why) if why else list(_explained(gang, outcomes))
+            return [outcome if isinstance(outcome, ScheduleResult) else _with_nomination(outcome, "") for outcome in outcomes]
+        explained = _member_errors(gang, outcomes, why) if why else list(_member_diagnoses(gang, outcomes))
         for outcome, instead in zip(reversed(outcomes), reversed(explained), strict=True):
-            if isinstance(outcome, Placement):
-                cycle.undo(outcome, scheduler.cache)
+            if isinstance(outcome, ScheduleResult):
+                cycle.unreserve_and_forget(outcome, scheduler.cache)
                 if instead.held:
-                    scheduler.cache.nominations.put(outcome.pod, outcome.node, pod_requests(outcome.pod), held=True)
+                    scheduler.cache.nominations.add(outcome.pod, outcome.node, pod_requests(outcome.pod), held=True)
                 yield True
     except BaseException:
         with contextlib.ExitStack() as stack:  # each is taken back, in reverse order, whatever another one raises
             for outcome in outcomes:
-                if isinstance(outcome, Placement):
-                    stack.callback(cycle.undo, outcome, scheduler.cache)
+                if isinstance(outcome, ScheduleResult):
+                    stack.callback(cycle.unreserve_and_forget, outcome, scheduler.cache)
         raise
     return list(explained)
 
 
 def _place_all(
-    pods: Sequence[Pod], place: Placer, scheduler: Scheduler, outcomes: list[Placement | Diagnosis]
+    pods: Sequence[Pod], place: PlaceFn, scheduler: CycleContext, outcomes: list[ScheduleResult | Diagnosis]
 ) -> Generator[bool, bool | None, list[int]]:
     """Place one after another; the ``news`` of each one's node when it was chosen, none where nobody could do anything meanwhile."""
     news: list[int] = []
@@ -113,13 +113,13 @@ def _place_all(
             except OutOfTime:
                 paused |= bool((yield False))
         outcome = outcomes[-1]
-        news.append(scheduler.cache.news(outcome.node) if isinstance(outcome, Placement) else 0)
+        news.append(scheduler.cache.node_generation(outcome.node) if isinstance(outcome, ScheduleResult) else 0)
         paused |= bool((yield True))
     return news if paused else []
 
 
-def _overtaken(
-    outcomes: Sequence[Placement | Diagnosis], news: list[int], scheduler: Scheduler, broken: Callable[[], str]
+def _recheck_members(
+    outcomes: Sequence[ScheduleResult | Diagnosis], news: list[int], scheduler: CycleContext, broken: Callable[[], str]
 ) -> Generator[bool, bool | None, str]:
     """Why what was placed does not hold any more, as others had their turn meanwhile; "" when it does."""
     paused = bool(news)
@@ -128,10 +128,10 @@ def _overtaken(
         if why := broken():
             return why
         for i, outcome in enumerate(outcomes):
-            if isinstance(outcome, Placement) and scheduler.cache.news(outcome.node) != news[i]:
-                now = scheduler.cache.news(outcome.node)
+            if isinstance(outcome, ScheduleResult) and scheduler.cache.node_generation(outcome.node) != news[i]:
+                now = scheduler.cache.node_generation(outcome.node)
                 try:
-                    if why := cycle.objection(outcome, scheduler):
+                    if why := cycle.recheck_node(outcome, scheduler):
                         return why
                 except OutOfTime:
                     paused |= bool((yield False))
@@ -140,38 +140,38 @@ def _overtaken(
     return ""
 
 
-def _failed(gang: Gang, outcomes: Sequence[Placement | Diagnosis], why: str) -> list[Diagnosis]:
+def _member_errors(gang: GangAttempt, outcomes: Sequence[ScheduleResult | Diagnosis], why: str) -> list[Diagnosis]:
     """Everybody is tried again."""
     text = f'pod group "{gang.name}" was overtaken while its members were placed: {why}'
     return [Diagnosis(outcome.pod, outcome.revision, Code.ERROR, text) for outcome in outcomes]
 
 
-def _explained(gang: Gang, outcomes: Sequence[Placement | Diagnosis]) -> list[Diagnosis]:
+def _member_diagnoses(gang: GangAttempt, outcomes: Sequence[ScheduleResult | Diagnosis]) -> list[Diagnosis]:
     """Why nobody was placed: those that did not fit for their own reason, the others for the first of these.
 
     Whatever may free one of them may free them all: everybody that was not at fault is refused by all who refused one.
     """
     refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
     first = refusals[0]
-    rejectors = frozenset[str]().union(*(refusal.rejectors for refusal in refusals if refusal.code in REFUSALS))
+    rejectors = frozenset[str]().union(*(refusal.unschedulable_plugins for refusal in refusals if refusal.code in REJECTED))
     fit = len(outcomes) - len(refusals)
     head = f'pod group "{gang.name}": {fit} of {len(outcomes)} waiting members fit, {gang.needed} must (minMember {gang.min_member})'
-    seats = [outcome.node if isinstance(outcome, Placement) else outcome.nominated_node or "" for outcome in outcomes]
-    holds = bool(gang.hold_note) and len(seats) - seats.count("") >= gang.needed
-    note = gang.note + (gang.hold_note if holds else "")
+    seats = [outcome.node if isinstance(outcome, ScheduleResult) else outcome.nominated_node or "" for outcome in outcomes]
+    holds = bool(gang.hold_message_suffix) and len(seats) - seats.count("") >= gang.needed
+    note = gang.message_suffix + (gang.hold_message_suffix if holds else "")
     explained = []
     for outcome, seat in zip(outcomes, seats, strict=True):
-        if isinstance(outcome, Placement):
+        if isinstance(outcome, ScheduleResult):
             text = f"{head}; this one fits and waits for others such as {first.pod.metadata.name!r}: {first.message}"
             diagnosis = Diagnosis(outcome.pod, outcome.revision, Code.UNSCHEDULABLE, text + note, rejectors)
         else:
-            blamed = rejectors if outcome.code in REFUSALS else outcome.rejectors
-            diagnosis = dataclasses.replace(outcome, message=f"{head}: {outcome.message}{note}", rejectors=blamed)
-        explained.append(_seated(diagnosis, seat if holds else "", holds))
+            blamed = rejectors if outcome.code in REJECTED else outcome.unschedulable_plugins
+            diagnosis = dataclasses.replace(outcome, message=f"{head}: {outcome.message}{note}", unschedulable_plugins=blamed)
+        explained.append(_with_nomination(diagnosis, seat if holds else "", holds))
     return explained
 
 
-def _seated(diagnosis: Diagnosis, seat: str, holds: bool = False) -> Diagnosis:
+def _with_nomination(diagnosis: Diagnosis, seat: str, holds: bool = False) -> Diagnosis:
     """Room is held for it there ("": nowhere). A gang that holds some is tried again without backoff, ahead of whom it is held from."""
-    code = Code.PENDING if holds and diagnosis.code in REFUSALS else diagnosis.code
+    code = Code.PENDING if holds and diagnosis.code in REJECTED else diagnosis.code
     return dataclasses.replace(diagnosis, code=code, nominated_node=seat, held=bool(seat))

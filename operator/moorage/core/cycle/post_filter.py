@@ -9,99 +9,99 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.pod_info import Record
+from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.cycle.context import Diagnosis, Scheduler
-from moorage.core.framework.evaluation.evaluation import Blueprint
+from moorage.core.cycle.context import CycleContext, Diagnosis
+from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.evaluator import Observer
-from moorage.core.framework.interfaces import Attempt, Point, PostFilterResult
+from moorage.core.framework.interfaces import ExtensionPoint, FailedAttempt, PostFilterResult
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import SUCCESS, Code, Status, fit_error
+from moorage.core.framework.status import SUCCESS, Code, Status, fit_error_message
 from moorage.core.objects.pods import Pod
 
 
-class Refusals(NamedTuple):
+class FitError(NamedTuple):
     """Who refused a pod on how many of the ``nodes``, and with which reasons; ``prefilter``: one for all of them."""
 
     code: Code
-    rejectors: frozenset[str]
-    nodes: int
-    counts: Sequence[tuple[str, int]]
-    prefilter: str = ""
-    kept_by: tuple[Record, ...] = ()
+    unschedulable_plugins: frozenset[str]
+    num_all_nodes: int
+    reason_counts: Sequence[tuple[str, int]]
+    pre_filter_message: str = ""
+    blocking_nominated_pods: tuple[PodInfo, ...] = ()
     """Pods nominated to nodes that would take this one but for them."""
 
     def diagnosis(self, pod: Pod, revision: Revision, room: PostFilterResult) -> Diagnosis:
         """These refusals, and what plugins that make room say."""
-        message = fit_error(self.nodes, self.counts, self.prefilter, room.status.message)
-        rejectors = self.rejectors | room.rejectors
+        message = fit_error_message(self.num_all_nodes, self.reason_counts, self.pre_filter_message, room.status.message)
+        rejectors = self.unschedulable_plugins | room.unschedulable_plugins
         made = room.nominated_node, room.victims, room.by_eviction
-        return Diagnosis(pod, revision, self.code, message, rejectors, *made, False, self.kept_by, room.errand)
+        return Diagnosis(pod, revision, self.code, message, rejectors, *made, False, self.blocking_nominated_pods, room.action)
 
 
-def refusals(blueprint: Blueprint, snapshot: Snapshot) -> Refusals:
+def fit_error(blueprint: Evaluation, snapshot: Snapshot) -> FitError:
     """What plugins said of all nodes; after ``look``."""
-    plugin, verdict = blueprint.verdict
+    plugin, verdict = blueprint.pre_filter_status
     if verdict.code is not Code.SUCCESS:
-        return Refusals(verdict.code, frozenset({plugin}), len(snapshot.nodes), (), verdict.message)
-    counts, kept_by = list(blueprint.counts(snapshot)), tuple(blueprint.keepers(snapshot))
-    return Refusals(Code.UNSCHEDULABLE, blueprint.rejectors(), len(snapshot.nodes), counts, kept_by=kept_by)
+        return FitError(verdict.code, frozenset({plugin}), len(snapshot.nodes), (), verdict.message)
+    counts, kept_by = list(blueprint.reason_counts(snapshot)), tuple(blueprint.blocking_nominated_pods(snapshot))
+    return FitError(Code.UNSCHEDULABLE, blueprint.unschedulable_plugins(), len(snapshot.nodes), counts, blocking_nominated_pods=kept_by)
 
 
-def make_room(pod: Pod, revision: Revision, scheduler: Scheduler, blueprint: Blueprint) -> PostFilterResult:
+def run_post_filters(pod: Pod, revision: Revision, scheduler: CycleContext, blueprint: Evaluation) -> PostFilterResult:
     """What the first postFilter plugin that makes room says, or else all of them; without any, a nomination is cleared.
 
     ``errand`` has the errands of all plugins, by name.
     """
-    heard = Heard(scheduler.observer)
-    plugins = list(revision.at(Point.POST_FILTER))
-    attempt = attempt_of(scheduler, blueprint, blueprint.refusals(scheduler.snapshot)) if plugins else None
+    heard = PostFilterResults(scheduler.observer)
+    plugins = list(revision.at(ExtensionPoint.POST_FILTER))
+    attempt = make_attempt(scheduler, blueprint, blueprint.node_codes(scheduler.snapshot)) if plugins else None
     for name, plugin in plugins:
-        if (result := heard.out(name, plugin.post_filter(pod, attempt))) is not None:
+        if (result := heard.add(name, plugin.post_filter(pod, attempt))) is not None:
             return result
-    return heard.all()
+    return heard.merged()
 
 
-def attempt_of(scheduler: Scheduler, blueprint: Blueprint, refused: npt.NDArray[np.int64]) -> Attempt:
+def make_attempt(scheduler: CycleContext, blueprint: Evaluation, refused: npt.NDArray[np.int64]) -> FailedAttempt:
     """What postFilter plugins are shown; ``refused`` as in ``Attempt.refusals``."""
-    snapshot, memories = scheduler.snapshot, scheduler.memories
-    beyond = (snapshot.nominations,) if blueprint.heeds_far else ()
-    return Attempt(
+    snapshot, memories = scheduler.snapshot, scheduler.row_caches
+    beyond = (snapshot.nominations,) if blueprint.depends_on_far_nominations else ()
+    return FailedAttempt(
         snapshot,
         refused,
-        lambda: blueprint.what_if(snapshot),
+        lambda: blueprint.dry_run(snapshot),
         lambda plugin, depends: memories.of(blueprint, plugin).catch_up(snapshot, (*depends, *beyond)),
         scheduler.seed,
     )
 
 
-class Heard:
+class PostFilterResults:
     """What postFilter plugins have said so far, one after another."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._errands: dict[str, Any] = {}
+        self._actions: dict[str, Any] = {}
         self._messages: list[str] = []
         self._nominated: str | None = None
-        self._rejectors: frozenset[str] = frozenset()
-        self._anybody = False
+        self._unschedulable_plugins: frozenset[str] = frozenset()
+        self._any_ran = False
 
-    def out(self, name: str, result: PostFilterResult) -> PostFilterResult | None:
+    def add(self, name: str, result: PostFilterResult) -> PostFilterResult | None:
         """One more plugin; the result of them all when this is the last word."""
-        self._anybody = True
-        self._observer.sought_room(name)
-        if result.errand is not None:
-            self._errands[name] = result.errand
-        if result.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
-            return dataclasses.replace(result, errand=self._errands)
+        self._any_ran = True
+        self._observer.post_filter_ran(name)
+        if result.action is not None:
+            self._actions[name] = result.action
+        if result.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.ERROR):
+            return dataclasses.replace(result, action=self._actions)
         self._messages += result.status.reasons
-        self._rejectors |= result.rejectors
+        self._unschedulable_plugins |= result.unschedulable_plugins
         self._nominated = self._nominated if result.nominated_node is None else result.nominated_node
         return None
 
-    def all(self) -> PostFilterResult:
+    def merged(self) -> PostFilterResult:
         """The result when nobody has had the last word."""
-        if not self._anybody:
-            return PostFilterResult(SUCCESS, "", errand=self._errands)
+        if not self._any_ran:
+            return PostFilterResult(SUCCESS, "", action=self._actions)
         status = Status(Code.UNSCHEDULABLE, tuple(self._messages))
-        return PostFilterResult(status, self._nominated, errand=self._errands, rejectors=self._rejectors)
+        return PostFilterResult(status, self._nominated, action=self._actions, unschedulable_plugins=self._unschedulable_plugins)

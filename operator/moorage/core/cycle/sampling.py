@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.evaluation.evaluation import PASSES, Blueprint
+from moorage.core.framework.evaluation.evaluation import PASSES, Evaluation
 from moorage.core.framework.revisions import Revision
 
 MIN_NODES = 100
@@ -27,7 +27,7 @@ def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
     return max(MIN_NODES, nodes * chosen // 100)
 
 
-class Sampler:
+class NodeSampler:
     """Remembers where the last search ended, and the rows in visiting order for as long as no node comes, goes or moves."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Sampler:
         self._names: tuple[str, ...] = ()
         self._rows: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
-    def choose(self, blueprint: Blueprint, revision: Revision, snapshot: Snapshot) -> npt.NDArray[np.intp] | None:
+    def choose(self, blueprint: Evaluation, revision: Revision, snapshot: Snapshot) -> npt.NDArray[np.intp] | None:
         """The feasible rows that a sampling profile gets to see, in visiting order; None for all of them."""
         nodes = snapshot.nodes
         wanted = feasible_nodes_to_find(revision.percentage_of_nodes_to_score, len(nodes))
@@ -45,7 +45,7 @@ class Sampler:
             self._names = nodes.order.names
             self._rows = np.array([nodes.row_of[name] for name in self._names], np.intp)
         order = np.roll(self._rows, -(self._start % self._rows.size))
-        hits = np.flatnonzero(blueprint.blame[order] == PASSES)[:wanted]
+        hits = np.flatnonzero(blueprint.rejected_by[order] == PASSES)[:wanted]
         visited = int(hits[-1]) + 1 if hits.size == wanted else order.size
         self._start = (self._start + visited) % order.size
         return order[hits]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from moorage.core.devices.allocator import Answer, Given
+from moorage.core.devices.allocator import ClaimAssignment, DeviceAssignment
 from moorage.core.devices.pools import AllocationError
 from moorage.core.objects.resource_claims import (
     AllocatedConfiguration,
@@ -25,11 +25,11 @@ from moorage.core.objects.selector_terms import NodeSelector, NodeSelectorTerm, 
 from moorage.core.pods.node_selection import NODE_NAME
 
 
-def allocation_of(claim: ResourceClaim, answer: Answer, node: str) -> Allocation:
+def allocation_of(claim: ResourceClaim, answer: ClaimAssignment, node: str) -> Allocation:
     """The claim's allocation on this node. Raises AllocationError."""
-    results = tuple(_result(claim, i, given) for i, given in enumerate(answer.given))
+    results = tuple(_result(claim, i, given) for i, given in enumerate(answer.devices))
     config = _of_classes(answer) + _of_claim(claim, answer)
-    return Allocation(DeviceAllocation(results or None, tuple(config) or None), _node_selector(claim, answer.given, node))
+    return Allocation(DeviceAllocation(results or None, tuple(config) or None), _node_selector(claim, answer.devices, node))
 
 
 def made_at(allocation: Allocation, when: str) -> Allocation:
@@ -37,8 +37,8 @@ def made_at(allocation: Allocation, when: str) -> Allocation:
     return msgspec.structs.replace(allocation, allocation_timestamp=when)
 
 
-def _result(claim: ResourceClaim, place: int, given: Given) -> AllocatedDevice:
-    wish, candidate = given.wish, given.candidate
+def _result(claim: ResourceClaim, place: int, given: DeviceAssignment) -> AllocatedDevice:
+    wish, candidate = given.query, given.candidate
     shared = given.consumes is not None
     return AllocatedDevice(
         request=wish.reference,
@@ -60,7 +60,7 @@ def _share_id(claim: str, place: int) -> str:
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:]}"
 
 
-def _of_classes(answer: Answer) -> list[AllocatedConfiguration]:
+def _of_classes(answer: ClaimAssignment) -> list[AllocatedConfiguration]:
     """What each class says, once, for all of its requests."""
     by_class: dict[str, list[str]] = {}
     said: dict[str, Sequence[DeviceConfiguration]] = {}
@@ -74,7 +74,7 @@ def _of_classes(answer: Answer) -> list[AllocatedConfiguration]:
     ]
 
 
-def _of_claim(claim: ResourceClaim, answer: Answer) -> list[AllocatedConfiguration]:
+def _of_claim(claim: ResourceClaim, answer: ClaimAssignment) -> list[AllocatedConfiguration]:
     """What the claim says: for all of its requests, or once for each request that is meant."""
     found: list[AllocatedConfiguration] = []
     for config in claim.spec.devices.config or ():
@@ -83,7 +83,7 @@ def _of_claim(claim: ResourceClaim, answer: Answer) -> list[AllocatedConfigurati
     return found
 
 
-def _node_selector(claim: ResourceClaim, given: Sequence[Given], node: str) -> NodeSelector | None:
+def _node_selector(claim: ResourceClaim, given: Sequence[DeviceAssignment], node: str) -> NodeSelector | None:
     """Where all of the devices can be used: on one node, on those that all their selectors match, or (None) everywhere."""
     fields: list[Requirement] = []
     expressions: list[Requirement] = []

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from moorage.core.devices.capacity import fits
-from moorage.core.devices.pools import AllocationError, Candidate, PoolNotUsable, State
-from moorage.core.devices.uses import Offer
-from moorage.core.expressions import ExpressionError, holds
+from moorage.core.devices.pools import AllocationError, CandidateDevice, PoolNotUsable, PoolState
+from moorage.core.devices.uses import AvailableDevices
+from moorage.core.expressions import CELExpressionError, holds
 from moorage.core.objects.meta import key
 from moorage.core.objects.resource_claims import (
     DeviceClass,
@@ -25,19 +25,19 @@ from moorage.core.objects.resource_claims import (
     ResourceClaim,
 )
 
-MOST_DEVICES = 32
+MAX_DEVICES_PER_CLAIM = 32
 """Devices that the API lets one claim have."""
 
 
-class Selecting(NamedTuple):
+class ClaimSelector(NamedTuple):
     """An expression, and whose it is."""
 
     expression: str
-    whose: str
+    origin: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Wish:
+class DeviceQuery:
     """A request, or one alternative of it, that devices are looked for.
 
     ``name`` is that of the request; ``alternative`` its place among the alternatives, None for a request that has none.
@@ -46,108 +46,110 @@ class Wish:
 
     name: str
     reference: str
-    asked: DeviceSubRequest
+    request: DeviceSubRequest
     class_: DeviceClass
-    selecting: tuple[Selecting, ...]
+    selectors: tuple[ClaimSelector, ...]
     alternative: int | None
     count: int
-    all_of: tuple[Candidate, ...] | None = None
+    all_devices: tuple[CandidateDevice, ...] | None = None
 
     @property
     def own_name(self) -> str:
         """The alternative's name, or the request's."""
-        return self.name if self.alternative is None else self.asked.name
+        return self.name if self.alternative is None else self.request.name
 
     @property
     def admin(self) -> bool:
         """Whether it wants to look at devices rather than have them."""
-        return isinstance(self.asked, ExactDeviceRequest) and bool(self.asked.admin_access)
+        return isinstance(self.request, ExactDeviceRequest) and bool(self.request.admin_access)
 
     @property
     def tolerations(self) -> tuple[DeviceToleration, ...]:
         """Which taints it bears."""
-        return self.asked.tolerations or ()
+        return self.request.tolerations or ()
 
-    def selects(self, candidate: Candidate) -> bool:
+    def selects(self, candidate: CandidateDevice) -> bool:
         """Whether a device is of the right kind and within the node's reach. Raises AllocationError."""
-        for expression, whose in self.selecting:
+        for expression, whose in self.selectors:
             try:
                 if not holds(expression, candidate.facts):
                     return False
-            except ExpressionError as error:
+            except CELExpressionError as error:
                 raise AllocationError(f"{whose}: {error}") from error
-        return candidate.here
+        return candidate.reachable
 
     def named_in(self, names: Sequence[str] | None) -> bool:
         """Whether it is among these requests; all are, where none is named."""
         return not names or self.name in names or self.reference in names
 
 
-class Wishes(NamedTuple):
+class ClaimQueries(NamedTuple):
     """What one claim wants: for each request its alternatives, the best first; and what all of it must fulfil.
 
     ``faults``: of alternatives that are left out.
     """
 
-    requests: tuple[tuple[Wish, ...], ...]
+    requests: tuple[tuple[DeviceQuery, ...], ...]
     constraints: tuple[DeviceConstraint, ...]
     faults: tuple[AllocationError, ...]
 
 
-def wishes_of(claim: ResourceClaim, offer: Offer) -> Wishes:
+def queries_of(claim: ResourceClaim, offer: AvailableDevices) -> ClaimQueries:
     """Read a claim. Raises AllocationError when it, or a class or pool that it needs, can't be used."""
     devices = claim.spec.devices
     faults: list[AllocationError] = []
     requests = tuple(_alternatives(claim, request, offer, faults) for request in devices.requests or ())
     least = sum(min((wish.count for wish in alternatives), default=0) for alternatives in requests)
-    if least > MOST_DEVICES:
-        raise AllocationError(f"claim {key(claim)}: number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}")
+    if least > MAX_DEVICES_PER_CLAIM:
+        raise AllocationError(f"claim {key(claim)}: number of requested devices {least} exceeds the claim limit of {MAX_DEVICES_PER_CLAIM}")
     for i, constraint in enumerate(devices.constraints or ()):
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
             raise AllocationError(f"claim {key(claim)}, constraint #{i}: empty constraint (unsupported constraint type?)")
-    return Wishes(requests, devices.constraints or (), tuple(faults))
+    return ClaimQueries(requests, devices.constraints or (), tuple(faults))
 
 
-def judge_all(claims: Iterable[ResourceClaim], offer: Offer, check: Callable[[], None]) -> None:
+def evaluate_all(claims: Iterable[ResourceClaim], offer: AvailableDevices, check: Callable[[], None]) -> None:
     """Have expressions judge all devices where all that match are wanted; ``check`` is called after each answer that is new."""
     for claim in claims:
         for request in claim.spec.devices.requests or ():
             for option in request.first_available or (request.exactly or ExactDeviceRequest(),):
                 if option.allocation_mode == "All":
-                    _judge_all(claim, option, offer, check)
+                    _evaluate_claim(claim, option, offer, check)
 
 
-def _judge_all(claim: ResourceClaim, option: DeviceSubRequest, offer: Offer, check: Callable[[], None]) -> None:
+def _evaluate_claim(claim: ResourceClaim, option: DeviceSubRequest, offer: AvailableDevices, check: Callable[[], None]) -> None:
     try:
-        selecting = _selecting(option, _class_of(option, "", offer), claim, "")
+        selecting = _selectors(option, _class_of(option, "", offer), claim, "")
     except AllocationError:
         return  # told when it is read
     for facts in (one.facts for pool in offer.pools for one in pool.devices):
         for expression, _ in selecting:
-            new = not facts.knows(expression)
-            answer = facts.ask(expression)
+            new = not facts.is_evaluated(expression)
+            answer = facts.evaluate(expression)
             if new:
                 check()
             if answer is not True:
                 break
 
 
-def _alternatives(claim: ResourceClaim, request: DeviceRequest, offer: Offer, faults: list[AllocationError]) -> tuple[Wish, ...]:
+def _alternatives(
+    claim: ResourceClaim, request: DeviceRequest, offer: AvailableDevices, faults: list[AllocationError]
+) -> tuple[DeviceQuery, ...]:
     """The best first, without those that have a fault, unless all have, or can't be now; a request without alternatives is one."""
     if not request.first_available:
         asked = request.exactly or ExactDeviceRequest()
         where = f"claim {key(claim)}, request {request.name}"
         class_ = _class_of(asked, where, offer)
-        selecting = _selecting(asked, class_, claim, where)
-        return (_counted(Wish(request.name, request.name, asked, class_, selecting, None, asked.count), where, offer),)
-    wishes: list[Wish] = []
+        selecting = _selectors(asked, class_, claim, where)
+        return (_counted(DeviceQuery(request.name, request.name, asked, class_, selecting, None, asked.count), where, offer),)
+    wishes: list[DeviceQuery] = []
     mine: list[AllocationError] = []
     for place, option in enumerate(request.first_available):
         where = f"claim {key(claim)}, request {option.name}"
         try:
             class_ = _class_of(option, where, offer)
-            selecting = _selecting(option, class_, claim, where)
-            wish = Wish(request.name, f"{request.name}/{option.name}", option, class_, selecting, place, option.count)
+            selecting = _selectors(option, class_, claim, where)
+            wish = DeviceQuery(request.name, f"{request.name}/{option.name}", option, class_, selecting, place, option.count)
             wishes.append(_counted(wish, where, offer))
         except PoolNotUsable:
             continue
@@ -159,7 +161,7 @@ def _alternatives(claim: ResourceClaim, request: DeviceRequest, offer: Offer, fa
     return tuple(wishes)
 
 
-def _class_of(asked: DeviceSubRequest, where: str, offer: Offer) -> DeviceClass:
+def _class_of(asked: DeviceSubRequest, where: str, offer: AvailableDevices) -> DeviceClass:
     name = asked.device_class_name
     if not name:
         raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
@@ -169,33 +171,33 @@ def _class_of(asked: DeviceSubRequest, where: str, offer: Offer) -> DeviceClass:
     return class_
 
 
-def _selecting(asked: DeviceSubRequest, class_: DeviceClass, claim: ResourceClaim, where: str) -> tuple[Selecting, ...]:
+def _selectors(asked: DeviceSubRequest, class_: DeviceClass, claim: ResourceClaim, where: str) -> tuple[ClaimSelector, ...]:
     """The class's expressions before the request's own."""
     name = f"class {class_.metadata.name}"
     mine = _expressions(asked.selectors, f"claim {key(claim)}", where)
     return _expressions(class_.spec.selectors, name, name) + mine
 
 
-def _expressions(selectors: Iterable[DeviceSelector] | None, whose: str, where: str) -> tuple[Selecting, ...]:
-    found: list[Selecting] = []
+def _expressions(selectors: Iterable[DeviceSelector] | None, whose: str, where: str) -> tuple[ClaimSelector, ...]:
+    found: list[ClaimSelector] = []
     for i, selector in enumerate(selectors or ()):
         if selector.cel is None:
             raise AllocationError(f"{where}, selector #{i}: CEL expression empty (unsupported selector type?)")
-        found.append(Selecting(selector.cel.expression, f"{whose}: selector #{i}"))
+        found.append(ClaimSelector(selector.cel.expression, f"{whose}: selector #{i}"))
     return tuple(found)
 
 
-def _counted(wish: Wish, where: str, offer: Offer) -> Wish:
+def _counted(wish: DeviceQuery, where: str, offer: AvailableDevices) -> DeviceQuery:
     """The wish with the devices that it wants, where all are wanted."""
-    mode = wish.asked.allocation_mode
+    mode = wish.request.allocation_mode
     if mode == "ExactCount":
         return wish
     if mode != "All":
         raise AllocationError(f"{where}: unsupported count mode {mode}")
-    found: list[Candidate] = []
+    found: list[CandidateDevice] = []
     for pool in offer.pools:
-        if pool.state is not State.USABLE:
+        if pool.state is not PoolState.USABLE:
             raise PoolNotUsable(f"{where}: asks for all devices, but resource pool {pool.id} is currently {pool.state.value}")
         matching = (one for one in pool.devices if wish.selects(one))
-        found += [one for one in matching if fits(one.device, wish.asked.capacity, offer.uses.of(one.id).consumed)]
-    return dataclasses.replace(wish, count=len(found), all_of=tuple(found))
+        found += [one for one in matching if fits(one.device, wish.request.capacity, offer.uses.of(one.id).consumed)]
+    return dataclasses.replace(wish, count=len(found), all_devices=tuple(found))

@@ -63,14 +63,14 @@ def claim_to_create(pod: Pod, requests: tuple[DeviceRequest, ...] = ()) -> Resou
     return ResourceClaim(meta, ResourceClaimSpec(DeviceClaim(requests=requests or None)))
 
 
-class Requested(NamedTuple):
+class ExtendedResourceRequests(NamedTuple):
     """The requests that stand for a pod's extended resources, and which of them serves which container."""
 
     requests: tuple[DeviceRequest, ...] = ()
     mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
 
 
-def requests_for(pod: Pod, resources: Iterable[str], classes: Mapping[str, DeviceClass]) -> Requested:
+def requests_for(pod: Pod, resources: Iterable[str], classes: Mapping[str, DeviceClass]) -> ExtendedResourceRequests:
     """Requests for these resources of a pod, by name.
 
     App containers and sidecars get devices of their own. Init containers use those of long-lived ones after them first; what they
@@ -82,10 +82,10 @@ def requests_for(pod: Pod, resources: Iterable[str], classes: Mapping[str, Devic
         one = _requests_for(pod, resource, classes[resource].metadata.name)
         requests += one.requests
         mappings += one.mappings
-    return Requested(tuple(sorted(requests, key=lambda request: request.name)), tuple(mappings))
+    return ExtendedResourceRequests(tuple(sorted(requests, key=lambda request: request.name)), tuple(mappings))
 
 
-def _requests_for(pod: Pod, resource: str, class_: str) -> Requested:
+def _requests_for(pod: Pod, resource: str, class_: str) -> ExtendedResourceRequests:
     inits = pod.spec.init_containers or ()
     containers = inits + (pod.spec.containers or ())
     brief = [i for i, container in enumerate(inits) if container.restart_policy != "Always"]
@@ -102,7 +102,7 @@ def _requests_for(pod: Pod, resource: str, class_: str) -> Requested:
         extra += [request] if request is not None else []
         shared += found
     if not extra:
-        return Requested(tuple(one for one in lasting if one is not None), (*mappings, *shared))
+        return ExtendedResourceRequests(tuple(one for one in lasting if one is not None), (*mappings, *shared))
     most = max(extra, key=_count)  # the first of equals
     replaced = {request.name for request in extra}
     shared = [
@@ -111,7 +111,7 @@ def _requests_for(pod: Pod, resource: str, class_: str) -> Requested:
         )
         for one in shared
     ]
-    return Requested((most, *(one for one in lasting if one is not None)), (*mappings, *shared))
+    return ExtendedResourceRequests((most, *(one for one in lasting if one is not None)), (*mappings, *shared))
 
 
 def _request(

@@ -14,48 +14,48 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from moorage.core.columns.change_log import Clock
+from moorage.core.columns.change_log import VersionCounter
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.store import Store
-from moorage.core.devices.allocator import Search
+from moorage.core.devices.allocator import Allocator
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
-from moorage.core.devices.pools import AllocationError, DeviceId, Pool, PoolId, State, check, devices_near, gather, pool_of
-from moorage.core.devices.uses import Offer, Taken, Use, Uses, UsesBeside, taken_by
-from moorage.core.expressions import DeviceFacts, ExpressionError, holds
+from moorage.core.devices.pools import AllocationError, DeviceId, Pool, PoolId, PoolState, check_slice, devices_near, gather_pools, pool_of
+from moorage.core.devices.uses import AvailableDevices, DevicesInUse, DevicesInUseWith, DeviceUse, UseCounts, device_uses_of
+from moorage.core.expressions import CELExpressionError, DeviceFacts, holds
 from moorage.core.objects.meta import Labels, version
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.structures.all_or_none import all_or_none
 
-_SPARE_SHAPES = 16
+_MAX_SPARE_SHAPES = 16
 """So many shapes that no node has now are worth no look: each allocation may make a new one."""
 
-_MOST_SEARCHES = 64
+_MAX_PAUSED_ALLOCATIONS = 64
 """Searches that are kept while others have their turn."""
-_FEW = 64
+_MIN_DEAD_NODES = 64
 """So many nodes that are gone are worth no look."""
-_MOST_BESIDE = 16
+_MAX_DEVICES_LEFT = 16
 
 
 class KeptDevices(NamedTuple):
     """What is kept for a pod: claims (UIDs) that only it may have allocated, and the devices that they will get."""
 
     claims: frozenset[str]
-    taken: tuple[Taken, ...]
+    taken: tuple[DeviceUse, ...]
 
 
-class Devices(Protocol):
+class DeviceSupply(Protocol):
     """What there is for nodes."""
 
     @property
-    def searches(self) -> Searches:
+    def searches(self) -> PausedAllocations:
         """Searches that were set down."""
 
-    def offer(self, node: Node) -> Offer:
+    def available(self, node: Node) -> AvailableDevices:
         """What there is for a node. Raises AllocationError when a slice can't be used."""
 
-    def knows(self, node: Node) -> bool:
+    def is_shape_known(self, node: Node) -> bool:
         """Whether the node's shape is known, so that it costs nothing now."""
 
     def shape(self, node: Node) -> int:
@@ -80,10 +80,10 @@ class DeviceLedger:
     """
 
     def __init__(self, store: Store) -> None:
-        self.clock = Clock()
+        self.version_counter = VersionCounter()
         self.nodes: NodeTable | None = None
         self._classes = store.objects(DeviceClass)
-        self._uses = Uses()
+        self._uses = DevicesInUse()
         self._assumed: dict[str, ResourceClaim] = {}
         self._written: dict[str, int] = {}
         self._for_pods: dict[str, ResourceClaim] = {}
@@ -94,47 +94,49 @@ class DeviceLedger:
         self._reached_by: dict[PoolId, set[str]] = {}
         self._shapes: dict[tuple[object, ...], int] = {}
         self._next_shape = 0
-        self.searches = Searches(self)
-        self._beside: OrderedDict[frozenset[int], DevicesBeside] = OrderedDict()
+        self.searches = PausedAllocations(self)
+        self._beside: OrderedDict[frozenset[int], DevicesLeft] = OrderedDict()
         store.follow(ResourceSlice, self._put_slice)
         store.follow(ResourceClaim, self._put_claim)
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
-    def offer(self, node: Node) -> Offer:
+    def available(self, node: Node) -> AvailableDevices:
         """What there is for a node. Raises AllocationError when a slice can't be used."""
-        return Offer(self._look(node).pools, self._classes, self._uses)
+        return AvailableDevices(self._reach_of(node).pools, self._classes, self._uses)
 
-    def knows(self, node: Node) -> bool:
+    def is_shape_known(self, node: Node) -> bool:
         """Whether the node's shape is known, so that it costs nothing now."""
         seen, labels = self._seen.get(node.metadata.name), node.metadata.labels
         return seen is not None and seen.shape is not None and (seen.labels is labels or seen.labels == labels)
 
     def shape(self, node: Node) -> int:
         """The same for nodes that offer the same, names aside. Raises AllocationError."""
-        seen = self._look(node)
+        seen = self._reach_of(node)
         if seen.shape is None:
             seen.shape = self.number(seen.pools, self._uses)
         return seen.shape
 
-    def number(self, pools: Iterable[Pool], uses: Uses) -> int:
+    def number(self, pools: Iterable[Pool], uses: DevicesInUse) -> int:
         """The number of what is offered by these pools, so used."""
-        shape = tuple(_shape_of(pool, uses) for pool in pools if pool.devices or pool.state is not State.USABLE)
+        shape = tuple(_shape_of(pool, uses) for pool in pools if pool.devices or pool.state is not PoolState.USABLE)
         if shape not in self._shapes:
             self._forget_spare_shapes()
             self._shapes[shape] = self._next_shape
             self._next_shape += 1
         return self._shapes[shape]
 
-    def beside(self, kept: Sequence[KeptDevices]) -> Devices:
+    def without_kept(self, kept: Sequence[KeptDevices]) -> DeviceSupply:
         """What there would be if these had their devices."""
         if not kept:
             return self
         which = frozenset(map(id, kept))
         found = self._beside.get(which)
         if found is None:
-            found = self._beside[which] = DevicesBeside(self, UsesBeside(self._uses, (one for each in kept for one in each.taken)), kept)
-            if len(self._beside) > _MOST_BESIDE:
+            found = self._beside[which] = DevicesLeft(
+                self, DevicesInUseWith(self._uses, (one for each in kept for one in each.taken)), kept
+            )
+            if len(self._beside) > _MAX_DEVICES_LEFT:
                 self._beside.popitem(last=False)
         self._beside.move_to_end(which)
         return found
@@ -143,12 +145,12 @@ class DeviceLedger:
         """How many devices of a class a node can reach, and how many of them are in use; none if that can't be told."""
         expressions = [one.cel.expression for one in class_.spec.selectors or () if one.cel is not None]
         try:
-            seen = self._look(node)
+            seen = self._reach_of(node)
             if seen.near is None:
                 pieces = (piece for pool in self._pools_near(node) for piece in self._pools[pool].values())
                 seen.near = tuple(devices_near(pieces, node))
             found = [device for device, facts in seen.near if all(holds(expression, facts) for expression in expressions)]
-        except (AllocationError, ExpressionError):
+        except (AllocationError, CELExpressionError):
             return 0, 0
         return len(found), sum(device in self._uses for device in found)
 
@@ -166,8 +168,8 @@ class DeviceLedger:
         """Take the claim to be allocated as its status says."""
         identity = _identity(claim)
         before = self._assumed.get(identity)
-        ended = ((self._charge, taken_by(before), -1),) if before is not None else ()
-        all_or_none(1, *ended, (self._charge, taken_by(claim), 1))
+        ended = ((self._charge, device_uses_of(before), -1),) if before is not None else ()
+        all_or_none(1, *ended, (self._charge, device_uses_of(claim), 1))
         self._assumed[identity] = claim
         self._written.pop(identity, None)
 
@@ -185,17 +187,17 @@ class DeviceLedger:
         """Take this very assumption back; nothing if it has ended or has been confirmed."""
         identity = _identity(claim)
         if self._assumed.get(identity) is claim:
-            self._charge(taken_by(claim), -1)
+            self._charge(device_uses_of(claim), -1)
             del self._assumed[identity]
             self._written.pop(identity, None)
 
     # ---- claims ------------------------------------------------------------------------------------------------------------
 
     def _put_claim(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
-        changes = [(claim, sign, taken_by(claim)) for claim, sign in ((old, -1), (new, 1)) if claim is not None]  # all, or it raises
+        changes = [(claim, sign, device_uses_of(claim)) for claim, sign in ((old, -1), (new, 1)) if claim is not None]  # all, or it raises
         over = self._ended_by(old, new)
         owners = [(owner_of(claim), claim, sign) for claim, sign, _ in changes if is_extended_claim(claim)]
-        ended = ((self._charge, taken_by(self._assumed[identity]), -1) for identity in over if identity in self._assumed)
+        ended = ((self._charge, device_uses_of(self._assumed[identity]), -1) for identity in over if identity in self._assumed)
         all_or_none(1, *((self._charge, taken, sign) for _, sign, taken in changes), *ended)
         for owner, claim, sign in owners:
             self._for_pods[owner] = claim
@@ -216,12 +218,12 @@ class DeviceLedger:
                 over.append(_identity(new))
         return over
 
-    def _charge(self, taken: Iterable[Taken], number: int, sign: int = 1) -> None:
+    def _charge(self, taken: Iterable[DeviceUse], number: int, sign: int = 1) -> None:
         """Count a claim's devices, or no longer."""
-        self.clock.tick()
+        self.version_counter.increment()
         all_or_none(number * sign, *((self._count, one) for one in taken))
 
-    def _count(self, taken: Taken, sign: int) -> None:
+    def _count(self, taken: DeviceUse, sign: int) -> None:
         self._forget_shapes(PoolId(taken.device.driver, taken.device.pool))
         self._uses.count(taken, sign)
 
@@ -229,8 +231,8 @@ class DeviceLedger:
 
     def _put_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         if new is not None:
-            check(new)
-        self.clock.tick()
+            check_slice(new)
+        self.version_counter.increment()
         all_or_none(1, *((self._enter, piece, sign) for piece, sign in ((old, -1), (new, 1)) if piece is not None))
 
     def _enter(self, piece: ResourceSlice, came: int, sign: int) -> None:
@@ -257,45 +259,45 @@ class DeviceLedger:
         if node is None:
             self._seen.clear()
             self._reached_by.clear()
-            self._note(self.nodes.row_of if self.nodes is not None else ())
+            self._mark_changed(self.nodes.row_of if self.nodes is not None else ())
             return
         for name in {node} | self._reached_by.pop(pool, set()):
             self._seen.pop(name, None)
-            self._note((name,))
+            self._mark_changed((name,))
 
     def _forget_shapes(self, pool: PoolId) -> None:
         for name in self._reached_by.get(pool, ()):
             if (seen := self._seen.get(name)) is not None:
                 seen.shape = None
-            self._note((name,))
+            self._mark_changed((name,))
 
-    def _note(self, names: Iterable[str]) -> None:
+    def _mark_changed(self, names: Iterable[str]) -> None:
         if self.nodes is not None:
-            self.nodes.note_devices(names)
+            self.nodes.mark_devices_changed(names)
 
     # ---- nodes -------------------------------------------------------------------------------------------------------------
 
-    def _look(self, node: Node) -> _Seen:
+    def _reach_of(self, node: Node) -> _Seen:
         name, labels = node.metadata.name, node.metadata.labels
         seen = self._seen.get(name)
         if seen is None or (seen.labels is not labels and seen.labels != labels):
             self._forget_dead_nodes()
             near = self._pools_near(node)
             pieces = {pool: [self._pools[pool][piece] for piece in sorted(self._pools[pool])] for pool in near}
-            seen = self._seen[name] = _Seen(labels, gather(pieces, node))
+            seen = self._seen[name] = _Seen(labels, gather_pools(pieces, node))
             for pool in near:
                 self._reached_by.setdefault(pool, set()).add(name)
         return seen
 
     def _forget_spare_shapes(self) -> None:
         """A shape that comes back gets another number: it is asked about once more, that is all."""
-        if len(self._shapes) > 2 * len(self._seen) + _SPARE_SHAPES:
+        if len(self._shapes) > 2 * len(self._seen) + _MAX_SPARE_SHAPES:
             used = {seen.shape for seen in self._seen.values()}
             self._shapes = {shape: number for shape, number in self._shapes.items() if number in used}
 
     def _forget_dead_nodes(self) -> None:
         """What was seen of nodes that are gone goes, once that is about half of all."""
-        if self.nodes is not None and len(self._seen) > 2 * len(self.nodes.row_of) + _FEW:
+        if self.nodes is not None and len(self._seen) > 2 * len(self.nodes.row_of) + _MIN_DEAD_NODES:
             there = self.nodes.row_of.keys()
             self._seen = {name: seen for name, seen in self._seen.items() if name in there}
             self._reached_by = {pool: reached & there for pool, reached in self._reached_by.items() if reached & there}
@@ -304,30 +306,30 @@ class DeviceLedger:
         return list(self._of_node.get(node.metadata.name, {}) | self._for_many)
 
 
-class DevicesBeside:
+class DevicesLeft:
     """What a ledger has for nodes when what is kept for some pods is theirs. The numbers of shapes are the ledger's."""
 
-    def __init__(self, ledger: DeviceLedger, uses: Uses, kept: Sequence[KeptDevices]) -> None:
-        self.searches = Searches(self)
+    def __init__(self, ledger: DeviceLedger, uses: DevicesInUse, kept: Sequence[KeptDevices]) -> None:
+        self.searches = PausedAllocations(self)
         self._ledger = ledger
         self._uses = uses
         self._kept = kept  # while this is there, they are what ``DeviceLedger.beside`` knows it by
         self._pools = {PoolId(one.device.driver, one.device.pool) for each in kept for one in each.taken}
         self._shapes: dict[str, tuple[Sequence[Pool], int, int]] = {}
 
-    def offer(self, node: Node) -> Offer:
+    def available(self, node: Node) -> AvailableDevices:
         """See ``Devices``."""
-        return self._ledger.offer(node)._replace(uses=self._uses)
+        return self._ledger.available(node)._replace(uses=self._uses)
 
-    def knows(self, node: Node) -> bool:
+    def is_shape_known(self, node: Node) -> bool:
         """See ``Devices``."""
-        return self._ledger.knows(node) and self._known(node) is not None
+        return self._ledger.is_shape_known(node) and self._known(node) is not None
 
     def shape(self, node: Node) -> int:
         """See ``Devices``."""
         known = self._known(node)
         if known is None:
-            pools, shape = self._ledger.offer(node).pools, self._ledger.shape(node)
+            pools, shape = self._ledger.available(node).pools, self._ledger.shape(node)
             known = shape if self._pools.isdisjoint(pool.id for pool in pools) else self._ledger.number(pools, self._uses)
             self._shapes[node.metadata.name] = pools, shape, known
         return known
@@ -335,39 +337,39 @@ class DevicesBeside:
     def _known(self, node: Node) -> int | None:
         """The shape, if it was found and nothing has changed since in what the ledger has for the node."""
         pools, shape, known = self._shapes.get(node.metadata.name, ((), -1, -1))
-        same = shape == self._ledger.shape(node) and pools is self._ledger.offer(node).pools
+        same = shape == self._ledger.shape(node) and pools is self._ledger.available(node).pools
         return known if same else None
 
 
-def _shape_of(pool: Pool, uses: Uses) -> tuple[object, ...]:
+def _shape_of(pool: Pool, uses: DevicesInUse) -> tuple[object, ...]:
     """All of a pool that the search looks at, names left out."""
-    devices = tuple((one.look, _content(uses.of(one.id))) for one in pool.devices)
-    left = uses.left(pool)
+    devices = tuple((one.equivalence_key, _content(uses.of(one.id))) for one in pool.devices)
+    left = uses.remaining_counters(pool)
     return pool.id.driver, pool.state, devices, None if left is None else tuple(sorted(left.items()))
 
 
-def _content(use: Use) -> tuple[object, ...]:
+def _content(use: UseCounts) -> tuple[object, ...]:
     """A use without what order its capacities came in."""
     return use.whole > 0, use.shares > 0, tuple(sorted(use.consumed.items()))
 
 
-class Searches:
+class PausedAllocations:
     """Searches that were set down, by what they are for and where; one is gone on with only if all that it looks at is as it was."""
 
-    def __init__(self, ledger: Devices) -> None:
+    def __init__(self, ledger: DeviceSupply) -> None:
         self._ledger = ledger
-        self._kept: OrderedDict[tuple[Hashable, str], tuple[int, Search]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Hashable, str], tuple[int, Allocator]] = OrderedDict()
 
-    def set_down(self, what: Hashable, node: Node, search: Search) -> None:
+    def keep(self, what: Hashable, node: Node, search: Allocator) -> None:
         """Keep a search; of many those that were set down last."""
         self._kept[what, node.metadata.name] = self._ledger.shape(node), search
-        if len(self._kept) > _MOST_SEARCHES:
+        if len(self._kept) > _MAX_PAUSED_ALLOCATIONS:
             self._kept.popitem(last=False)
 
-    def take(self, what: Hashable, node: Node) -> Search | None:
+    def take(self, what: Hashable, node: Node) -> Allocator | None:
         """The search, if it can be gone on with."""
         shape, search = self._kept.pop((what, node.metadata.name), (None, None))
-        same = search is not None and shape == self._ledger.shape(node) and search.offer.pools is self._ledger.offer(node).pools
+        same = search is not None and shape == self._ledger.shape(node) and search.available.pools is self._ledger.available(node).pools
         return search if same else None
 
 

@@ -16,12 +16,12 @@ import msgspec
 
 from kubefacts.labels import SelectorError
 from kubefacts.quantities import nanos
-from moorage.core.expressions import DeviceFacts, ExpressionError, quantity, semver
+from moorage.core.expressions import CELExpressionError, DeviceFacts, quantity, semver
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.resource_claims import CounterConsumption, CounterSet, Device, DeviceAttribute, Reach, ResourceSlice
 from moorage.core.objects.selector_terms import NodeSelector
 from moorage.core.pods.node_selection import NodeTerms, compile_node_selector, extent, matches_any
-from moorage.core.structures.remembering import length, remembered
+from moorage.core.structures.remembering import byte_size, memoized
 
 
 class AllocationError(ValueError):
@@ -57,7 +57,7 @@ class DeviceId(NamedTuple):
         return "/".join(self)
 
 
-class Counted(NamedTuple):
+class CounterId(NamedTuple):
     """A counter: its set and its name."""
 
     set: str
@@ -65,21 +65,21 @@ class Counted(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
+class CandidateDevice:
     """A device in a slice that a node can reach. ``here``: the node can reach the device itself."""
 
     id: DeviceId
     device: Device
     slice: ResourceSlice
     facts: DeviceFacts
-    here: bool
-    takes: Mapping[Counted, int]
+    reachable: bool
+    counters: Mapping[CounterId, int]
     """Of its pool's counters, in nano-units."""
-    look: tuple[object, ...]
+    equivalence_key: tuple[object, ...]
     """Equal for devices that the search can't tell apart."""
 
 
-class State(enum.Enum):
+class PoolState(enum.Enum):
     """Whether devices can be taken from a pool."""
 
     USABLE = "usable"
@@ -95,10 +95,10 @@ class Pool:
     """
 
     id: PoolId
-    state: State
-    devices: tuple[Candidate, ...] = ()
-    counters: Mapping[Counted, int] = dataclasses.field(default_factory=dict)
-    takes: Mapping[DeviceId, Mapping[Counted, int]] = dataclasses.field(default_factory=dict)
+    state: PoolState
+    devices: tuple[CandidateDevice, ...] = ()
+    counters: Mapping[CounterId, int] = dataclasses.field(default_factory=dict)
+    consumed_counters: Mapping[DeviceId, Mapping[CounterId, int]] = dataclasses.field(default_factory=dict)
 
     @property
     def binds_late(self) -> bool:
@@ -111,7 +111,7 @@ def pool_of(piece: ResourceSlice) -> PoolId:
     return PoolId(piece.spec.driver, piece.spec.pool.name)
 
 
-def check(piece: ResourceSlice) -> None:
+def check_slice(piece: ResourceSlice) -> None:
     """Raises QuantityError where a slice names an amount that can't be read."""
     for device in piece.spec.devices or ():
         facts_of(piece.spec.driver, device)
@@ -120,12 +120,12 @@ def check(piece: ResourceSlice) -> None:
         _amounts(counters)
 
 
-def gather(pools: Mapping[PoolId, Sequence[ResourceSlice]], node: Node) -> tuple[Pool, ...]:
+def gather_pools(pools: Mapping[PoolId, Sequence[ResourceSlice]], node: Node) -> tuple[Pool, ...]:
     """The pools that a node can reach, in the order in which devices are taken from them.
 
     ``pools`` has all slices of each, by name. Raises AllocationError for a node selector that can't be read.
     """
-    found = [pool for name in sorted(pools) if (pool := _gather(name, pools[name], node)) is not None]
+    found = [pool for name in sorted(pools) if (pool := _gather_pool(name, pools[name], node)) is not None]
     return tuple(sorted(found, key=lambda pool: pool.binds_late))
 
 
@@ -134,14 +134,14 @@ def devices_near(pieces: Iterable[ResourceSlice], node: Node) -> Iterator[tuple[
     for piece in pieces:
         spec = piece.spec
         whole = not spec.per_device_node_selection
-        if whole and (spec.node_name or spec.node_selector is not None) and not reaches(spec, node, piece):
+        if whole and (spec.node_name or spec.node_selector is not None) and not node_can_reach(spec, node, piece):
             continue
         for device in spec.devices or ():
-            if whole or reaches(device, node, piece):
+            if whole or node_can_reach(device, node, piece):
                 yield DeviceId(spec.driver, spec.pool.name, device.name), facts_of(spec.driver, device)
 
 
-def reaches(reach: Reach, node: Node, piece: ResourceSlice) -> bool:
+def node_can_reach(reach: Reach, node: Node, piece: ResourceSlice) -> bool:
     """Whether a node can use what says this of itself, a slice or a device in it. Raises AllocationError."""
     if reach.node_name:
         return reach.node_name == node.metadata.name
@@ -154,12 +154,12 @@ def reaches(reach: Reach, node: Node, piece: ResourceSlice) -> bool:
         raise AllocationError(f"gather pool information: failed to perform node selection for slice {name}: {error}") from error
 
 
-@remembered(lambda terms, _: extent(terms), most=1024)
+@memoized(lambda terms, _: extent(terms), most=1024)
 def _terms(selector: NodeSelector) -> NodeTerms:
     return compile_node_selector(selector)
 
 
-def _gather(name: PoolId, pieces: Sequence[ResourceSlice], node: Node) -> Pool | None:
+def _gather_pool(name: PoolId, pieces: Sequence[ResourceSlice], node: Node) -> Pool | None:
     reached = [piece for piece in pieces if _relevant(piece, node)]
     if not reached:
         return None
@@ -172,7 +172,7 @@ def _gather(name: PoolId, pieces: Sequence[ResourceSlice], node: Node) -> Pool |
             return None  # the driver is about to replace what this node sees
         everywhere = [piece for piece in pieces if piece.spec.pool.generation == generation]
         if len(everywhere) != wanted:
-            return Pool(name, State.INCOMPLETE)
+            return Pool(name, PoolState.INCOMPLETE)
     return _build(name, current, everywhere, node)
 
 
@@ -182,8 +182,8 @@ def _relevant(piece: ResourceSlice, node: Node) -> bool:
     if spec.shared_counters:
         return True
     if spec.node_name or spec.all_nodes or spec.node_selector is not None or not spec.per_device_node_selection:
-        return reaches(spec, node, piece)
-    return any(reaches(device, node, piece) for device in spec.devices or ())
+        return node_can_reach(spec, node, piece)
+    return any(node_can_reach(device, node, piece) for device in spec.devices or ())
 
 
 def _build(name: PoolId, current: Sequence[ResourceSlice], everywhere: Sequence[ResourceSlice], node: Node) -> Pool:
@@ -198,29 +198,29 @@ def _build(name: PoolId, current: Sequence[ResourceSlice], everywhere: Sequence[
         and all(counted in counters for taken in takes.values() for counted in taken)
     )
     if not sound:
-        return Pool(name, State.INVALID)
-    return Pool(name, State.USABLE, devices, counters, takes if counters else {})
+        return Pool(name, PoolState.INVALID)
+    return Pool(name, PoolState.USABLE, devices, counters, takes if counters else {})
 
 
-def _candidates(piece: ResourceSlice, node: Node) -> Iterator[Candidate]:
+def _candidates(piece: ResourceSlice, node: Node) -> Iterator[CandidateDevice]:
     spec = piece.spec
     for device in spec.devices or ():
-        here = not spec.per_device_node_selection or reaches(device, node, piece)
+        here = not spec.per_device_node_selection or node_can_reach(device, node, piece)
         facts, takes = facts_of(spec.driver, device), _takes(device.consumes_counters)
         policies = msgspec.msgpack.encode(device.capacity) if device.capacity else b""
         look = facts, here, policies, tuple(takes.items()), device.taints or ()
-        yield Candidate(DeviceId(spec.driver, spec.pool.name, device.name), device, piece, facts, here, takes, look)
+        yield CandidateDevice(DeviceId(spec.driver, spec.pool.name, device.name), device, piece, facts, here, takes, look)
 
 
-def _amounts(counters: CounterSet) -> dict[Counted, int]:
-    return {Counted(counters.name, name): nanos(counter.value) for name, counter in (counters.counters or {}).items()}
+def _amounts(counters: CounterSet) -> dict[CounterId, int]:
+    return {CounterId(counters.name, name): nanos(counter.value) for name, counter in (counters.counters or {}).items()}
 
 
-def _takes(consumptions: Iterable[CounterConsumption] | None) -> dict[Counted, int]:
-    taken: dict[Counted, int] = {}
+def _takes(consumptions: Iterable[CounterConsumption] | None) -> dict[CounterId, int]:
+    taken: dict[CounterId, int] = {}
     for one in consumptions or ():
         for name, counter in (one.counters or {}).items():
-            counted = Counted(one.counter_set, name)
+            counted = CounterId(one.counter_set, name)
             taken[counted] = taken.get(counted, 0) + nanos(counter.value)
     return taken
 
@@ -237,7 +237,7 @@ def facts_of(driver: str, device: Device) -> DeviceFacts:
     return _facts(msgspec.msgpack.encode(content))
 
 
-@remembered(length, most=16384, budget=2**23)
+@memoized(byte_size, most=16384, budget=2**23)
 def _facts(content: bytes) -> DeviceFacts:
     driver, shared, attributes, capacity = msgspec.msgpack.decode(content, type=_Content)
     known: dict[str, dict[str, object]] = {}
@@ -246,7 +246,7 @@ def _facts(content: bytes) -> DeviceFacts:
     for name, attribute in attributes.items():
         try:
             _under(known, name, driver, _value(attribute))
-        except ExpressionError as error:
+        except CELExpressionError as error:
             fault = f"attribute {name}: {error}"
     for name, amount in capacity.items():
         _under(amounts, name, driver, quantity(amount))
@@ -266,5 +266,5 @@ def _value(attribute: DeviceAttribute) -> object:
         if value is not None:
             return value
     if attribute.version is None:
-        raise ExpressionError("unsupported attribute value")
+        raise CELExpressionError("unsupported attribute value")
     return semver(attribute.version)

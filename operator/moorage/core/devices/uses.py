@@ -10,35 +10,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from moorage.core.devices.capacity import added, total
-from moorage.core.devices.pools import Counted, DeviceId, Pool, PoolId
+from moorage.core.devices.pools import CounterId, DeviceId, Pool, PoolId
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim
 
 
-class Taken(NamedTuple):
+class DeviceUse(NamedTuple):
     """A device that a claim has; ``consumed``: its share, in nano-units, None if it has the whole device."""
 
     device: DeviceId
     consumed: Mapping[str, int] | None
 
 
-def taken_by(claim: ResourceClaim) -> tuple[Taken, ...]:
+def device_uses_of(claim: ResourceClaim) -> tuple[DeviceUse, ...]:
     """What a claim's allocation takes; nothing where it only looks on. Raises QuantityError."""
     allocation = claim.status.allocation
     return tuple(
-        Taken(DeviceId(one.driver, one.pool, one.device), None if one.share_id is None else total(one.consumed_capacity or {}, {}))
+        DeviceUse(DeviceId(one.driver, one.pool, one.device), None if one.share_id is None else total(one.consumed_capacity or {}, {}))
         for one in (allocation.devices.results if allocation is not None else None) or ()
         if not one.admin_access
     )
 
 
-class Use(NamedTuple):
+class UseCounts(NamedTuple):
     """How many claims have a device as a whole (more than one only by a fault), how many a share, and what the shares take."""
 
     whole: int = 0
     shares: int = 0
     consumed: Mapping[str, int] = {}
 
-    def plus(self, consumed: Mapping[str, int] | None, sign: int) -> Use:
+    def plus(self, consumed: Mapping[str, int] | None, sign: int) -> UseCounts:
         """With one claim more (1) or less (-1)."""
         if consumed is None:
             return self._replace(whole=self.whole + sign)
@@ -46,17 +46,17 @@ class Use(NamedTuple):
         return self._replace(shares=self.shares + sign, consumed={name: amount for name, amount in both.items() if amount})
 
 
-_NO_USE = Use()
+_NO_USE = UseCounts()
 
 
-class Uses:
+class DevicesInUse:
     """All devices in use, by pool."""
 
     def __init__(self) -> None:
-        self._of: dict[DeviceId, Use] = {}
+        self._of: dict[DeviceId, UseCounts] = {}
         self._in: dict[PoolId, set[DeviceId]] = {}
 
-    def count(self, taken: Taken, sign: int) -> None:
+    def count(self, taken: DeviceUse, sign: int) -> None:
         """One claim more (1) or less (-1) has this."""
         device, pool = taken.device, PoolId(taken.device.driver, taken.device.pool)
         use = self.of(device).plus(taken.consumed, sign)
@@ -69,7 +69,7 @@ class Uses:
             self._of[device] = use
             self._in.setdefault(pool, set()).add(device)
 
-    def of(self, device: DeviceId) -> Use:
+    def of(self, device: DeviceId) -> UseCounts:
         """What is used of a device."""
         return self._of.get(device, _NO_USE)
 
@@ -77,13 +77,13 @@ class Uses:
         """Whether anybody uses a device."""
         return device in self._of
 
-    def left(self, pool: Pool) -> dict[Counted, int] | None:
+    def remaining_counters(self, pool: Pool) -> dict[CounterId, int] | None:
         """What is left of a pool's counters. None: that can't be told, as a device in use is in none of its slices any more."""
         left = dict(pool.counters)
         for device in self.used_in(pool.id) if pool.counters else ():
-            if device not in pool.takes:
+            if device not in pool.consumed_counters:
                 return None
-            for counted, amount in pool.takes[device].items():
+            for counted, amount in pool.consumed_counters[device].items():
                 left[counted] -= amount
         return left
 
@@ -92,19 +92,19 @@ class Uses:
         return self._in.get(pool, ())
 
 
-class UsesBeside(Uses):
+class DevicesInUseWith(DevicesInUse):
     """What is in use, and these devices too."""
 
-    def __init__(self, others: Uses, taken: Iterable[Taken]) -> None:
+    def __init__(self, others: DevicesInUse, taken: Iterable[DeviceUse]) -> None:
         super().__init__()
         self._others = others
         for one in taken:
             self.count(one, 1)
 
-    def of(self, device: DeviceId) -> Use:
+    def of(self, device: DeviceId) -> UseCounts:
         """What is used of a device."""
         mine, its = super().of(device), self._others.of(device)
-        return Use(mine.whole + its.whole, mine.shares + its.shares, added(mine.consumed, its.consumed))
+        return UseCounts(mine.whole + its.whole, mine.shares + its.shares, added(mine.consumed, its.consumed))
 
     def __contains__(self, device: DeviceId) -> bool:
         """Whether anybody uses a device."""
@@ -115,9 +115,9 @@ class UsesBeside(Uses):
         return {**dict.fromkeys(super().used_in(pool)), **dict.fromkeys(self._others.used_in(pool))}
 
 
-class Offer(NamedTuple):
+class AvailableDevices(NamedTuple):
     """What there is for a node: the pools that it reaches, and what is in use of them."""
 
     pools: Sequence[Pool]
     classes: Mapping[str, DeviceClass]
-    uses: Uses
+    uses: DevicesInUse

@@ -20,7 +20,7 @@ def camel(name: str) -> str:
 ARGUMENTS: Mapping[str, Any] = {"alias_generator": camel, "extra": "forbid"}
 
 
-class Problem(enum.Enum):
+class FieldErrorType(enum.Enum):
     """What kind of fault a field has. Values are Kubernetes' own names of them."""
 
     INVALID = "FieldValueInvalid"
@@ -38,7 +38,7 @@ class Violation(NamedTuple):
     path: str
     value: object
     message: str
-    problem: Problem = Problem.INVALID
+    error_type: FieldErrorType = FieldErrorType.INVALID
 
     def under(self, path: str) -> Violation:
         """The same, as seen from the field ``path`` that these arguments stand in."""
@@ -53,18 +53,18 @@ class Validated(Protocol):
         """All violations, in the order of the fields; empty when there are none."""
 
 
-class Trial(NamedTuple):
+class TimedTrial(NamedTuple):
     """Something that will be done once per node: how to do it for a made-up one, and how many seconds that may take."""
 
     path: str
     value: object
     run: Callable[[], object]
-    limit: float
+    limit_seconds: float
 
 
 @runtime_checkable
-class Tried(Protocol):
+class TimedArguments(Protocol):
     """Arguments of which nobody can tell how long they will take: whoever reads them tries that, as core has no clock."""
 
-    def trials(self) -> Iterable[Trial]:
+    def trials(self) -> Iterable[TimedTrial]:
         """What to try, once ``validate`` has nothing to say."""

@@ -11,12 +11,12 @@ import enum
 from collections.abc import Callable, Iterable
 
 from kubefacts.labels import Selector
-from moorage.core.columns.store import Objects
+from moorage.core.columns.store import Lister
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 
 
-class Resource(enum.Enum):
+class EventResource(enum.Enum):
     """The kind of object that changed; the value is the name that metrics show."""
 
     POD = "Pod"
@@ -50,7 +50,7 @@ class Resource(enum.Enum):
     ANY = "*"
 
 
-class Action(enum.Flag):
+class ActionType(enum.Flag):
     """How it changed. Each update flag names the aspect; a change that is none of them is UPDATE as a whole."""
 
     ADD = enum.auto()
@@ -92,8 +92,8 @@ class ClusterEvent:
     A resource that a plugin from outside the tree declared is a string, ``<plural>.<version>.<group>``.
     """
 
-    resource: Resource | str
-    action: Action
+    resource: EventResource | str
+    action: ActionType
     old: HasMetadata | None = None
     new: HasMetadata | None = None
 
@@ -104,12 +104,12 @@ class ClusterEvent:
         return resource + "".join(part.title() for part in (self.action.name or "Update").split("_"))
 
 
-Hint = Callable[[Pod, ClusterEvent, Objects], bool]
+QueueingHintFn = Callable[[Pod, ClusterEvent, Lister], bool]
 """Whether this event may make this waiting pod fit, with the store as it is after the event; pure and cheap."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wake:
+class ClusterEventWithHint:
     """A registration: these actions on this resource may free a pod, if ``hint`` (None: always) says so.
 
     ``shared``: the hint goes by the pod's namespace, labels, spec and resource status alone (``templates.waiting_key``), or by what
@@ -122,12 +122,12 @@ class Wake:
     so that what the plugin heeds may leave out labels. Both only save questions; the hint decides.
     """
 
-    resource: Resource | str
-    actions: Action
-    hint: Hint | None = None
-    shared: bool = False
-    listens: Callable[[Pod], Iterable[Selector]] | None = None
-    selects: Callable[[ClusterEvent], Iterable[Selector]] | None = None
+    resource: EventResource | str
+    actions: ActionType
+    hint: QueueingHintFn | None = None
+    shared_by_signature: bool = False
+    pod_selectors: Callable[[Pod], Iterable[Selector]] | None = None
+    event_selectors: Callable[[ClusterEvent], Iterable[Selector]] | None = None
 
     def matches(self, event: ClusterEvent) -> bool:
         """Whether the event is one that was registered for; the hint is not asked.
@@ -135,11 +135,11 @@ class Wake:
         An update that is none of the named aspects (UPDATE) is for those alone who registered for every update. An event of any
         resource is for everybody.
         """
-        if event.resource is Resource.ANY:
+        if event.resource is EventResource.ANY:
             return True
         mine = (
             self.resource == event.resource
-            or self.resource is Resource.ANY
-            or (self.resource is Resource.POD and event.resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD))
+            or self.resource is EventResource.ANY
+            or (self.resource is EventResource.POD and event.resource in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD))
         )
         return mine and event.action in self.actions

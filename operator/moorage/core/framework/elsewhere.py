@@ -12,7 +12,7 @@ _LABELS = "NodeAffinity's addedAffinity does that"
 _LIMITS = "NodeVolumeLimits does that"
 _QUEUE = "the queue is sorted by priority, then by time, for all profiles"
 
-INSTEAD = {
+REPLACEMENTS = {
     "Coscheduling": _GANGS,
     "GangScheduling": _GANGS,
     "CapacityScheduling": _QUOTA,

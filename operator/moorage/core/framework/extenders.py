@@ -10,20 +10,20 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from moorage.core.framework.cluster_events import Action, Resource, Wake
+from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
 from moorage.core.framework.interfaces import Victims
-from moorage.core.framework.registry import Access
+from moorage.core.framework.registry import RequiredAccess
 from moorage.core.objects.pods import Pod
 
 EXTENDER = "Extender"
 """The name under which pods that extenders refused wait, beside names of plugins: in the queue and in metrics."""
-WAKES: tuple[Wake, ...] = (Wake(Resource.ANY, Action.ALL),)
+EVENTS_TO_REGISTER: tuple[ClusterEventWithHint, ...] = (ClusterEventWithHint(EventResource.ANY, ActionType.ALL),)
 """What may free such a pod: nobody knows, so anything."""
-SECRETS = Access(("get",), "", "secrets", home=True)
+SECRETS = RequiredAccess(("get",), "", "secrets", own_namespace_only=True)
 """What it takes to have an extender's certificates."""
 MAX_PRIORITY = 10
 """The best that an extender says of a node."""
-DEFAULT_TIMEOUT = 5.0
+DEFAULT_TIMEOUT_SECONDS = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,20 +38,20 @@ class Extender:
     weight: int = 1
     node_cache_capable: bool = False
     """Names of nodes are enough for it."""
-    managed: frozenset[str] = frozenset()
+    managed_resources: frozenset[str] = frozenset()
     """Only pods that want one of these are its business; empty: all."""
     ignorable: bool = False
-    timeout: float = DEFAULT_TIMEOUT
+    timeout: float = DEFAULT_TIMEOUT_SECONDS
     insecure: bool = False
     """Nobody checks who answers."""
     server_name: str = ""
     secret: str = ""
 
-    def wants(self, pod: Pod) -> bool:
+    def is_interested(self, pod: Pod) -> bool:
         """Whether the pod is its business. What is in limits an API server has put into requests too."""
         containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
-        return not self.managed or any(
-            name in self.managed
+        return not self.managed_resources or any(
+            name in self.managed_resources
             for container in containers
             if container.resources is not None
             for name in container.resources.requests or ()
@@ -63,23 +63,23 @@ class Extender:
         return bool(self.filter_verb or self.prioritize_verb or self.preempt_verb)
 
 
-class Filtered(NamedTuple):
+class ExtenderFilterResult(NamedTuple):
     """Which of the nodes pass, and what is said of others: removing pods may help (``failed``), or not (``hopeless``)."""
 
     passed: tuple[str, ...]
-    failed: Mapping[str, str]
-    hopeless: Mapping[str, str]
+    failed_nodes: Mapping[str, str]
+    unresolvable_nodes: Mapping[str, str]
 
 
-class Spared(NamedTuple):
+class MetaVictims(NamedTuple):
     """What an extender makes of the victims on a node: their UIDs, and how many of them a disruption budget protects."""
 
     uids: tuple[str, ...]
-    violations: int
+    num_pdb_violations: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Fault:
+class ExtenderFailure:
     """An extender gave no answer that can be used, and why."""
 
     text: str
@@ -112,5 +112,7 @@ class AskVictims:
     victims: Mapping[str, Victims]
 
 
-Question = AskFilter | AskPriorities | AskVictims
-Answer = Filtered | tuple[Sequence[tuple[str, int]] | Fault, ...] | Mapping[str, Spared] | Fault
+ExtenderQuestion = AskFilter | AskPriorities | AskVictims
+ExtenderAnswer = (
+    ExtenderFilterResult | tuple[Sequence[tuple[str, int]] | ExtenderFailure, ...] | Mapping[str, MetaVictims] | ExtenderFailure
+)

@@ -15,10 +15,18 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import ClusterEvent, Hint, Wake
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, Plugin, Point, PostFilterResult, Prepared, Ranking, Reserved
-from moorage.core.framework.status import REFUSALS, Code, Reason, Status
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ClusterEvent, ClusterEventWithHint, QueueingHintFn
+from moorage.core.framework.interfaces import (
+    MAX_NODE_SCORE,
+    ExtensionPoint,
+    NodeScores,
+    Plugin,
+    PostFilterResult,
+    PreFilterResult,
+    ReserveResult,
+)
+from moorage.core.framework.status import REJECTED, Code, Reason, Status
 from moorage.core.objects.pods import Pod
 
 T = TypeVar("T")
@@ -62,7 +70,7 @@ class Guard(Protocol):
     def seconds(self) -> float:
         """How long the innermost call has been going on."""
 
-    def tell(self, fault: PluginFault) -> None:
+    def record(self, fault: PluginFault) -> None:
         """The plugin failed: log it and count it."""
 
 
@@ -76,23 +84,23 @@ def call(guard: Guard, point: str, function: Callable[[], T], passes: tuple[type
     except passes:
         raise
     except (Exception, SystemExit) as error:
-        raise told(PluginFault(guard, point, f"{type(error).__name__}: {error}"), guard) from error
+        raise recorded(PluginFault(guard, point, f"{type(error).__name__}: {error}"), guard) from error
     finally:
         guard.leave()
 
 
-def told(fault: PluginFault, guard: Guard) -> PluginFault:
+def recorded(fault: PluginFault, guard: Guard) -> PluginFault:
     """The fault, told to the guard."""
-    guard.tell(fault)
+    guard.record(fault)
     return fault
 
 
 def guarded(decider: type[Plugin], guard: Guard) -> type[Plugin]:
     """A class that makes the decider's plugins, each between the guard's hands."""
     methods = {name: _method(name, point, check) for name, (point, check) in _METHODS.items() if hasattr(decider, name)}
-    if "score" in methods and "normalize" not in methods:
-        methods["normalize"] = _method("normalize", Point.SCORE, _normalized, lambda state, raw: raw)
-    constants = {name: getattr(decider, name) for name in ("name", "reads", "kinds", "fails") if hasattr(decider, name)}
+    if "score" in methods and "normalize_score" not in methods:
+        methods["normalize_score"] = _method("normalize_score", ExtensionPoint.SCORE, _normalized, lambda state, raw: raw)
+    constants = {name: getattr(decider, name) for name in ("name", "reads", "required_kinds", "may_fail") if hasattr(decider, name)}
     made: type[Plugin] = type(decider.__name__, (_Guarded,), {**constants, **methods, "decider": decider, "guard": guard})
     return made
 
@@ -104,17 +112,17 @@ class _Guarded:
     guard: Guard
 
     def __init__(self, *args: Any) -> None:
-        self.plugin, self.wakes, self._hash = call(self.guard, ARGUMENTS, functools.partial(self._make, *args))
+        self.plugin, self.events_to_register, self._hash = call(self.guard, ARGUMENTS, functools.partial(self._make, *args))
 
-    def _make(self, *args: Any) -> tuple[Any, tuple[Wake, ...], int]:
+    def _make(self, *args: Any) -> tuple[Any, tuple[ClusterEventWithHint, ...], int]:
         plugin: Any = self.decider(*args)
         if plugin.__hash__ is None:
             raise TypeError(f"{self.decider.__qualname__} is no hashable value: make it a frozen dataclass")
         number = int(plugin.__hash__())  # nor may its fields be lists, say
         wakes = plugin.wakes
-        if not isinstance(wakes, tuple) or not all(isinstance(wake, Wake) for wake in wakes):
+        if not isinstance(wakes, tuple) or not all(isinstance(wake, ClusterEventWithHint) for wake in wakes):
             raise TypeError("wakes is no tuple of Wake")
-        declared = {getattr(kind, "resource", "") for kind in getattr(self.decider, "kinds", ())}
+        declared = {getattr(kind, "resource", "") for kind in getattr(self.decider, "required_kinds", ())}
         for wake in wakes:
             if isinstance(wake.resource, str) and wake.resource not in declared:
                 raise ValueError(f"it wakes on {wake.resource!r}, and has no struct of that resource in its kinds")
@@ -140,28 +148,28 @@ def _method(name: str, point: str, check: Check, own: Callable[..., Any] | None 
         answer = call(guard, point, functools.partial(own or getattr(self.plugin, name), *args))
         wrong = check(self, args, answer)
         if wrong:
-            raise told(PluginFault(guard, point, f"{name} {wrong}"), guard)
-        return _safe_undo(answer, guard) if isinstance(answer, Reserved) else answer
+            raise recorded(PluginFault(guard, point, f"{name} {wrong}"), guard)
+        return _safe_unreserve(answer, guard) if isinstance(answer, ReserveResult) else answer
 
     return method
 
 
-def _hint(guard: Guard, hint: Hint | None) -> Hint | None:
+def _hint(guard: Guard, hint: QueueingHintFn | None) -> QueueingHintFn | None:
     if hint is None:
         return None
 
-    def asked(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    def asked(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
         answer = call(guard, HINT, lambda: hint(pod, event, store))
         if not isinstance(answer, (bool, np.bool_)):
-            raise told(PluginFault(guard, HINT, f"gave {_shown(answer)} instead of True or False"), guard)
+            raise recorded(PluginFault(guard, HINT, f"gave {_shown(answer)} instead of True or False"), guard)
         return bool(answer)
 
     return asked
 
 
-def _safe_undo(reserved: Reserved, guard: Guard) -> Reserved:
+def _safe_unreserve(reserved: ReserveResult, guard: Guard) -> ReserveResult:
     """An undo that fails is told and stops nobody else's: what the others reserved must be taken back too."""
-    undo = reserved.undo
+    undo = reserved.unreserve
     if undo is None:
         return reserved
 
@@ -171,13 +179,13 @@ def _safe_undo(reserved: Reserved, guard: Guard) -> Reserved:
         except PluginFault:  # it was told
             return
 
-    return dataclasses.replace(reserved, undo=safely)
+    return dataclasses.replace(reserved, unreserve=safely)
 
 
 # ---- what answers must be: "" where one is as it should be, else what is wrong -----------------------------------------------
 
 Check = Callable[[_Guarded, tuple[Any, ...], Any], str]
-_EXPLAINING = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.ERROR})
+_EXPLAINING = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.ERROR})
 
 
 def _anything(_plugin: _Guarded, _args: tuple[Any, ...], _answer: Any) -> str:
@@ -188,26 +196,26 @@ def _bytes(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
     return "" if isinstance(answer, bytes) else f"gave {_shown(answer)} instead of bytes"
 
 
-def _gate(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
-    return _status(answer, {Code.SUCCESS, Code.ERROR, *REFUSALS})
+def _pre_enqueue_status(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
+    return _status(answer, {Code.SUCCESS, Code.ERROR, *REJECTED})
 
 
 def _prepared(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
-    if not isinstance(answer, Prepared):
+    if not isinstance(answer, PreFilterResult):
         return f"gave {_shown(answer)} instead of a Prepared"
-    if answer.names is not None and not _many(answer.names, frozenset, str):
-        return f"gave names that are no frozenset of str: {_shown(answer.names)}"
-    return _status(answer.status, {Code.SUCCESS, Code.SKIP, Code.ERROR, *REFUSALS}) or _versioned(answer.depends)
+    if answer.node_names is not None and not _many(answer.node_names, frozenset, str):
+        return f"gave names that are no frozenset of str: {_shown(answer.node_names)}"
+    return _status(answer.status, {Code.SUCCESS, Code.SKIP, Code.ERROR, *REJECTED}) or _versioned(answer.depends_on)
 
 
-def _depends(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
+def _depends_on(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
     return _versioned(answer)
 
 
 def _codes(plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
     if wrong := _integers(answer, args[1].nodes.live[args[2]].size):
         return wrong
-    if answer.size and answer.min() < 0 and not getattr(plugin, "fails", False):
+    if answer.size and answer.min() < 0 and not getattr(plugin, "may_fail", False):
         return f"gave the code {answer.min()}: only a plugin with fails = True may give codes below 0"
     return ""
 
@@ -233,22 +241,22 @@ def _normalized(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
     return _integers(answer, args[1].size) or _in_range(answer)
 
 
-def _ranking(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
-    if not isinstance(answer, Ranking):
+def _node_scores(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
+    if not isinstance(answer, NodeScores):
         return f"gave {_shown(answer)} instead of a Ranking"
     return _integers(answer.raw, args[1].size) or _integers(answer.normalized, args[1].size) or _in_range(answer.normalized)
 
 
-def _reserved(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
-    if not isinstance(answer, Reserved):
+def _reserve_result(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
+    if not isinstance(answer, ReserveResult):
         return f"gave {_shown(answer)} instead of a Reserved"
-    undo: Any = answer.undo
+    undo: Any = answer.unreserve
     if undo is not None and not callable(undo):
         return f"gave an undo that cannot be called: {_shown(undo)}"
-    return _status(answer.status, {Code.SUCCESS, Code.ERROR, *REFUSALS})
+    return _status(answer.status, {Code.SUCCESS, Code.ERROR, *REJECTED})
 
 
-def _made_room(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
+def _post_filter_result(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
     if not isinstance(answer, PostFilterResult):
         return f"gave {_shown(answer)} instead of a PostFilterResult"
     if not _many(answer.victims, tuple, Pod):
@@ -258,24 +266,24 @@ def _made_room(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
         return f"gave {_shown(node)} instead of a node's name"
     if (node or answer.victims) and node not in args[1].snapshot.nodes.row_of:
         return f"chose the node {node!r}, which there is not"
-    return _status(answer.status, {Code.SUCCESS, Code.ERROR, *REFUSALS})
+    return _status(answer.status, {Code.SUCCESS, Code.ERROR, *REJECTED})
 
 
 _METHODS: dict[str, tuple[str, Check]] = {
-    "pre_enqueue": (Point.PRE_ENQUEUE, _gate),
-    "distinguish": (Point.PRE_FILTER, _bytes),
-    "pre_filter": (Point.PRE_FILTER, _prepared),
-    "filter": (Point.FILTER, _codes),
-    "explain": (Point.FILTER, _why),
-    "adjust": (Point.FILTER, _anything),
-    "depends": (Point.FILTER, _depends),
-    "post_filter": (Point.POST_FILTER, _made_room),
-    "pre_score": (Point.PRE_SCORE, _prepared),
-    "prepare_score": (Point.SCORE, _prepared),
-    "score": (Point.SCORE, _raw),
-    "normalize": (Point.SCORE, _normalized),
-    "rank": (Point.SCORE, _ranking),
-    "reserve": (Point.RESERVE, _reserved),
+    "pre_enqueue": (ExtensionPoint.PRE_ENQUEUE, _pre_enqueue_status),
+    "sign_pod": (ExtensionPoint.PRE_FILTER, _bytes),
+    "pre_filter": (ExtensionPoint.PRE_FILTER, _prepared),
+    "filter": (ExtensionPoint.FILTER, _codes),
+    "explain": (ExtensionPoint.FILTER, _why),
+    "adjust": (ExtensionPoint.FILTER, _anything),
+    "depends_on": (ExtensionPoint.FILTER, _depends_on),
+    "post_filter": (ExtensionPoint.POST_FILTER, _post_filter_result),
+    "pre_score": (ExtensionPoint.PRE_SCORE, _prepared),
+    "prepare_score": (ExtensionPoint.SCORE, _prepared),
+    "score": (ExtensionPoint.SCORE, _raw),
+    "normalize_score": (ExtensionPoint.SCORE, _normalized),
+    "score_feasible": (ExtensionPoint.SCORE, _node_scores),
+    "reserve": (ExtensionPoint.RESERVE, _reserve_result),
 }
 """The methods that plugins from outside may have, where each runs and what it must answer. The queue's order is the operator's."""
 

@@ -43,10 +43,10 @@ import numpy.typing as npt
 
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
-from moorage.core.columns.pod_info import Herd
+from moorage.core.columns.pod_info import PodBatch
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import Wake
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.status import Status, Why
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
@@ -61,7 +61,7 @@ SortKey: TypeAlias = tuple[float, ...]
 MAX_NODE_SCORE = 100
 
 
-class Point(enum.StrEnum):
+class ExtensionPoint(enum.StrEnum):
     """The extension points; the value is the field's name in a profile's ``plugins``."""
 
     PRE_ENQUEUE = "preEnqueue"
@@ -90,15 +90,15 @@ class Plugin(Protocol):
     name: ClassVar[str]
 
     @property
-    def wakes(self) -> tuple[Wake, ...]:
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """The cluster events that may free a pod which this plugin refused; a ClassVar, unless hints need the arguments."""
 
 
 @runtime_checkable
-class HeedingPlugin(Plugin, Protocol):
+class HintSignaturePlugin(Plugin, Protocol):
     """A plugin whose shared hints see little of a waiting pod, so that few questions are enough for many that differ elsewhere."""
 
-    def heeds(self, pod: Pod, /) -> Hashable:
+    def hint_signature(self, pod: Pod, /) -> Hashable:
         """Equal for pods that no shared hint tells apart, unless the event is about one of them or selects one by its labels.
 
         Must be quick. Without this it is ``columns.templates.waiting_key``.
@@ -106,10 +106,10 @@ class HeedingPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class ReadingPlugin(Plugin, Protocol):
+class ObjectReadingPlugin(Plugin, Protocol):
     """A plugin that decides by objects other than pods, nodes and namespaces."""
 
-    kinds: ClassVar[frozenset[type[HasMetadata]]]
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]]
     """The structs of what it reads in the store: a profile waits until these are listed."""
 
 
@@ -117,7 +117,7 @@ class ReadingPlugin(Plugin, Protocol):
 class PreEnqueuePlugin(Plugin, Protocol):
     """May keep a pod out of the queue (gated) until an event it registered comes."""
 
-    def pre_enqueue(self, pod: Pod, store: Objects, /) -> Status:
+    def pre_enqueue(self, pod: Pod, store: Lister, /) -> Status:
         """SUCCESS, or a refusal: the pod is gated."""
 
 
@@ -130,7 +130,7 @@ class QueueSortPlugin(Plugin, Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Prepared:
+class PreFilterResult:
     """What ``pre_filter`` or ``pre_score`` found out once per template.
 
     ``status``: SUCCESS; SKIP (the plugin's later method is left out); from pre_filter also a refusal of all nodes, or ERROR.
@@ -141,15 +141,15 @@ class Prepared:
 
     status: Status
     state: Any = None
-    names: frozenset[str] | None = None
-    depends: tuple[Versioned, ...] = ()
+    node_names: frozenset[str] | None = None
+    depends_on: tuple[Versioned, ...] = ()
 
 
 @runtime_checkable
-class DistinguishingPlugin(Plugin, Protocol):
+class SignPlugin(Plugin, Protocol):
     """A plugin to which pods of the same namespace and spec may not be the same."""
 
-    def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
+    def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """What tells pods apart that this plugin would answer differently (say, which of its selectors match the pod's labels).
 
         Asked for each pod at each decision: must be quick, and b"" where there is nothing to tell.
@@ -160,7 +160,7 @@ class DistinguishingPlugin(Plugin, Protocol):
 class PreFilterPlugin(Plugin, Protocol):
     """Compiles what a template asks for, once."""
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The state for ``filter``, or a verdict for all nodes at once."""
 
 
@@ -179,19 +179,19 @@ class FilterPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class FailingPlugin(FilterPlugin, Protocol):
+class FallibleFilterPlugin(FilterPlugin, Protocol):
     """A filter plugin that may be unable to judge a node, with codes below 0."""
 
-    fails: ClassVar[bool]
+    may_fail: ClassVar[bool]
 
 
-class Refusal(NamedTuple):
+class NodeRejection(NamedTuple):
     """One filter plugin's no to one row: what it said (``code``) and from which state, so that text can be made late.
 
     ``place`` is the plugin's among the profile's filters.
     """
 
-    place: int
+    filter_index: int
     plugin: FilterPlugin
     state: Any
     code: int
@@ -202,21 +202,21 @@ class Refusal(NamedTuple):
         return self.plugin.explain(self.state, self.code)
 
 
-class Supposing(Protocol):
+class DryRun(Protocol):
     """Asks nodes as they would be with other pods on them; what was tried is undone when its ``with`` block ends."""
 
-    def remove(self, herd: Herd, which: npt.NDArray[np.intp]) -> None:
+    def remove(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """Without these pods of the herd (by place)."""
 
-    def put_back(self, herd: Herd, which: npt.NDArray[np.intp]) -> None:
+    def add(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """With them there (again)."""
 
-    def ask(self, rows: npt.NDArray[np.intp]) -> Mapping[int, Refusal]:
+    def run_filters(self, rows: npt.NDArray[np.intp]) -> Mapping[int, NodeRejection]:
         """Who refuses these rows first; rows that pass are missing. Pods nominated there are heeded."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Attempt:
+class FailedAttempt:
     """What became of a pod that no node takes, for whoever may make room.
 
     ``refusals``: int64[rows] of 0 not refused, 1 unschedulable, 2 unresolvable. ``what_if`` begins to suppose; in its ``with`` block
@@ -225,9 +225,9 @@ class Attempt:
     """
 
     snapshot: Snapshot
-    refusals: Codes
-    what_if: Callable[[], contextlib.AbstractContextManager[Supposing]]
-    remembered: Callable[[str, tuple[Versioned, ...]], dict[int, Any]]
+    node_codes: Codes
+    dry_run: Callable[[], contextlib.AbstractContextManager[DryRun]]
+    row_cache: Callable[[str, tuple[Versioned, ...]], dict[int, Any]]
     seed: int
 
 
@@ -244,8 +244,8 @@ class PostFilterResult:
     status: Status
     nominated_node: str | None = None
     victims: tuple[Pod, ...] = ()
-    errand: Any = None
-    rejectors: frozenset[str] = frozenset()
+    action: Any = None
+    unschedulable_plugins: frozenset[str] = frozenset()
     by_eviction: bool = False
 
 
@@ -253,7 +253,7 @@ class PostFilterResult:
 class PostFilterPlugin(Plugin, Protocol):
     """Runs when nothing fits; may make room."""
 
-    def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
+    def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFilterResult:
         """SUCCESS with a node that will have room; a refusal leaves it to the next plugin; UNRESOLVABLE and ERROR end it."""
 
 
@@ -261,17 +261,17 @@ class Victims(NamedTuple):
     """The pods that would have to go from a node, and how many of them a disruption budget protects."""
 
     pods: tuple[Pod, ...]
-    violations: int
+    num_pdb_violations: int
 
 
 @runtime_checkable
-class BargainingPlugin(PostFilterPlugin, Protocol):
+class PreemptionPlugin(PostFilterPlugin, Protocol):
     """A postFilter plugin that extenders have a say with: its ``post_filter`` is ``candidates``, and then ``choose`` among them."""
 
-    def candidates(self, pod: Pod, attempt: Attempt) -> Mapping[str, Victims] | PostFilterResult:
+    def find_candidates(self, pod: Pod, attempt: FailedAttempt) -> Mapping[str, Victims] | PostFilterResult:
         """Nodes that could take the pod without some pods, in an order that decides between equals; or why there are none."""
 
-    def choose(self, candidates: Mapping[str, Victims], attempt: Attempt) -> PostFilterResult:
+    def select_candidate(self, candidates: Mapping[str, Victims], attempt: FailedAttempt) -> PostFilterResult:
         """One of these nodes; there may be none left, or others than those that were found."""
 
 
@@ -279,7 +279,7 @@ class BargainingPlugin(PostFilterPlugin, Protocol):
 class PreScorePlugin(Plugin, Protocol):
     """Compiles what a template prefers, once."""
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The state for ``score``; SKIP leaves the plugin's score out; a refusal is a fault here."""
 
 
@@ -294,22 +294,22 @@ class ScorePlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class SelfPreparingPlugin(Plugin, Protocol):
+class PreparingScorePlugin(Plugin, Protocol):
     """A score plugin that has no preScore to be enabled at (in kube-scheduler it uses what its preFilter found), and yet prepares."""
 
-    def prepare_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def prepare_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """As ``pre_score``."""
 
 
 @runtime_checkable
-class NormalizePlugin(Plugin, Protocol):
+class ScoreExtensions(Plugin, Protocol):
     """A score plugin whose raw scores mean something only beside each other."""
 
-    def normalize(self, state: Any, raw: Scores) -> Scores:
+    def normalize_score(self, state: Any, raw: Scores) -> Scores:
         """0..100 for each of the feasible rows' raw scores. int64[feasible] -> int64[feasible]."""
 
 
-class Ranking(NamedTuple):
+class NodeScores(NamedTuple):
     """Raw scores, and what they become: 0..100 each."""
 
     raw: Scores
@@ -317,7 +317,7 @@ class Ranking(NamedTuple):
 
 
 @runtime_checkable
-class PausingPlugin(ScorePlugin, Protocol):
+class ResumableScorePlugin(ScorePlugin, Protocol):
     """A score plugin that may not get to all nodes in one attempt, and goes on with the rest in the next one."""
 
     def unfinished(self, state: Any) -> str:
@@ -325,10 +325,10 @@ class PausingPlugin(ScorePlugin, Protocol):
 
 
 @runtime_checkable
-class RankingPlugin(Plugin, Protocol):
+class FeasibleScorePlugin(Plugin, Protocol):
     """A score plugin whose raw scores depend on which nodes are feasible; it has this instead of ``score`` and ``normalize``."""
 
-    def rank(self, state: Any, rows: npt.NDArray[np.intp]) -> Ranking:
+    def score_feasible(self, state: Any, rows: npt.NDArray[np.intp]) -> NodeScores:
         """Scores of the feasible rows; ``state`` is pre_score's.
 
         Asked again when other rows are feasible, or ``state`` is made anew; the state must hold, or depend on, all else.
@@ -336,15 +336,15 @@ class RankingPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class DependingPlugin(Plugin, Protocol):
+class DependentPlugin(Plugin, Protocol):
     """A filter or score plugin that prepares nothing, and yet answers for a row by more than that row."""
 
-    def depends(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
+    def depends_on(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
         """As ``Prepared.depends``."""
 
 
 @runtime_checkable
-class AdjustingPlugin(Plugin, Protocol):
+class PreFilterExtensions(Plugin, Protocol):
     """A filter plugin whose state spans nodes, and which can tell what it would be with a pod more or less."""
 
     def adjust(self, state: Any, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Any:
@@ -356,19 +356,19 @@ class AdjustingPlugin(Plugin, Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reserved:
+class ReserveResult:
     """``value`` goes, frozen, to the plugin's own actor; ``undo`` takes the reservation back (idempotent)."""
 
     status: Status
     value: Any = None
-    undo: Callable[[], None] | None = None
+    unreserve: Callable[[], None] | None = None
 
 
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
     """Keeps something of its own for the pod on the chosen node."""
 
-    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> Reserved:
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
         """SUCCESS with a value and an undo, or a refusal: all reservations of this pod are undone in reverse order."""
 
 
@@ -385,20 +385,20 @@ def is_a(plugin: object, protocol: Callable[..., P]) -> TypeGuard[P]:
     return known
 
 
-PROTOCOLS: dict[Point, tuple[type[Any], ...]] = {
-    Point.PRE_ENQUEUE: (PreEnqueuePlugin,),
-    Point.QUEUE_SORT: (QueueSortPlugin,),
-    Point.PRE_FILTER: (PreFilterPlugin,),
-    Point.FILTER: (FilterPlugin,),
-    Point.POST_FILTER: (PostFilterPlugin,),
-    Point.PRE_SCORE: (PreScorePlugin,),
-    Point.SCORE: (ScorePlugin, RankingPlugin),
-    Point.RESERVE: (ReservePlugin,),
+PROTOCOLS: dict[ExtensionPoint, tuple[type[Any], ...]] = {
+    ExtensionPoint.PRE_ENQUEUE: (PreEnqueuePlugin,),
+    ExtensionPoint.QUEUE_SORT: (QueueSortPlugin,),
+    ExtensionPoint.PRE_FILTER: (PreFilterPlugin,),
+    ExtensionPoint.FILTER: (FilterPlugin,),
+    ExtensionPoint.POST_FILTER: (PostFilterPlugin,),
+    ExtensionPoint.PRE_SCORE: (PreScorePlugin,),
+    ExtensionPoint.SCORE: (ScorePlugin, FeasibleScorePlugin),
+    ExtensionPoint.RESERVE: (ReservePlugin,),
 }
 """The protocols of each extension point that a decider can have; the remaining points belong to actors."""
 
 
-def default_normalize(raw: Scores, *, reverse: bool = False) -> Scores:
+def default_normalize_score(raw: Scores, *, reverse: bool = False) -> Scores:
     """Scale so that the highest raw score becomes 100 (``reverse``: 0). int64[n] -> int64[n].
 
     All scores 0 or below: unchanged, or all 100 in reverse. Source: kube-scheduler DefaultNormalizeScore.

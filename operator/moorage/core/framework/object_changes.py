@@ -11,52 +11,53 @@ from collections.abc import Mapping
 import msgspec
 
 from kubefacts.quantities import QuantityError, nanos
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.core.pods.requests import OCCUPIED, pod_amounts, takes_alike
+from moorage.core.pods.requests import USED, pod_amounts, takes_alike
 
 
 def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
     """The events of a pod's update, at least one: UPDATE when no aspect that has a name changed. Raises QuantityError."""
     changed = {
-        Action.UPDATE_POD_LABEL: (old.metadata.labels or {}) != (new.metadata.labels or {}),
-        Action.UPDATE_POD_SCALE_DOWN: _asks_for_less(old, new),
-        Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: bool(old.spec.scheduling_gates) and not new.spec.scheduling_gates,
-        Action.UPDATE_POD_TOLERATION: len(old.spec.tolerations or ()) != len(new.spec.tolerations or ()),
-        Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM: (old.status.resource_claim_statuses or ()) != (new.status.resource_claim_statuses or ())
+        ActionType.UPDATE_POD_LABEL: (old.metadata.labels or {}) != (new.metadata.labels or {}),
+        ActionType.UPDATE_POD_SCALE_DOWN: _is_scaled_down(old, new),
+        ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: bool(old.spec.scheduling_gates) and not new.spec.scheduling_gates,
+        ActionType.UPDATE_POD_TOLERATION: len(old.spec.tolerations or ()) != len(new.spec.tolerations or ()),
+        ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: (old.status.resource_claim_statuses or ())
+        != (new.status.resource_claim_statuses or ())
         or old.status.extended_resource_claim_status != new.status.extended_resource_claim_status,
     }
-    resource = Resource.ASSIGNED_POD if new.spec.node_name else Resource.UNSCHEDULED_POD
+    resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.UNSCHEDULED_POD
     actions = [action for action, differs in changed.items() if differs]
-    return [ClusterEvent(resource, action, old, new) for action in actions or [Action.UPDATE]]
+    return [ClusterEvent(resource, action, old, new) for action in actions or [ActionType.UPDATE]]
 
 
 def node_changes(old: Node, new: Node) -> list[ClusterEvent]:
     """The events of a node's update; none for a heartbeat. UPDATE_NODE_TAINT comes twice when both causes of it are there."""
     changed = (
-        (Action.UPDATE_NODE_TAINT, bool(old.spec.unschedulable) and not new.spec.unschedulable),
-        (Action.UPDATE_NODE_ALLOCATABLE, _amounts(old) != _amounts(new)),
-        (Action.UPDATE_NODE_LABEL, (old.metadata.labels or {}) != (new.metadata.labels or {})),
-        (Action.UPDATE_NODE_TAINT, (old.spec.taints or ()) != (new.spec.taints or ())),
-        (Action.UPDATE_NODE_CONDITION, _conditions(old) != _conditions(new)),
-        (Action.UPDATE_NODE_ANNOTATION, (old.metadata.annotations or {}) != (new.metadata.annotations or {})),
-        (Action.UPDATE_NODE_DECLARED_FEATURE, (old.status.declared_features or ()) != (new.status.declared_features or ())),
+        (ActionType.UPDATE_NODE_TAINT, bool(old.spec.unschedulable) and not new.spec.unschedulable),
+        (ActionType.UPDATE_NODE_ALLOCATABLE, _amounts(old) != _amounts(new)),
+        (ActionType.UPDATE_NODE_LABEL, (old.metadata.labels or {}) != (new.metadata.labels or {})),
+        (ActionType.UPDATE_NODE_TAINT, (old.spec.taints or ()) != (new.spec.taints or ())),
+        (ActionType.UPDATE_NODE_CONDITION, _conditions(old) != _conditions(new)),
+        (ActionType.UPDATE_NODE_ANNOTATION, (old.metadata.annotations or {}) != (new.metadata.annotations or {})),
+        (ActionType.UPDATE_NODE_DECLARED_FEATURE, (old.status.declared_features or ()) != (new.status.declared_features or ())),
     )
-    return [ClusterEvent(Resource.NODE, action, old, new) for action, differs in changed if differs]
+    return [ClusterEvent(EventResource.NODE, action, old, new) for action, differs in changed if differs]
 
 
-def room_freed(pod: Pod) -> ClusterEvent:
+def resources_freed(pod: Pod) -> ClusterEvent:
     """The event of what a pod takes on its spec.nodeName being free again: it is gone, or is to go there no more."""
-    return ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pod)
+    return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=pod)
 
 
-def _asks_for_less(old: Pod, new: Pod) -> bool:
+def _is_scaled_down(old: Pod, new: Pod) -> bool:
     """Whether the pod asks for less of something than before, or not at all; what its kubelet has given counts."""
     if takes_alike(old, new):
         return False
-    after = pod_amounts(new, OCCUPIED)
-    return any(amount > after.get(name, -1) for name, amount in pod_amounts(old, OCCUPIED).items())
+    after = pod_amounts(new, USED)
+    return any(amount > after.get(name, -1) for name, amount in pod_amounts(old, USED).items())
 
 
 def _amounts(node: Node) -> Mapping[str, int | str]:
@@ -75,7 +76,7 @@ def _conditions(node: Node) -> dict[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions or ()}
 
 
-def only_told(old: Pod, new: Pod) -> bool:
+def only_status_changed(old: Pod, new: Pod) -> bool:
     """Whether nothing differs but what schedulers write to say why a pod waits: that is no reason to try it again."""
     told = msgspec.structs.replace(new.status, conditions=old.status.conditions, nominated_node_name=old.status.nominated_node_name)
     metadata = msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,4 +20,4 @@ class Preset:
     name: str
     plugins: tuple[tuple[str, int], ...]
     args: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    without: Mapping[Point, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    without: Mapping[ExtensionPoint, tuple[str, ...]] = dataclasses.field(default_factory=dict)

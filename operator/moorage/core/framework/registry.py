@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from moorage.core.framework.guard import Guard
-from moorage.core.framework.interfaces import PROTOCOLS, Plugin, Point
+from moorage.core.framework.interfaces import PROTOCOLS, ExtensionPoint, Plugin
 
 
-class Access(NamedTuple):
+class RequiredAccess(NamedTuple):
     """What is done at the API server: verbs, API group and resource (with its subresource), as roles name them."""
 
     verbs: tuple[str, ...]
     group: str
     resource: str
-    home: bool = False
+    own_namespace_only: bool = False
     """Only in the operator's own namespace."""
 
 
@@ -33,13 +33,13 @@ class PluginSpec:
     name: str
     decider: type[Plugin] | None
     args: type[Any] | None = None
-    acts_at: frozenset[Point] = frozenset()
+    acts_at: frozenset[ExtensionPoint] = frozenset()
     weight: int = 1
     guard: Guard | None = None
-    writes: tuple[Access, ...] = ()
+    writes: tuple[RequiredAccess, ...] = ()
 
     @property
-    def points(self) -> frozenset[Point]:
+    def points(self) -> frozenset[ExtensionPoint]:
         """Every extension point that the plugin has, decider and actor together."""
         if self.decider is None:
             return self.acts_at

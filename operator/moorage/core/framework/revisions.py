@@ -13,21 +13,21 @@ import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from moorage.core.framework.elsewhere import INSTEAD
+from moorage.core.framework.elsewhere import REPLACEMENTS
 from moorage.core.framework.extenders import EXTENDER, Extender
 from moorage.core.framework.guard import PluginFault
-from moorage.core.framework.interfaces import DistinguishingPlugin, Plugin, Point, ReadingPlugin
+from moorage.core.framework.interfaces import ExtensionPoint, ObjectReadingPlugin, Plugin, SignPlugin
 from moorage.core.framework.presets import Preset
-from moorage.core.framework.registry import Access, Registry
+from moorage.core.framework.registry import Registry, RequiredAccess
 from moorage.core.objects.meta import HasMetadata
 
 MULTI_POINT = "multiPoint"
 MAX_WEIGHT = 2**31 - 1
-_NEEDS = (
-    (Point.FILTER, Point.PRE_FILTER),
-    (Point.SCORE, Point.PRE_SCORE),
-    (Point.RESERVE, Point.PRE_BIND),
-    (Point.PRE_BIND, Point.RESERVE),
+_REQUIRED_POINTS = (
+    (ExtensionPoint.FILTER, ExtensionPoint.PRE_FILTER),
+    (ExtensionPoint.SCORE, ExtensionPoint.PRE_SCORE),
+    (ExtensionPoint.RESERVE, ExtensionPoint.PRE_BIND),
+    (ExtensionPoint.PRE_BIND, ExtensionPoint.RESERVE),
 )
 """A plugin that prepares at the second point cannot run at the first without it, and what it reserves has to be written."""
 
@@ -41,7 +41,7 @@ class PluginRef:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PluginSet:
+class EnabledPlugins:
     """What a user enables and disables at one extension point; ``*`` disables all that is not enabled here."""
 
     enabled: tuple[PluginRef, ...] = ()
@@ -49,12 +49,12 @@ class PluginSet:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ProfileSpec:
+class RequestedProfile:
     """A profile as asked for. ``plugins`` is keyed by "multiPoint" or a Point's value; ``args`` maps a plugin to its arguments."""
 
     scheduler_name: str
     preset: str = "Default"
-    plugins: Mapping[str, PluginSet] = dataclasses.field(default_factory=dict)
+    plugins: Mapping[str, EnabledPlugins] = dataclasses.field(default_factory=dict)
     weights: Mapping[str, int] = dataclasses.field(default_factory=dict)
     args: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     percentage_of_nodes_to_score: int = 100
@@ -88,27 +88,29 @@ class Revision:
     """A profile that can run: what really is enabled, in order, with weights and arguments. Equal only to itself."""
 
     scheduler_name: str
-    points: Mapping[Point, tuple[str, ...]]
+    points: Mapping[ExtensionPoint, tuple[str, ...]]
     weights: Mapping[str, int]
     deciders: Mapping[str, Plugin]
     percentage_of_nodes_to_score: int = 100
     id: str = ""
     extenders: tuple[Extender, ...] = ()
     """In the order in which they are asked."""
-    writes: tuple[Access, ...] = ()
+    writes: tuple[RequiredAccess, ...] = ()
     """What the plugins' actors do at the API server."""
 
     @functools.cached_property
-    def distinguishing(self) -> tuple[DistinguishingPlugin, ...]:
+    def sign_plugins(self) -> tuple[SignPlugin, ...]:
         """The plugins to which pods of one namespace and spec may differ."""
-        return tuple(plugin for plugin in self.deciders.values() if isinstance(plugin, DistinguishingPlugin))
+        return tuple(plugin for plugin in self.deciders.values() if isinstance(plugin, SignPlugin))
 
     @functools.cached_property
-    def kinds(self) -> frozenset[type[HasMetadata]]:
+    def required_kinds(self) -> frozenset[type[HasMetadata]]:
         """What the plugins read beside pods, nodes and namespaces."""
-        return frozenset(kind for plugin in self.deciders.values() if isinstance(plugin, ReadingPlugin) for kind in plugin.kinds)
+        return frozenset(
+            kind for plugin in self.deciders.values() if isinstance(plugin, ObjectReadingPlugin) for kind in plugin.required_kinds
+        )
 
-    def at(self, point: Point) -> Iterator[tuple[str, Any]]:
+    def at(self, point: ExtensionPoint) -> Iterator[tuple[str, Any]]:
         """The deciders of an extension point with their names, in order."""
         return ((name, self.deciders[name]) for name in self.points[point])
 
@@ -116,43 +118,43 @@ class Revision:
         """Plugins whose arguments or places differ between two revisions, either way; of extenders, all count as one."""
         names = {*self.deciders, *old.deciders}
         changed = frozenset(
-            name for name in names if self.deciders.get(name) != old.deciders.get(name) or _places(self, name) != _places(old, name)
+            name for name in names if self.deciders.get(name) != old.deciders.get(name) or _points_of(self, name) != _points_of(old, name)
         )
         return changed | {EXTENDER} if self.extenders != old.extenders else changed
 
 
-def resolve(spec: ProfileSpec, registry: Registry, presets: Mapping[str, Preset], revision: str = "") -> Revision:
+def resolve(spec: RequestedProfile, registry: Registry, presets: Mapping[str, Preset], revision: str = "") -> Revision:
     """The revision that this profile stands for. Raises ProfileErrors with all faults."""
     preset = presets.get(spec.preset)
     if preset is None:
         raise ProfileErrors([FieldError("preset", spec.preset, f"unknown preset{suggest(spec.preset, presets)}")])
-    errors = list(_bad_names(spec, registry))
+    errors = list(_name_errors(spec, registry))
     if errors:
         raise ProfileErrors(errors)
-    multi = merged(preset.plugins, spec.plugins.get(MULTI_POINT, PluginSet()))
+    multi = merged(preset.plugins, spec.plugins.get(MULTI_POINT, EnabledPlugins()))
     points = {}
-    for point in Point:
+    for point in ExtensionPoint:
         chosen, faults = _expand(point, multi, _point_set(spec, preset, point), registry)
         points[point] = chosen
         errors += faults
-    weights = _weights(spec, multi, points[Point.SCORE])
-    points[Point.SCORE] = tuple(name for name in points[Point.SCORE] if weights[name])
-    if not points[Point.SCORE]:
-        points[Point.PRE_SCORE] = ()
-    names = dict.fromkeys(name for point in Point for name in points[point])
+    weights = _weights(spec, multi, points[ExtensionPoint.SCORE])
+    points[ExtensionPoint.SCORE] = tuple(name for name in points[ExtensionPoint.SCORE] if weights[name])
+    if not points[ExtensionPoint.SCORE]:
+        points[ExtensionPoint.PRE_SCORE] = ()
+    names = dict.fromkeys(name for point in ExtensionPoint for name in points[point])
     args = {**preset.args, **spec.args}
-    deciders, faults = _made(names, registry, args)
+    deciders, faults = _make_deciders(names, registry, args)
     errors += faults
-    errors += _weight_faults(spec, points) + list(_missing(points, registry))
+    errors += _weight_errors(spec, points) + list(_missing_plugins(points, registry))
     if errors:
         raise ProfileErrors(errors)
-    scores = {name: weights[name] for name in points[Point.SCORE]}
+    scores = {name: weights[name] for name in points[ExtensionPoint.SCORE]}
     extenders = tuple(sorted(spec.extenders, key=lambda extender: extender.ignorable))
     writes = tuple(one for name in names for one in registry[name].writes)
     return Revision(spec.scheduler_name, points, scores, deciders, spec.percentage_of_nodes_to_score, revision, extenders, writes)
 
 
-def merged(defaults: Iterable[tuple[str, int]], user: PluginSet) -> list[PluginRef]:
+def merged(defaults: Iterable[tuple[str, int]], user: EnabledPlugins) -> list[PluginRef]:
     """The default multiPoint list with the user's laid over it: replaced in place, the rest appended in order."""
     places = {ref.name: i for i, ref in enumerate(user.enabled)}
     kept: list[PluginRef] = []
@@ -176,25 +178,25 @@ def in_order(here: Sequence[str], everywhere: Iterable[str], disabled: Collectio
     return (*overrides, *(name for name in expanded if name not in here), *(name for name in here if name not in expanded))
 
 
-LIKENESS = 0.7
+MIN_SIMILARITY = 0.7
 """Of names that are likely to be meant for each other: GangScheduling is no misspelt Coscheduling (0.69)."""
 
 
-def instead(name: str) -> str:
+def replacement_hint(name: str) -> str:
     """``; X does that`` for a plugin that people have elsewhere, else nothing."""
-    return f"; {INSTEAD[name]}" if name in INSTEAD else ""
+    return f"; {REPLACEMENTS[name]}" if name in REPLACEMENTS else ""
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """``; did you mean "X"?`` for a name that is nearly a known one, else nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=LIKENESS)
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=MIN_SIMILARITY)
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
 # ---- the steps of resolve ---------------------------------------------------------------------------------------------------
 
 
-def _bad_names(spec: ProfileSpec, registry: Registry) -> Iterator[FieldError]:
+def _name_errors(spec: RequestedProfile, registry: Registry) -> Iterator[FieldError]:
     """Names that no plugin has or that come twice. Unlike kube-scheduler, disabling an unknown name is a fault too: a misspelling."""
     for place, plugin_set in spec.plugins.items():
         for i, ref in enumerate(plugin_set.enabled):
@@ -215,19 +217,21 @@ def _bad_names(spec: ProfileSpec, registry: Registry) -> Iterator[FieldError]:
 def unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
     """What to say of a name that nothing is registered under."""
     advice = (
-        instead(name)
+        replacement_hint(name)
         or suggest(name, registry)
         or "; if a package has it, name the package under the OperatorConfiguration's plugins.packages"
     )
     return FieldError(path, name, f"no plugin has this name{advice}", "UnknownPlugin")
 
 
-def _point_set(spec: ProfileSpec, preset: Preset, point: Point) -> PluginSet:
-    user = spec.plugins.get(point.value, PluginSet())
-    return PluginSet(user.enabled, user.disabled + preset.without.get(point, ()))
+def _point_set(spec: RequestedProfile, preset: Preset, point: ExtensionPoint) -> EnabledPlugins:
+    user = spec.plugins.get(point.value, EnabledPlugins())
+    return EnabledPlugins(user.enabled, user.disabled + preset.without.get(point, ()))
 
 
-def _expand(point: Point, multi: list[PluginRef], user: PluginSet, registry: Registry) -> tuple[tuple[str, ...], list[FieldError]]:
+def _expand(
+    point: ExtensionPoint, multi: list[PluginRef], user: EnabledPlugins, registry: Registry
+) -> tuple[tuple[str, ...], list[FieldError]]:
     """The plugins of one extension point in order, and those that have no business there."""
     faults = []
     here: list[str] = []
@@ -241,36 +245,39 @@ def _expand(point: Point, multi: list[PluginRef], user: PluginSet, registry: Reg
     return in_order(here, everywhere, user.disabled), faults
 
 
-def _weights(spec: ProfileSpec, multi: list[PluginRef], scoring: tuple[str, ...]) -> dict[str, int]:
+def _weights(spec: RequestedProfile, multi: list[PluginRef], scoring: tuple[str, ...]) -> dict[str, int]:
     """The weight of each score plugin: ``weights`` first, then score.enabled, then multiPoint; unset is 1."""
-    named = [*spec.plugins.get(Point.SCORE.value, PluginSet()).enabled, *multi]
+    named = [*spec.plugins.get(ExtensionPoint.SCORE.value, EnabledPlugins()).enabled, *multi]
     first: dict[str, int] = {}
     for ref in named:
         first.setdefault(ref.name, ref.weight or 1)
     return {name: spec.weights.get(name, first.get(name, 1)) for name in scoring}
 
 
-def _weight_faults(spec: ProfileSpec, points: Mapping[Point, tuple[str, ...]]) -> list[FieldError]:
+def _weight_errors(spec: RequestedProfile, points: Mapping[ExtensionPoint, tuple[str, ...]]) -> list[FieldError]:
     faults = []
     for name, weight in spec.weights.items():
         if not 0 <= weight <= MAX_WEIGHT:
             faults.append(FieldError(f"weights[{name}]", weight, f"must be between 0 and {MAX_WEIGHT}"))
-        elif weight and name not in points[Point.SCORE]:
+        elif weight and name not in points[ExtensionPoint.SCORE]:
             faults.append(
                 FieldError(f"weights[{name}]", weight, "this plugin is not enabled at score: enable it there, or leave its weight out")
             )
     return faults
 
 
-def _missing(points: Mapping[Point, tuple[str, ...]], registry: Registry) -> Iterator[FieldError]:
+def _missing_plugins(points: Mapping[ExtensionPoint, tuple[str, ...]], registry: Registry) -> Iterator[FieldError]:
     """What the result lacks to be able to run."""
-    if len(points[Point.QUEUE_SORT]) != 1:
+    if len(points[ExtensionPoint.QUEUE_SORT]) != 1:
         yield FieldError(
-            "plugins.queueSort", list(points[Point.QUEUE_SORT]), "exactly one queueSort plugin has to be enabled", "QueueSortConflict"
+            "plugins.queueSort",
+            list(points[ExtensionPoint.QUEUE_SORT]),
+            "exactly one queueSort plugin has to be enabled",
+            "QueueSortConflict",
         )
-    if not points[Point.BIND]:
+    if not points[ExtensionPoint.BIND]:
         yield FieldError("plugins.bind", [], "at least one bind plugin has to be enabled")
-    for later, earlier in _NEEDS:
+    for later, earlier in _REQUIRED_POINTS:
         for name in points[later]:
             if earlier in registry[name].points and name not in points[earlier]:
                 yield FieldError(
@@ -280,7 +287,7 @@ def _missing(points: Mapping[Point, tuple[str, ...]], registry: Registry) -> Ite
                 )
 
 
-def _made(names: Iterable[str], registry: Registry, args: Mapping[str, Any]) -> tuple[dict[str, Plugin], list[FieldError]]:
+def _make_deciders(names: Iterable[str], registry: Registry, args: Mapping[str, Any]) -> tuple[dict[str, Plugin], list[FieldError]]:
     """The deciders with their arguments, and those from outside the tree that cannot be made with theirs."""
     deciders = {}
     faults = []
@@ -300,5 +307,5 @@ def _default_args(registry: Registry, name: str) -> Any:
     return args() if args is not None else None
 
 
-def _places(revision: Revision, name: str) -> tuple[Point, ...]:
+def _points_of(revision: Revision, name: str) -> tuple[ExtensionPoint, ...]:
     return tuple(point for point, names in revision.points.items() if name in names)

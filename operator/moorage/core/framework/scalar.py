@@ -17,16 +17,16 @@ import numpy as np
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.cluster_events import Wake
+from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.guard import Guard
-from moorage.core.framework.interfaces import Codes, Plugin, Prepared, Scores
+from moorage.core.framework.interfaces import Codes, Plugin, PreFilterResult, Scores
 from moorage.core.framework.status import SUCCESS, Code, Reason, Why
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 
-LONGEST = 1.0
+MAX_CALL_SECONDS = 1.0
 """Seconds that one call over all nodes may take."""
-MOST_REASONS = 1000
+MAX_REASONS = 1000
 """Distinct reasons that a plugin may give for one template of pods; more are names or numbers that do not belong there."""
 
 
@@ -41,7 +41,7 @@ class ScalarPlugin(Protocol):
     name: ClassVar[str]
 
     @property
-    def wakes(self) -> tuple[Wake, ...]:
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """As in ``Plugin``."""
 
 
@@ -66,8 +66,8 @@ class _State:
             raise TypeError(f"filter_node gave {type(answer).__name__} instead of None, a text or a Reason")
         code = self._code_of.get(answer)
         if code is None:
-            if len(self.reasons) == MOST_REASONS:
-                raise ValueError(f"filter_node gave more than {MOST_REASONS} different reasons: name no nodes and no numbers in them")
+            if len(self.reasons) == MAX_REASONS:
+                raise ValueError(f"filter_node gave more than {MAX_REASONS} different reasons: name no nodes and no numbers in them")
             self.reasons.append((answer, "") if isinstance(answer, Reason) else (Reason(plugin, "{}", Code.UNSCHEDULABLE), answer))
             code = self._code_of[answer] = len(self.reasons)
         return code
@@ -83,9 +83,9 @@ class _Scalar:
         self.plugin = self.decider(*args)
 
     @property
-    def wakes(self) -> tuple[Wake, ...]:
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """The plugin's own."""
-        wakes: tuple[Wake, ...] = self.plugin.wakes
+        wakes: tuple[ClusterEventWithHint, ...] = self.plugin.wakes
         return wakes
 
     def __eq__(self, other: object) -> bool:
@@ -95,14 +95,14 @@ class _Scalar:
         return int(self.plugin.__hash__())
 
 
-def columnar(decider: type[Any], guard: Guard) -> type[Plugin]:
+def as_columnar(decider: type[Any], guard: Guard) -> type[Plugin]:
     """A class of columnar plugins that ask the scalar ones which ``decider`` makes."""
-    methods: dict[str, Any] = {"distinguish": _own_distinguish if hasattr(decider, "distinguish") else _distinguish}
+    methods: dict[str, Any] = {"sign_pod": _own_sign_pod if hasattr(decider, "sign_pod") else _sign_pod}
     if hasattr(decider, "filter_node"):
         methods |= {"pre_filter": _prepare, "filter": _filter, "explain": _explain}
     if hasattr(decider, "score_node"):
         methods |= {"prepare_score": _prepare, "score": _score}
-    constants = {name: getattr(decider, name) for name in ("name", "kinds") if hasattr(decider, name)}
+    constants = {name: getattr(decider, name) for name in ("name", "required_kinds") if hasattr(decider, name)}
     body = {"reads": frozenset({Aspect.OBJECT}), **constants, **methods, "decider": decider, "guard": guard}
     made: type[Plugin] = type(decider.__name__, (_Scalar,), body)
     return made
@@ -113,27 +113,29 @@ def is_scalar(decider: type[Any]) -> bool:
     return hasattr(decider, "filter_node") or hasattr(decider, "score_node")
 
 
-def _distinguish(_self: _Scalar, pod: Pod, _snapshot: Snapshot) -> bytes:
+def _sign_pod(_self: _Scalar, pod: Pod, _snapshot: Snapshot) -> bytes:
     """What a plugin may look at beside what makes a template anyway."""
     metadata = pod.metadata
     return msgspec.msgpack.encode((sorted((metadata.labels or {}).items()), metadata.owner_references))
 
 
-def _own_distinguish(self: _Scalar, pod: Pod, snapshot: Snapshot) -> bytes:
+def _own_sign_pod(self: _Scalar, pod: Pod, snapshot: Snapshot) -> bytes:
     said: bytes = self.plugin.distinguish(pod, snapshot)
     return said
 
 
-def _prepare(self: _Scalar, pod: Pod, snapshot: Snapshot) -> Prepared:
+def _prepare(self: _Scalar, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
     prepare = getattr(self.plugin, "prepare", None)
-    kinds = getattr(self.decider, "kinds", ())
-    depends: tuple[Versioned, ...] = tuple(snapshot.store.clock(kind) for kind in sorted(kinds, key=lambda kind: kind.__qualname__))
-    return Prepared(SUCCESS, _State(pod, () if prepare is None else (prepare(pod, snapshot.store),)), depends=depends)
+    kinds = getattr(self.decider, "required_kinds", ())
+    depends: tuple[Versioned, ...] = tuple(
+        snapshot.store.version_counter(kind) for kind in sorted(kinds, key=lambda kind: kind.__qualname__)
+    )
+    return PreFilterResult(SUCCESS, _State(pod, () if prepare is None else (prepare(pod, snapshot.store),)), depends_on=depends)
 
 
 def _filter(self: _Scalar, state: _State, snapshot: Snapshot, rows: Rows) -> Codes:
     name = self.decider.name
-    return _asked(self, snapshot, rows, lambda node: state.code(self.plugin.filter_node(state.pod, node, *state.more), name))
+    return _ask_each(self, snapshot, rows, lambda node: state.code(self.plugin.filter_node(state.pod, node, *state.more), name))
 
 
 def _explain(_self: _Scalar, state: _State, code: int) -> Why:
@@ -141,10 +143,10 @@ def _explain(_self: _Scalar, state: _State, code: int) -> Why:
 
 
 def _score(self: _Scalar, state: _State, snapshot: Snapshot, rows: Rows) -> Scores:
-    return _asked(self, snapshot, rows, lambda node: operator.index(self.plugin.score_node(state.pod, node, *state.more)))
+    return _ask_each(self, snapshot, rows, lambda node: operator.index(self.plugin.score_node(state.pod, node, *state.more)))
 
 
-def _asked(self: _Scalar, snapshot: Snapshot, rows: Rows, ask: Callable[[Node], int]) -> Codes:
+def _ask_each(self: _Scalar, snapshot: Snapshot, rows: Rows, ask: Callable[[Node], int]) -> Codes:
     """The answer for each row, 0 for rows without a node."""
     guard = self.guard
     which: Iterable[int] = range(*rows.indices(snapshot.nodes.live.size)) if isinstance(rows, slice) else rows.tolist()
@@ -153,7 +155,7 @@ def _asked(self: _Scalar, snapshot: Snapshot, rows: Rows, ask: Callable[[Node], 
     for i, node in enumerate(nodes):
         if node is None:
             continue
-        if (seconds := guard.seconds) > LONGEST:
-            raise TooSlow(f"it took {seconds:.1f} s for {i} of {len(nodes)} nodes; it may take {LONGEST:g} s for all")
+        if (seconds := guard.seconds) > MAX_CALL_SECONDS:
+            raise TooSlow(f"it took {seconds:.1f} s for {i} of {len(nodes)} nodes; it may take {MAX_CALL_SECONDS:g} s for all")
         answers[i] = ask(node)
     return answers

@@ -21,7 +21,7 @@ class Code(enum.StrEnum):
     """The plugin has no say about this pod: its later half (filter, score) is left out of the cycle."""
     UNSCHEDULABLE = "Unschedulable"
     """Refused; removing other pods may help. The pod waits for an event that the plugin registered."""
-    UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    UNSCHEDULABLE_AND_UNRESOLVABLE = "UnschedulableAndUnresolvable"
     """Refused; removing pods cannot help here. The pod waits likewise."""
     PENDING = "Pending"
     """Refused until somebody outside acts; then retried without backoff."""
@@ -29,7 +29,7 @@ class Code(enum.StrEnum):
     """A fault, never "does not fit": the attempt ends, the pod is retried after a backoff, no plugin is blamed."""
 
 
-REFUSALS = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING})
+REJECTED = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
 """Answers that are a "no", as opposed to a fault."""
 
 
@@ -67,10 +67,10 @@ SUCCESS = Status(Code.SUCCESS)
 SKIP = Status(Code.SKIP)
 
 
-def refused(*reasons: Reason) -> Status:
+def rejected(*reasons: Reason) -> Status:
     """A refusal for these reasons; unresolvable if any of them is."""
-    hopeless = any(reason.code is Code.UNRESOLVABLE for reason in reasons)
-    return Status(Code.UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reason.text for reason in reasons))
+    hopeless = any(reason.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE for reason in reasons)
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reason.text for reason in reasons))
 
 
 def texts(why: Why) -> Iterator[str]:
@@ -78,22 +78,22 @@ def texts(why: Why) -> Iterator[str]:
     return (reason.text.replace("{}", detail) for reason, detail in why)
 
 
-def hopeless(why: Why) -> bool:
+def is_unresolvable(why: Why) -> bool:
     """Whether removing pods would not help."""
-    return any(reason.code is Code.UNRESOLVABLE for reason, _ in why)
+    return any(reason.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE for reason, _ in why)
 
 
-def refused_for(why: Why) -> Status:
+def rejected_for(why: Why) -> Status:
     """A refusal for these reasons, with their details."""
-    return Status(Code.UNRESOLVABLE if hopeless(why) else Code.UNSCHEDULABLE, tuple(texts(why)))
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_unresolvable(why) else Code.UNSCHEDULABLE, tuple(texts(why)))
 
 
-def failed(message: str) -> Status:
+def error_status(message: str) -> Status:
     """A fault."""
     return Status(Code.ERROR, (message,))
 
 
-def fit_error(nodes: int, counts: Iterable[tuple[str, int]], prefilter: str = "", postfilter: str = "") -> str:
+def fit_error_message(nodes: int, counts: Iterable[tuple[str, int]], prefilter: str = "", postfilter: str = "") -> str:
     """The text of a pod that fits nowhere, as kube-scheduler's FitError words it (tools parse it).
 
     ``nodes`` is how many there are, ``counts`` pairs each reason with the number of nodes that gave it; ``prefilter`` replaces

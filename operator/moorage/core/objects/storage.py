@@ -61,7 +61,7 @@ class PersistentVolumeSpec(Struct, frozen=True):
     portworx_volume: PortworxVolume | None = None
 
 
-class Phase(Struct, frozen=True):
+class StoragePhase(Struct, frozen=True):
     """How far a volume or a claim is."""
 
     phase: str = ""
@@ -72,7 +72,7 @@ class PersistentVolume(Struct, frozen=True):
 
     metadata: AnnotatedMeta
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
-    status: Phase = Phase()
+    status: StoragePhase = StoragePhase()
 
 
 class StorageRequest(Struct, frozen=True):
@@ -98,7 +98,7 @@ class PersistentVolumeClaim(Struct, frozen=True):
 
     metadata: AnnotatedMeta
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
-    status: Phase = Phase()
+    status: StoragePhase = StoragePhase()
 
 
 # ---- classes -----------------------------------------------------------------------------------------------------------------

@@ -16,15 +16,15 @@ import numpy as np
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.cluster_events import Wake
+from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Scores
 from moorage.core.framework.status import Reason
 from moorage.core.objects.pods import Pod
 
 NAME = "ImageLocality"
-LEAST = 23 * 2**20
+MIN_BYTES = 23 * 2**20
 """Bytes below which it is not worth looking."""
-MOST_PER_CONTAINER = 1000 * 2**20
+MAX_BYTES_PER_CONTAINER = 1000 * 2**20
 """Bytes per container beyond which more makes no difference."""
 
 
@@ -35,9 +35,9 @@ class ImageLocality:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = ()
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.IMAGES})
-    wakes: ClassVar[tuple[Wake, ...]] = ()
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = ()
 
-    def depends(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
+    def depends_on(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
         """What an image is worth depends on all nodes."""
         return snapshot.nodes.images, snapshot.nodes.logs[Aspect.MEMBERSHIP]
 
@@ -45,14 +45,14 @@ class ImageLocality:
         """The share of the pod's image bytes that a node holds, each image weighed by the share of nodes that hold it."""
         nodes = snapshot.nodes
         spec = state.spec
-        most = MOST_PER_CONTAINER * len((spec.containers or ()) + (spec.init_containers or ()))
+        most = MAX_BYTES_PER_CONTAINER * len((spec.containers or ()) + (spec.init_containers or ()))
         held = np.zeros(nodes.rows, np.int64)
         for image in _images(state):
             size, holders = nodes.images.holders(image)
             if holders:
                 worth = int(size * (len(holders) / len(nodes)))
                 held[np.fromiter(holders, np.intp, len(holders))] += min(worth, most)
-        return (np.clip(held[rows], LEAST, most) - LEAST) * MAX_NODE_SCORE // (most - LEAST)
+        return (np.clip(held[rows], MIN_BYTES, most) - MIN_BYTES) * MAX_NODE_SCORE // (most - MIN_BYTES)
 
 
 def _images(pod: Pod) -> Iterator[str]:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 
 from moorage.core.columns.store import Store
 from moorage.core.devices.ledger import DeviceLedger
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.presets import Preset
-from moorage.core.framework.registry import Access, PluginSpec
+from moorage.core.framework.registry import PluginSpec, RequiredAccess
 from moorage.core.plugins import (
     image_locality,
     node_affinity,
@@ -32,13 +32,13 @@ from moorage.core.plugins.dynamic_resources import plugin as dynamic_resources
 from moorage.core.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from moorage.core.plugins.node_resources import balanced_allocation, fit
 from moorage.core.plugins.pod_topology_spread import plugin as pod_topology_spread
-from moorage.core.plugins.pod_topology_spread.default_selectors import Services
+from moorage.core.plugins.pod_topology_spread.default_selectors import ServiceSelectors
 from moorage.core.plugins.volume_binding import plugin as volume_binding
-from moorage.core.plugins.volume_binding.offers import StorageRooms, VolumeOffers
+from moorage.core.plugins.volume_binding.offers import StorageCapacities, VolumeOffers
 
 DEFAULT_BINDER = "DefaultBinder"
 
-INDEXES: tuple[Callable[[Store], object], ...] = (DeviceLedger, Services, StorageRooms, VolumeOffers)
+INDEXES: tuple[Callable[[Store], object], ...] = (DeviceLedger, ServiceSelectors, StorageCapacities, VolumeOffers)
 """What these plugins keep of objects beside the store."""
 
 INTREE: tuple[PluginSpec, ...] = (
@@ -47,7 +47,7 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(node_unschedulable.NAME, node_unschedulable.NodeUnschedulable),
     PluginSpec(node_name.NAME, node_name.NodeName),
     PluginSpec(taint_toleration.NAME, taint_toleration.TaintToleration, weight=3),
-    PluginSpec(node_affinity.NAME, node_affinity.NodeAffinity, node_affinity.NodeAffinityArgs, weight=2),
+    PluginSpec(node_affinity.NAME, node_affinity.NodeAffinityPlugin, node_affinity.NodeAffinityArgs, weight=2),
     PluginSpec(node_ports.NAME, node_ports.NodePorts),
     PluginSpec(fit.NAME, fit.NodeResourcesFit, fit.NodeResourcesFitArgs),
     PluginSpec(volume_restrictions.NAME, volume_restrictions.VolumeRestrictions),
@@ -56,8 +56,8 @@ INTREE: tuple[PluginSpec, ...] = (
         volume_binding.NAME,
         volume_binding.VolumeBinding,
         volume_binding.VolumeBindingArgs,
-        acts_at=frozenset({Point.PRE_BIND}),
-        writes=(Access(("patch",), "", "persistentvolumes"), Access(("patch",), "", "persistentvolumeclaims")),
+        acts_at=frozenset({ExtensionPoint.PRE_BIND}),
+        writes=(RequiredAccess(("patch",), "", "persistentvolumes"), RequiredAccess(("patch",), "", "persistentvolumeclaims")),
     ),
     PluginSpec(volume_zone.NAME, volume_zone.VolumeZone),
     PluginSpec(pod_topology_spread.NAME, pod_topology_spread.PodTopologySpread, pod_topology_spread.PodTopologySpreadArgs, weight=2),
@@ -66,13 +66,13 @@ INTREE: tuple[PluginSpec, ...] = (
         dynamic_resources.NAME,
         dynamic_resources.DynamicResources,
         dynamic_resources.DynamicResourcesArgs,
-        acts_at=frozenset({Point.PRE_BIND}),
+        acts_at=frozenset({ExtensionPoint.PRE_BIND}),
         weight=2,
         writes=(
-            Access(("create", "delete", "get", "patch"), "resource.k8s.io", "resourceclaims"),
-            Access(("patch",), "resource.k8s.io", "resourceclaims/status"),
+            RequiredAccess(("create", "delete", "get", "patch"), "resource.k8s.io", "resourceclaims"),
+            RequiredAccess(("patch",), "resource.k8s.io", "resourceclaims/status"),
             # Kubernetes 1.36 asks for this one too where a claim's devices or users change.
-            Access(("patch",), "resource.k8s.io", "resourceclaims/binding"),
+            RequiredAccess(("patch",), "resource.k8s.io", "resourceclaims/binding"),
         ),
     ),
     PluginSpec(default_preemption.NAME, default_preemption.DefaultPreemption, default_preemption.DefaultPreemptionArgs),
@@ -82,7 +82,7 @@ INTREE: tuple[PluginSpec, ...] = (
         balanced_allocation.NodeResourcesBalancedAllocationArgs,
     ),
     PluginSpec(image_locality.NAME, image_locality.ImageLocality),
-    PluginSpec(DEFAULT_BINDER, None, acts_at=frozenset({Point.BIND})),
+    PluginSpec(DEFAULT_BINDER, None, acts_at=frozenset({ExtensionPoint.BIND})),
     PluginSpec(node_declared_features.NAME, node_declared_features.NodeDeclaredFeatures),
     PluginSpec(cel.NAME, cel.CEL, cel.CELArgs),
 )
@@ -117,6 +117,6 @@ PRESETS: Mapping[str, Preset] = {
         # Load nodes alike. ImageLocality is left out: it draws pods of one image together.
         Preset("Spread", _led_by_resources(image_locality.NAME)),
         # Any node that fits.
-        Preset("NoScoring", _ALL, without={Point.SCORE: ("*",)}),
+        Preset("NoScoring", _ALL, without={ExtensionPoint.SCORE: ("*",)}),
     )
 }

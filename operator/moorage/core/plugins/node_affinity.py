@@ -18,11 +18,11 @@ from kubefacts.labels import RequirementFault, SelectorError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.nodes.row_selection import rows_matching
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
+from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS, Violation
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import Codes, Prepared, Scores, default_normalize
-from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, failed, refused
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import Codes, PreFilterResult, Scores, default_normalize_score
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, error_status, rejected
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import NodeAffinity as Affinity
 from moorage.core.objects.pods import Pod
@@ -37,14 +37,16 @@ from moorage.core.pods.node_selection import (
     required_node_selector,
     required_node_terms,
 )
-from moorage.core.structures.remembering import remembered, spelt_out
+from moorage.core.structures.remembering import memoized, text_size
 
 _encode = msgspec.msgpack.Encoder().encode
 
 NAME = "NodeAffinity"
-NOT_WANTED = Reason("NodeAffinityMismatch", "node(s) didn't match Pod's node affinity/selector", Code.UNRESOLVABLE)
-NOT_ALLOWED = Reason("EnforcedNodeAffinityMismatch", "node(s) didn't match scheduler-enforced node affinity", Code.UNRESOLVABLE)
-CONFLICT = Reason("NodeAffinityConflict", "pod affinity terms conflict", Code.UNRESOLVABLE)
+NOT_WANTED = Reason("NodeAffinityMismatch", "node(s) didn't match Pod's node affinity/selector", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NOT_ALLOWED = Reason(
+    "EnforcedNodeAffinityMismatch", "node(s) didn't match scheduler-enforced node affinity", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
+CONFLICT = Reason("NodeAffinityConflict", "pod affinity terms conflict", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """The terms name nodes in a way that no node can meet."""
 
 
@@ -132,19 +134,19 @@ def _faults(compile_terms: Callable[[], object]) -> tuple[RequirementFault, ...]
     return ()
 
 
-class Added(NamedTuple):
+class AddedTerms(NamedTuple):
     """The arguments compiled; ``required`` is None when every node will do."""
 
     required: NodeTerms | None
     preferred: tuple[Preference, ...]
 
 
-@remembered(spelt_out, most=256)
-def _added(args: NodeAffinityArgs) -> Added:
+@memoized(text_size, most=256)
+def _added_terms(args: NodeAffinityArgs) -> AddedTerms:
     affinity = _affinity_of(args)
     required = affinity.required_during_scheduling_ignored_during_execution
     preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    return Added(compile_node_selector(required) if required is not None else None, compile_preferences(preferred or ()))
+    return AddedTerms(compile_node_selector(required) if required is not None else None, compile_preferences(preferred or ()))
 
 
 # ---- the plugin ----------------------------------------------------------------------------------------------------------
@@ -153,7 +155,7 @@ _FAILS_ADDED = 1
 _FAILS_OWN = 2
 
 
-class Wanted(NamedTuple):
+class NodeAffinityState(NamedTuple):
     """Which nodes will do: for the administrator (None: all), and for the pod."""
 
     added: NodeTerms | None
@@ -161,7 +163,7 @@ class Wanted(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NodeAffinity:
+class NodeAffinityPlugin:
     """Passes nodes that match both the added and the pod's own required terms; adds up the weights of matching preferred terms."""
 
     name: ClassVar[str] = NAME
@@ -171,46 +173,50 @@ class NodeAffinity:
     args: NodeAffinityArgs = NodeAffinityArgs()
 
     @property
-    def wakes(self) -> tuple[Wake, ...]:
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """A node that is new or has other labels; the hint needs the arguments."""
-        return (Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._matches_now, shared=True),)
+        return (
+            ClusterEventWithHint(
+                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, self._matches_now, shared_by_signature=True
+            ),
+        )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """Where it wants to go."""
         return _encode((pod.spec.node_selector, required_node_selector(pod)))
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The compiled terms, and the only nodes that they can mean when they go by name; a pod without any skips this plugin."""
-        required, added = required_node_selector(pod), _added(self.args).required
+        required, added = required_node_selector(pod), _added_terms(self.args).required
         if required is None and added is None and pod.spec.node_selector is None:
-            return Prepared(SKIP)
+            return PreFilterResult(SKIP)
         names = _named_nodes(required) if required is not None else None
         if names is not None and not names:
-            return Prepared(refused(CONFLICT))
-        return Prepared(SUCCESS, Wanted(added, required_node_terms(pod)), names)
+            return PreFilterResult(rejected(CONFLICT))
+        return PreFilterResult(SUCCESS, NodeAffinityState(added, required_node_terms(pod)), names)
 
-    def filter(self, state: Wanted, snapshot: Snapshot, rows: Rows) -> Codes:
+    def filter(self, state: NodeAffinityState, snapshot: Snapshot, rows: Rows) -> Codes:
         """Whose terms a node fails, the administrator's first."""
         codes = np.where(rows_matching(state.own, snapshot.nodes, rows), 0, _FAILS_OWN)
         if state.added is None:
             return codes
         return np.where(rows_matching(state.added, snapshot.nodes, rows), codes, _FAILS_ADDED)
 
-    def explain(self, state: Wanted, code: int) -> tuple[tuple[Reason, str], ...]:
+    def explain(self, state: NodeAffinityState, code: int) -> tuple[tuple[Reason, str], ...]:
         """One reason."""
         return ((NOT_ALLOWED if code == _FAILS_ADDED else NOT_WANTED, ""),)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The added and the pod's own preferences; neither: skipped. An unreadable one is a fault, as in kube-scheduler."""
         affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
         own = affinity.preferred_during_scheduling_ignored_during_execution if affinity is not None else None
-        added = _added(self.args).preferred
+        added = _added_terms(self.args).preferred
         if own is None and not added:
-            return Prepared(SKIP)
+            return PreFilterResult(SKIP)
         try:
-            return Prepared(SUCCESS, added + compile_preferences(own or ()))
+            return PreFilterResult(SUCCESS, added + compile_preferences(own or ()))
         except SelectorError as error:
-            return Prepared(failed(str(error)))
+            return PreFilterResult(error_status(str(error)))
 
     def score(self, state: tuple[Preference, ...], snapshot: Snapshot, rows: Rows) -> Scores:
         """The sum of the weights of the terms that a node matches."""
@@ -219,22 +225,22 @@ class NodeAffinity:
             total += weight * rows_matching((term,), snapshot.nodes, rows)
         return total
 
-    def normalize(self, state: tuple[Preference, ...], raw: Scores) -> Scores:
+    def normalize_score(self, state: tuple[Preference, ...], raw: Scores) -> Scores:
         """100 for the node with the highest sum."""
-        return default_normalize(raw)
+        return default_normalize_score(raw)
 
-    def _matches_now(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def _matches_now(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         """Whether the node matches and, if it was there before, did not.
 
         kube-scheduler looks at the old node with the pod's own terms alone, so there a pod waits on when a node begins to match the
         added ones.
         """
         old, new = event.old, event.new
-        wanted = Wanted(_added(self.args).required, required_node_terms(pod))
+        wanted = NodeAffinityState(_added_terms(self.args).required, required_node_terms(pod))
         return isinstance(new, Node) and _matches(wanted, new) and not (isinstance(old, Node) and _matches(wanted, old))
 
 
-def _matches(wanted: Wanted, node: Node) -> bool:
+def _matches(wanted: NodeAffinityState, node: Node) -> bool:
     return (wanted.added is None or matches_any(wanted.added, node)) and matches_any(wanted.own, node)
 
 

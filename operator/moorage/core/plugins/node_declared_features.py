@@ -14,15 +14,15 @@ import numpy as np
 
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import Codes, Prepared
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 
 NAME = "NodeDeclaredFeatures"
-NOT_DECLARED = Reason("FeatureNotDeclared", "node(s) didn't match Pod's required features", Code.UNRESOLVABLE)
+NOT_DECLARED = Reason("FeatureNotDeclared", "node(s) didn't match Pod's required features", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 def required_features(pod: Pod) -> frozenset[str]:
@@ -38,7 +38,7 @@ def required_features(pod: Pod) -> frozenset[str]:
     return frozenset(feature for feature, needed in needs.items() if needed)
 
 
-def _declares_anew(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _declares_anew(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether a node is new, or says something else than before."""
     old, new = event.old, event.new
     if not isinstance(old, Node) or not isinstance(new, Node):
@@ -46,7 +46,7 @@ def _declares_anew(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return (old.status.declared_features or ()) != (new.status.declared_features or ())
 
 
-def _needs_something_else(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _needs_something_else(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether this pod changed so that it needs other features."""
     old, new = event.old, event.new
     if not isinstance(old, Pod) or not isinstance(new, Pod) or new.metadata.uid != pod.metadata.uid:
@@ -61,19 +61,21 @@ class NodeDeclaredFeatures:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (NOT_DECLARED,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.FEATURES})
-    wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_anew, shared=True),
-        Wake(Resource.POD, Action.UPDATE, _needs_something_else, shared=True),
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(
+            EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE, _declares_anew, shared_by_signature=True
+        ),
+        ClusterEventWithHint(EventResource.POD, ActionType.UPDATE, _needs_something_else, shared_by_signature=True),
     )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """Hints look at nodes, and at the pod that an event is about."""
         return ()
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """What the pod needs; most need nothing."""
         features = required_features(pod)
-        return Prepared(SUCCESS, features) if features else Prepared(SKIP)
+        return PreFilterResult(SUCCESS, features) if features else PreFilterResult(SKIP)
 
     def filter(self, state: frozenset[str], snapshot: Snapshot, rows: Rows) -> Codes:
         """1 where something is missing."""

@@ -13,13 +13,13 @@ import numpy as np
 
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.cluster_events import Action, Resource, Wake
+from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
 from moorage.core.framework.interfaces import Codes
 from moorage.core.framework.status import Code, Reason
 from moorage.core.objects.pods import Pod
 
 NAME = "NodeName"
-OTHER_NODE = Reason("NodeNameMismatch", "node(s) didn't match the requested node name", Code.UNRESOLVABLE)
+OTHER_NODE = Reason("NodeNameMismatch", "node(s) didn't match the requested node name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class NodeName:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (OTHER_NODE,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.MEMBERSHIP})
-    wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.NODE, Action.ADD),)
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (ClusterEventWithHint(EventResource.NODE, ActionType.ADD),)
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
         """1 for every row but the requested node's."""

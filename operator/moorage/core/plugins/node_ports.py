@@ -14,9 +14,9 @@ import numpy as np
 
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import Codes, Prepared
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.host_ports import HostPort, clash
@@ -26,7 +26,7 @@ NAME = "NodePorts"
 PORT_TAKEN = Reason("HostPortTaken", "node(s) didn't have free ports for the requested pod ports", Code.UNSCHEDULABLE)
 
 
-def _frees_a_port(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _frees_a_port(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether the deleted pod held, on a node, a port that this pod asks for."""
     gone = event.old
     if not isinstance(gone, Pod) or not (gone.spec.node_name or gone.status.nominated_node_name):
@@ -42,19 +42,19 @@ class NodePorts:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (PORT_TAKEN,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.PORTS})
-    wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.POD, Action.DELETE, _frees_a_port, shared=True),
-        Wake(Resource.NODE, Action.ADD),
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _frees_a_port, shared_by_signature=True),
+        ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
     )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """Its host ports."""
         return host_ports(pod)
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pod's host ports; a pod without any skips this plugin."""
         ports = host_ports(pod)
-        return Prepared(SUCCESS, ports) if ports else Prepared(SKIP)
+        return PreFilterResult(SUCCESS, ports) if ports else PreFilterResult(SKIP)
 
     def filter(self, state: tuple[HostPort, ...], snapshot: Snapshot, rows: Rows) -> Codes:
         """1 where a port is taken."""

@@ -14,8 +14,8 @@ import numpy as np
 
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.framework.interfaces import Codes
 from moorage.core.framework.status import Code, Reason
 from moorage.core.objects.nodes import Node, Taint
@@ -23,7 +23,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.pods.node_selection import tolerates
 
 NAME = "NodeUnschedulable"
-CORDONED = Reason("NodeUnschedulable", "node(s) were unschedulable", Code.UNRESOLVABLE)
+CORDONED = Reason("NodeUnschedulable", "node(s) were unschedulable", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 """What a pod has to tolerate to go to a cordoned node, whether the node carries this taint or not."""
 
@@ -32,7 +32,7 @@ def _tolerates_cordon(pod: Pod) -> bool:
     return any(tolerates(toleration, CORDON) for toleration in pod.spec.tolerations or ())
 
 
-def _is_uncordoned(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _is_uncordoned(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether a node takes pods and did not before."""
     old, new = event.old, event.new
     if not isinstance(new, Node) or new.spec.unschedulable:
@@ -40,7 +40,7 @@ def _is_uncordoned(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return not isinstance(old, Node) or bool(old.spec.unschedulable)
 
 
-def _tolerates_now(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _tolerates_now(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether it is this pod that changed and it tolerates a cordon now."""
     new = event.new
     return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and _tolerates_cordon(new)
@@ -53,12 +53,12 @@ class NodeUnschedulable:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (CORDONED,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.TAINTS})
-    wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_uncordoned, shared=True),
-        Wake(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now, shared=True),
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_uncordoned, shared_by_signature=True),
+        ClusterEventWithHint(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, _tolerates_now, shared_by_signature=True),
     )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """What it tolerates."""
         return pod.spec.tolerations
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.columns.volume_table import find_volume
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import Codes, Prepared
+from moorage.core.columns.store import Lister
+from moorage.core.columns.volume_table import resolve_claim
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.pods import Pod
@@ -27,21 +27,21 @@ from moorage.core.volumes.pod_volumes import claim_uses, identity_for_claims, no
 
 NAME = "NodeVolumeLimits"
 TOO_MANY = Reason("TooManyVolumes", "node(s) exceed max volume count", Code.UNSCHEDULABLE)
-NO_CLAIM = Reason("LimitedClaimNotFound", "looking up PVC {}", Code.UNRESOLVABLE)
-NOT_OWNER = Reason("LimitedClaimNotOwned", "PVC {} (pod is not owner)", Code.UNRESOLVABLE)
-NAMELESS = Reason("LimitedClaimWithoutName", "PersistentVolumeClaim had no name", Code.UNRESOLVABLE)
+NO_CLAIM = Reason("LimitedClaimNotFound", "looking up PVC {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NOT_OWNER = Reason("LimitedClaimNotOwned", "PVC {} (pod is not owner)", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NAMELESS = Reason("LimitedClaimWithoutName", "PersistentVolumeClaim had no name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 _TOO_MANY, _UNKNOWN = 1, 2
 
 
-class Wanted(NamedTuple):
+class NodeVolumeLimitsState(NamedTuple):
     """The pod's volumes by driver, or why they can't be told."""
 
     volumes: Mapping[str, frozenset[VolumeId]]
     unknown: Why = ()
 
 
-def _has_more(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _has_more(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether the node can hold more volumes of a driver than before, or any number."""
     old, new = event.old, event.new
     if not isinstance(new, CSINode) or not isinstance(old, CSINode):
@@ -56,7 +56,7 @@ def _limits(node: CSINode) -> dict[str, int]:
     return {driver: count for driver, count in said if count is not None}
 
 
-def _frees(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _frees(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether the deleted pod was on a node, or was to go there, and had volumes."""
     gone = event.old
     if not isinstance(gone, Pod) or not (gone.spec.node_name or gone.status.nominated_node_name):
@@ -64,7 +64,7 @@ def _frees(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return _counts_volumes(gone)
 
 
-def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _is_used(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether the new claim is one that this pod uses; or, of any pod, one that counts otherwise since it has its volume."""
     old, claim = event.old, event.new
     if isinstance(old, PersistentVolumeClaim) and isinstance(claim, PersistentVolumeClaim):
@@ -72,13 +72,13 @@ def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return claim is not None and any(use.key == key(claim) for use in claim_uses(pod))
 
 
-def _brings_a_volume(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _brings_a_volume(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether a pod that came to a node has a volume there that this pod needs too, so that it counts no more."""
     came = event.new
     return isinstance(came, Pod) and not {use.key for use in claim_uses(pod)}.isdisjoint(use.key for use in claim_uses(came))
 
 
-def _is_detached(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _is_detached(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether the volume that was detached may make room for one of this pod."""
     gone = event.old
     if any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes or ()):
@@ -97,38 +97,38 @@ class NodeVolumeLimits:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (TOO_MANY, NO_CLAIM, NOT_OWNER, NAMELESS)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.VOLUMES})
-    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset(
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset(
         {CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment}
     )
-    wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.CSI_NODE, Action.ADD | Action.DELETE),
-        Wake(Resource.CSI_NODE, Action.UPDATE, _has_more, shared=True),
-        Wake(Resource.POD, Action.DELETE, _frees, shared=True),
-        Wake(Resource.ASSIGNED_POD, Action.ADD, _brings_a_volume, shared=True),
-        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _is_used, shared=True),
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(EventResource.CSI_NODE, ActionType.ADD | ActionType.DELETE),
+        ClusterEventWithHint(EventResource.CSI_NODE, ActionType.UPDATE, _has_more, shared_by_signature=True),
+        ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _frees, shared_by_signature=True),
+        ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.ADD, _brings_a_volume, shared_by_signature=True),
+        ClusterEventWithHint(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE, _is_used, shared_by_signature=True),
         # Of what is gone nobody knows any more which driver it counts for.
-        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.DELETE),
-        Wake(Resource.PERSISTENT_VOLUME, Action.DELETE),
-        Wake(Resource.STORAGE_CLASS, Action.DELETE),
-        Wake(Resource.VOLUME_ATTACHMENT, Action.DELETE, _is_detached, shared=True),
+        ClusterEventWithHint(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.DELETE),
+        ClusterEventWithHint(EventResource.PERSISTENT_VOLUME, ActionType.DELETE),
+        ClusterEventWithHint(EventResource.STORAGE_CLASS, ActionType.DELETE),
+        ClusterEventWithHint(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, _is_detached, shared_by_signature=True),
     )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """Its volumes."""
         return seen_of_volumes(pod)
 
-    def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
+    def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """Claims of ephemeral volumes are named after their pod."""
         return identity_for_claims(pod)
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pod's volumes as CSI drivers know them; a pod that has no claims and none of these skips this plugin."""
         if not _counts_volumes(pod):
-            return Prepared(SKIP)
-        depends = tuple(snapshot.store.clock(kind) for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass))
-        return Prepared(SUCCESS, _wanted(pod, snapshot), depends=depends)
+            return PreFilterResult(SKIP)
+        depends = tuple(snapshot.store.version_counter(kind) for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass))
+        return PreFilterResult(SUCCESS, _state_of(pod, snapshot), depends_on=depends)
 
-    def filter(self, state: Wanted, snapshot: Snapshot, rows: Rows) -> Codes:
+    def filter(self, state: NodeVolumeLimitsState, snapshot: Snapshot, rows: Rows) -> Codes:
         """1 where there is no room for one of the drivers' volumes."""
         if state.unknown:
             return np.full(snapshot.nodes.live[rows].size, _UNKNOWN)
@@ -142,24 +142,24 @@ class NodeVolumeLimits:
                 codes[(new > 0) & (new > spare)] = _TOO_MANY
         return codes[rows]
 
-    def explain(self, state: Wanted, code: int) -> Why:
+    def explain(self, state: NodeVolumeLimitsState, code: int) -> Why:
         """One reason."""
         return ((TOO_MANY, ""),) if code == _TOO_MANY else state.unknown
 
 
-def _wanted(pod: Pod, snapshot: Snapshot) -> Wanted:
+def _state_of(pod: Pod, snapshot: Snapshot) -> NodeVolumeLimitsState:
     found = list(inline_volumes(pod))
     for use in claim_uses(pod):
         if not use.name:
-            return Wanted({}, ((NAMELESS, ""),))
-        claim, volume, _ = find_volume(use.key, snapshot.store)
+            return NodeVolumeLimitsState({}, ((NAMELESS, ""),))
+        claim, volume, _ = resolve_claim(use.key, snapshot.store)
         if claim is None:
-            return Wanted({}, ((NO_CLAIM, f'{use.key}: persistentvolumeclaim "{use.name}" not found'),))
+            return NodeVolumeLimitsState({}, ((NO_CLAIM, f'{use.key}: persistentvolumeclaim "{use.name}" not found'),))
         if not use.owns(claim):
-            return Wanted({}, ((NOT_OWNER, not_owner(pod, use)),))
+            return NodeVolumeLimitsState({}, ((NOT_OWNER, not_owner(pod, use)),))
         if volume is not None:
             found.append(volume)
     by_driver: dict[str, frozenset[VolumeId]] = {}
     for volume in found:
         by_driver[volume.driver] = by_driver.get(volume.driver, frozenset()) | {volume}
-    return Wanted(by_driver)
+    return NodeVolumeLimitsState(by_driver)

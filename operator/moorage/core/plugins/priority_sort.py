@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from moorage.core.framework.cluster_events import Wake
+from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.interfaces import SortKey
 from moorage.core.framework.status import Reason
 from moorage.core.objects.pods import Pod, priority
@@ -23,7 +23,7 @@ class PrioritySort:
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = ()
-    wakes: ClassVar[tuple[Wake, ...]] = ()
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = ()
 
     def sort_key(self, pod: Pod, queued_at: float) -> SortKey:
         """(-priority, seconds)."""

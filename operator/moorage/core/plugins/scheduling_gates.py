@@ -10,16 +10,16 @@ import dataclasses
 from collections.abc import Hashable
 from typing import ClassVar
 
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status
 from moorage.core.objects.pods import Pod
 
 NAME = "SchedulingGates"
-GATED = Reason("SchedulingGated", "waiting for scheduling gates: [{}]", Code.UNRESOLVABLE)
+GATED = Reason("SchedulingGated", "waiting for scheduling gates: [{}]", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
-def _is_about(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _is_about(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether it is this pod that lost its gates."""
     return isinstance(event.new, Pod) and event.new.metadata.uid == pod.metadata.uid
 
@@ -30,13 +30,15 @@ class SchedulingGates:
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (GATED,)
-    wakes: ClassVar[tuple[Wake, ...]] = (Wake(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_about, shared=True),)
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_about, shared_by_signature=True),
+    )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """The hint looks at the pod that an event is about."""
         return ()
 
-    def pre_enqueue(self, pod: Pod, _store: Objects) -> Status:
+    def pre_enqueue(self, pod: Pod, _store: Lister) -> Status:
         """Names the gates in the order in which the pod has them."""
         gates = " ".join(gate.name for gate in pod.spec.scheduling_gates or ())
         return Status(GATED.code, (GATED.text.replace("{}", gates),)) if gates else SUCCESS

@@ -14,10 +14,10 @@ import numpy as np
 
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import Codes, Prepared
-from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, refused_for
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import Codes, PreFilterResult
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, rejected_for
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import PersistentVolumeClaim
@@ -30,12 +30,12 @@ CLAIM_TAKEN = Reason(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
     Code.UNSCHEDULABLE,
 )
-NO_CLAIM = Reason("RestrictedClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNRESOLVABLE)
+NO_CLAIM = Reason("RestrictedClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 _DISK, _CLAIM = 1, 2
 
 
-def _frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _frees(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether the deleted pod used a disk or a claim that this pod wants; a disk may be used from any namespace."""
     gone = event.old
     if not isinstance(gone, Pod):
@@ -44,7 +44,7 @@ def _frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return any(mine.clashes(its) for its in disks(gone) for mine in wanted) or bool(_shared_claims(pod) & _shared_claims(gone))
 
 
-def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _is_used(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether the new claim is one that this pod uses."""
     new = event.new
     return isinstance(new, PersistentVolumeClaim) and ClaimUse(new.metadata.namespace, new.metadata.name) in _shared_claims(pod)
@@ -55,7 +55,7 @@ def _shared_claims(pod: Pod) -> frozenset[ClaimUse]:
     return frozenset(use for use in claim_uses(pod) if not use.owner)
 
 
-class Wanted(NamedTuple):
+class VolumeRestrictionsState(NamedTuple):
     """The pod's disks; its claims for one pod alone, and how often pods on nodes use these."""
 
     disks: tuple[Disk, ...]
@@ -70,44 +70,44 @@ class VolumeRestrictions:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (DISK_TAKEN, CLAIM_TAKEN, NO_CLAIM)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.VOLUMES})
-    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolumeClaim})
-    wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.POD, Action.DELETE, _frees, shared=True),
-        Wake(Resource.NODE, Action.ADD | Action.DELETE),
-        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _is_used, shared=True),
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolumeClaim})
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _frees, shared_by_signature=True),
+        ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.DELETE),
+        ClusterEventWithHint(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, _is_used, shared_by_signature=True),
     )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """Its volumes."""
         return seen_of_volumes(pod)
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pod's disks, and the users of its claims for one pod alone; a pod without either skips this plugin."""
         uses = [use for use in claim_uses(pod) if not use.owner]
-        depends = (snapshot.store.clock(PersistentVolumeClaim), snapshot.volumes.uses) if uses else ()
+        depends = (snapshot.store.version_counter(PersistentVolumeClaim), snapshot.volumes.uses) if uses else ()
         alone = []
         for use in uses:
             claim = snapshot.store.objects(PersistentVolumeClaim).get(use.key)
             if claim is None:
-                return Prepared(refused_for(((NO_CLAIM, use.name),)), depends=depends)
+                return PreFilterResult(rejected_for(((NO_CLAIM, use.name),)), depends_on=depends)
             if "ReadWriteOncePod" in (claim.spec.access_modes or ()):
                 alone.append(use)
         taken = frozenset(use for use in alone if snapshot.volumes.in_use(use))
-        wanted = Wanted(disks(pod), frozenset(alone), len(taken))
-        return Prepared(SUCCESS if wanted.disks or taken else SKIP, wanted, depends=depends)
+        wanted = VolumeRestrictionsState(disks(pod), frozenset(alone), len(taken))
+        return PreFilterResult(SUCCESS if wanted.disks or taken else SKIP, wanted, depends_on=depends)
 
-    def filter(self, state: Wanted, snapshot: Snapshot, rows: Rows) -> Codes:
+    def filter(self, state: VolumeRestrictionsState, snapshot: Snapshot, rows: Rows) -> Codes:
         """A disk in use on the node comes before a claim in use anywhere."""
         codes = np.full(snapshot.nodes.rows, _CLAIM if state.users > 0 else 0)
         for disk in state.disks:
             codes[snapshot.volumes.clashing(disk)] = _DISK
         return codes[rows]
 
-    def explain(self, state: Wanted, code: int) -> Why:
+    def explain(self, state: VolumeRestrictionsState, code: int) -> Why:
         """One reason."""
         return ((DISK_TAKEN if code == _DISK else CLAIM_TAKEN, ""),)
 
-    def adjust(self, state: Wanted, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Wanted:
+    def adjust(self, state: VolumeRestrictionsState, other: Pod, row: int, sign: int, snapshot: Snapshot) -> VolumeRestrictionsState:
         """One user of the claims more or less."""
         used = sum(use in state.alone for use in claim_uses(other)) if state.alone else 0
         return state._replace(users=state.users + sign * used) if used else state

@@ -17,10 +17,10 @@ from moorage.core.columns.nodes.label_columns import ABSENT, LabelColumn
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.nodes.row_selection import judge_each
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import Codes, Prepared
-from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, refused_for
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import Codes, PreFilterResult
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, rejected_for
 from moorage.core.objects.meta import HasMetadata, Labels
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -29,42 +29,44 @@ from moorage.core.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, Z
 from moorage.core.volumes.pod_volumes import seen_of_volumes
 
 NAME = "VolumeZone"
-ELSEWHERE = Reason("VolumeZoneMismatch", "node(s) had no available volume zone", Code.UNRESOLVABLE)
-NAMELESS = Reason("ClaimWithoutName", "PersistentVolumeClaim had no name", Code.UNRESOLVABLE)
-NO_CLAIM = Reason("ZonedClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNRESOLVABLE)
-NO_VOLUME = Reason("ZonedVolumeNotFound", 'persistentvolume "{}" not found', Code.UNRESOLVABLE)
-NO_CLASS = Reason("ZonedClassNotFound", 'storageclass.storage.k8s.io "{}" not found', Code.UNRESOLVABLE)
-CLASSLESS = Reason("ClaimWithoutVolumeAndClass", "PersistentVolumeClaim had no pv name and storageClass name", Code.UNRESOLVABLE)
-NO_MODE = Reason("BindingModeNotSet", 'VolumeBindingMode not set for StorageClass "{}"', Code.UNRESOLVABLE)
-UNBOUND = Reason("ClaimWithoutVolume", "PersistentVolume had no name", Code.UNRESOLVABLE)
+ELSEWHERE = Reason("VolumeZoneMismatch", "node(s) had no available volume zone", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NAMELESS = Reason("ClaimWithoutName", "PersistentVolumeClaim had no name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NO_CLAIM = Reason("ZonedClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NO_VOLUME = Reason("ZonedVolumeNotFound", 'persistentvolume "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NO_CLASS = Reason("ZonedClassNotFound", 'storageclass.storage.k8s.io "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+CLASSLESS = Reason(
+    "ClaimWithoutVolumeAndClass", "PersistentVolumeClaim had no pv name and storageClass name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
+NO_MODE = Reason("BindingModeNotSet", 'VolumeBindingMode not set for StorageClass "{}"', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+UNBOUND = Reason("ClaimWithoutVolume", "PersistentVolume had no name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 _SUCCESSOR = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
 """Labels that bind a volume to a place, with the label that a node may have instead."""
 
 
-class Place(NamedTuple):
+class VolumeTopology(NamedTuple):
     """A node must have one of these values under the label."""
 
     key: str
     values: frozenset[str]
 
 
-def _places(labels: Labels | None) -> tuple[Place, ...]:
+def _topologies(labels: Labels | None) -> tuple[VolumeTopology, ...]:
     """Where a volume with these labels is. A label with an empty part is not heeded."""
     found = []
     for key in _SUCCESSOR:
         values = frozenset(part.strip() for part in (labels or {}).get(key, "").split("__"))
         if "" not in values:
-            found.append(Place(key, values))
+            found.append(VolumeTopology(key, values))
     return tuple(found)
 
 
-def _waits(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _waits(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether claims of the new class wait for their pod."""
     return isinstance(event.new, StorageClass) and event.new.volume_binding_mode == WAIT
 
 
-def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _is_used(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether this pod uses the claim."""
     claim = event.new
     if not isinstance(claim, PersistentVolumeClaim) or claim.metadata.namespace != pod.metadata.namespace:
@@ -73,10 +75,10 @@ def _is_used(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return any(one is not None and one.claim_name == claim.metadata.name for one in used)
 
 
-def _is_elsewhere(_pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _is_elsewhere(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether the volume is new, or labelled otherwise."""
     old, new = event.old, event.new
-    return not isinstance(old, PersistentVolume) or new is None or _places(old.metadata.labels) != _places(new.metadata.labels)
+    return not isinstance(old, PersistentVolume) or new is None or _topologies(old.metadata.labels) != _topologies(new.metadata.labels)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,33 +88,33 @@ class VolumeZone:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (ELSEWHERE, NAMELESS, NO_CLAIM, NO_VOLUME, NO_CLASS, CLASSLESS, NO_MODE, UNBOUND)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS})
-    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolume, PersistentVolumeClaim, StorageClass})
-    wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.STORAGE_CLASS, Action.ADD, _waits, shared=True),
-        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-        Wake(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _is_used, shared=True),
-        Wake(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE, _is_elsewhere, shared=True),
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolume, PersistentVolumeClaim, StorageClass})
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(EventResource.STORAGE_CLASS, ActionType.ADD, _waits, shared_by_signature=True),
+        ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
+        ClusterEventWithHint(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE, _is_used, shared_by_signature=True),
+        ClusterEventWithHint(EventResource.PERSISTENT_VOLUME, ActionType.ADD | ActionType.UPDATE, _is_elsewhere, shared_by_signature=True),
     )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """Its volumes."""
         return seen_of_volumes(pod)
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Where the volumes of the pod's claims are; a pod without any that is bound to a place skips this plugin."""
         names = [one.persistent_volume_claim.claim_name for one in pod.spec.volumes or () if one.persistent_volume_claim is not None]
         if not names:
-            return Prepared(SKIP)
-        depends = tuple(snapshot.store.clock(kind) for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass))
-        places: dict[Place, None] = {}
+            return PreFilterResult(SKIP)
+        depends = tuple(snapshot.store.version_counter(kind) for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass))
+        places: dict[VolumeTopology, None] = {}
         for name in names:
-            found, why = _places_of(pod.metadata.namespace, name, snapshot.store)
+            found, why = _topologies_of(pod.metadata.namespace, name, snapshot.store)
             if why:
-                return Prepared(refused_for(why), depends=depends)
+                return PreFilterResult(rejected_for(why), depends_on=depends)
             places |= dict.fromkeys(found)
-        return Prepared(SUCCESS if places else SKIP, tuple(places), depends=depends)
+        return PreFilterResult(SUCCESS if places else SKIP, tuple(places), depends_on=depends)
 
-    def filter(self, state: tuple[Place, ...], snapshot: Snapshot, rows: Rows) -> Codes:
+    def filter(self, state: tuple[VolumeTopology, ...], snapshot: Snapshot, rows: Rows) -> Codes:
         """1 in another place."""
         labels = snapshot.nodes.labels
         placed = np.zeros(snapshot.nodes.live[rows].size, bool)
@@ -125,17 +127,17 @@ class VolumeZone:
             wrong |= np.where(absent, ~_inside(place, successor, rows), ~_inside(place, mine, rows))
         return (placed & wrong).astype(np.int64)
 
-    def explain(self, state: tuple[Place, ...], code: int) -> Why:
+    def explain(self, state: tuple[VolumeTopology, ...], code: int) -> Why:
         """One reason."""
         return ((ELSEWHERE, ""),)
 
 
-def _inside(place: Place, column: LabelColumn, rows: Rows) -> npt.NDArray[np.bool_]:
+def _inside(place: VolumeTopology, column: LabelColumn, rows: Rows) -> npt.NDArray[np.bool_]:
     """Which rows have one of the values; bool[len(rows)]."""
     return judge_each(column.codes[rows], lambda code: code != ABSENT and column.values[code] in place.values).astype(bool)
 
 
-def _places_of(namespace: str, name: str, store: Objects) -> tuple[tuple[Place, ...], Why]:
+def _topologies_of(namespace: str, name: str, store: Lister) -> tuple[tuple[VolumeTopology, ...], Why]:
     """Where the volume of a claim is, or why the pod can't be placed."""
     if not name:
         return (), ((NAMELESS, ""),)
@@ -145,10 +147,10 @@ def _places_of(namespace: str, name: str, store: Objects) -> tuple[tuple[Place, 
     if not claim.spec.volume_name:
         return (), _why_unbound(claim, store)
     pv = store.objects(PersistentVolume).get(claim.spec.volume_name)
-    return ((), ((NO_VOLUME, claim.spec.volume_name),)) if pv is None else (_places(pv.metadata.labels), ())
+    return ((), ((NO_VOLUME, claim.spec.volume_name),)) if pv is None else (_topologies(pv.metadata.labels), ())
 
 
-def _why_unbound(claim: PersistentVolumeClaim, store: Objects) -> Why:
+def _why_unbound(claim: PersistentVolumeClaim, store: Lister) -> Why:
     """Why a claim without a volume keeps its pod waiting; nothing when the claim itself waits for the pod."""
     name = class_of(claim)
     if not name:

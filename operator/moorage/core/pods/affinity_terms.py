@@ -14,15 +14,15 @@ import msgspec
 from kubefacts.labels import Selector, SelectorError, compile_selector
 from moorage.core.objects.meta import Labels
 from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
-from moorage.core.pods.ceilings import SMALL, terms_within
-from moorage.core.structures.remembering import length, remembered
+from moorage.core.pods.ceilings import MAX_UNCHECKED_BYTES, terms_within
+from moorage.core.structures.remembering import byte_size, memoized
 
 _encode = msgspec.msgpack.Encoder().encode
 _affinity = msgspec.msgpack.Decoder(Affinity | None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Term:
+class AffinityTerm:
     """A compiled term. ``namespaces`` are those that it names; ``namespace_selector`` adds others by their labels.
 
     ``weight`` is 0 for a required term, negative for a preferred one of anti-affinity.
@@ -40,40 +40,40 @@ class Term:
         return there and self.selector.matches(labels)
 
 
-Terms = tuple[Term, ...]
+AffinityTerms = tuple[AffinityTerm, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PodTerms:
+class PodAffinityTerms:
     """A pod's terms. A list with a term that cannot be read is empty, and ``error`` says why (the first such error)."""
 
-    affinity: Terms = ()
-    anti_affinity: Terms = ()
-    preferred: Terms = ()
+    affinity: AffinityTerms = ()
+    anti_affinity: AffinityTerms = ()
+    preferred: AffinityTerms = ()
     """Preferred affinity, then preferred anti-affinity (with negative weights)."""
     error: str = ""
 
 
-NO_TERMS = PodTerms()
+NO_TERMS = PodAffinityTerms()
 
 
-def pod_terms(pod: Pod) -> PodTerms:
+def pod_terms(pod: Pod) -> PodAffinityTerms:
     """The compiled terms of a pod's affinity, so many as are looked at."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return NO_TERMS
     encoded = _encode(affinity)
-    if len(encoded) > SMALL:
+    if len(encoded) > MAX_UNCHECKED_BYTES:
         encoded = _encode(terms_within(affinity))
     return _compile(pod.metadata.namespace, encoded)
 
 
-@remembered(length)
-def _compile(namespace: str, encoded: bytes) -> PodTerms:
+@memoized(byte_size)
+def _compile(namespace: str, encoded: bytes) -> PodAffinityTerms:
     affinity = _affinity.decode(encoded) or Affinity()
     errors: list[str] = []
 
-    def read(terms: Iterable[PodAffinityTerm | WeightedPodAffinityTerm] | None, sign: int = 1) -> Terms:
+    def read(terms: Iterable[PodAffinityTerm | WeightedPodAffinityTerm] | None, sign: int = 1) -> AffinityTerms:
         try:
             return tuple(_term(term, namespace, sign) for term in terms or ())
         except SelectorError as error:
@@ -81,7 +81,7 @@ def _compile(namespace: str, encoded: bytes) -> PodTerms:
             return ()
 
     towards, away = affinity.pod_affinity or PodAffinity(), affinity.pod_anti_affinity or PodAffinity()
-    return PodTerms(
+    return PodAffinityTerms(
         read(towards.required_during_scheduling_ignored_during_execution),
         read(away.required_during_scheduling_ignored_during_execution),
         read(towards.preferred_during_scheduling_ignored_during_execution)
@@ -90,12 +90,12 @@ def _compile(namespace: str, encoded: bytes) -> PodTerms:
     )
 
 
-def _term(term: PodAffinityTerm | WeightedPodAffinityTerm, namespace: str, sign: int) -> Term:
+def _term(term: PodAffinityTerm | WeightedPodAffinityTerm, namespace: str, sign: int) -> AffinityTerm:
     weight = 0
     if isinstance(term, WeightedPodAffinityTerm):
         weight, term = sign * term.weight, term.pod_affinity_term
     named = term.namespaces or ((namespace,) if term.namespace_selector is None else ())
-    return Term(
+    return AffinityTerm(
         frozenset(named),
         compile_selector(term.namespace_selector),
         compile_selector(term.label_selector),

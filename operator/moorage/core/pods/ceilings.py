@@ -20,10 +20,10 @@ from moorage.core.objects.selector_terms import LabelSelector, NodeSelectorTerm
 from moorage.core.objects.storage import CSINode, CSIStorageCapacity
 from moorage.core.objects.workloads import Service
 
-SMALL = 900
+MAX_UNCHECKED_BYTES = 900
 """Bytes of a template's key below which nothing can be above its ceiling, so that ordinary pods are not counted through."""
 
-MOST_TERMS, MOST_WORDS, MOST_VOLUMES = 200, 5000, 1000
+MAX_TERMS, MAX_WORDS, MAX_VOLUMES = 200, 5000, 1000
 Terms = tuple[PodAffinityTerm, ...]
 Weighed = tuple[WeightedPodAffinityTerm, ...]
 
@@ -66,7 +66,7 @@ def check(obj: HasMetadata) -> None:
 
 def uncounted(pod: Pod) -> str:
     """What of a pod that is on a node does not count there as it is above its ceiling, "" when all does."""
-    if pod.spec.affinity is None and len(pod.spec.volumes or ()) <= MOST_VOLUMES:
+    if pod.spec.affinity is None and len(pod.spec.volumes or ()) <= MAX_VOLUMES:
         return ""
     excesses = (one.excess(pod) for one in (_TERMS, _SELECTORS, _VOLUMES))
     return next((f"{excess}: the rest does not count for other pods" for excess in excesses if excess), "")
@@ -86,15 +86,15 @@ def terms_within(affinity: Affinity) -> Affinity:
 def volumes_within(pod: Pod) -> tuple[Volume, ...]:
     """Its volumes, but for those of claims and disks that are above the ceiling."""
     volumes = pod.spec.volumes or ()
-    return volumes if len(volumes) <= MOST_VOLUMES else tuple(itertools.islice(_asking(pod), MOST_VOLUMES))
+    return volumes if len(volumes) <= MAX_VOLUMES else tuple(itertools.islice(_asking(pod), MAX_VOLUMES))
 
 
 class _Room:
     """How much of the ceilings for terms is left."""
 
     def __init__(self) -> None:
-        self._terms = MOST_TERMS
-        self._words = MOST_WORDS
+        self._terms = MAX_TERMS
+        self._words = MAX_WORDS
 
     def terms(self, terms: Terms | None) -> Terms:
         """Those of these that are within."""
@@ -169,9 +169,9 @@ def _pod_selectors(pod: Pod) -> int:
     return sum(terms) + sum(spread)
 
 
-_TERMS = Ceiling("spec.affinity.podAffinity and podAntiAffinity", "terms", MOST_TERMS, lambda pod: len(_pod_terms(pod)))
-_SELECTORS = Ceiling("selectors about pods", "labels, values and namespaces", MOST_WORDS, _pod_selectors)
-_VOLUMES = Ceiling("spec.volumes", "volumes of claims and disks", MOST_VOLUMES, lambda pod: sum(1 for _ in _asking(pod)))
+_TERMS = Ceiling("spec.affinity.podAffinity and podAntiAffinity", "terms", MAX_TERMS, lambda pod: len(_pod_terms(pod)))
+_SELECTORS = Ceiling("selectors about pods", "labels, values and namespaces", MAX_WORDS, _pod_selectors)
+_VOLUMES = Ceiling("spec.volumes", "volumes of claims and disks", MAX_VOLUMES, lambda pod: sum(1 for _ in _asking(pod)))
 _CONTAINERS = Ceiling("spec.containers and initContainers", "containers", 1000, _containers)
 _RESOURCES = Ceiling("resources of all containers", "requests", 5000, _resources)
 CEILINGS = (

@@ -24,7 +24,7 @@ from kubefacts.labels import (
 from moorage.core.objects.nodes import Node, Taint
 from moorage.core.objects.pods import Pod, Toleration
 from moorage.core.objects.selector_terms import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm, Requirement
-from moorage.core.structures.remembering import WORD, remembered
+from moorage.core.structures.remembering import WORD_BYTES, memoized
 
 # ---- taints ----------------------------------------------------------------------------------------------------------------
 
@@ -43,7 +43,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     return toleration.operator == "Exists"
 
 
-def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration], effects: tuple[str, ...] = HARD) -> Iterator[Taint]:
+def untolerated_taints(taints: Iterable[Taint], tolerations: Iterable[Toleration], effects: tuple[str, ...] = HARD) -> Iterator[Taint]:
     """The taints with one of these effects that no toleration covers, in the taints' order."""
     for taint in taints:
         if taint.effect in effects and not any(tolerates(toleration, taint) for toleration in tolerations):
@@ -111,7 +111,7 @@ def required_node_terms(pod: Pod) -> NodeTerms:
     required = required_node_selector(pod)
     if required is None:
         return (NodeTerm(pairs),)
-    return tuple(NodeTerm(pairs + term.labels, term.fields) for term in readable_terms(required))
+    return tuple(NodeTerm(pairs + term.labels, term.fields) for term in valid_terms(required))
 
 
 def required_node_selector(pod: Pod) -> NodeSelector | None:
@@ -124,11 +124,11 @@ def required_node_selector(pod: Pod) -> NodeSelector | None:
 
 def extent(terms: NodeTerms) -> int:
     """The size of compiled terms, for ``remembered``."""
-    return WORD * sum(1 + len(one.values) for term in terms for one in term.labels + term.fields)
+    return WORD_BYTES * sum(1 + len(one.values) for term in terms for one in term.labels + term.fields)
 
 
-@remembered(lambda terms, _: extent(terms))
-def readable_terms(selector: NodeSelector) -> NodeTerms:
+@memoized(lambda terms, _: extent(terms))
+def valid_terms(selector: NodeSelector) -> NodeTerms:
     """The terms that can be read, compiled; one with a fault matches nothing, silently."""
     compiled: list[NodeTerm] = []
     for term in selector.node_selector_terms or ():

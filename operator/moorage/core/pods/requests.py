@@ -24,7 +24,7 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Container, ContainerStatus, Pod, PodStatus
 from moorage.core.pods.host_ports import WILDCARD, HostPort
 from moorage.core.pods.resource_names import is_scalar
-from moorage.core.structures.remembering import WORD, remembered
+from moorage.core.structures.remembering import WORD_BYTES, memoized
 
 CPU = 0
 MEMORY = 1
@@ -61,7 +61,7 @@ def basic_amounts(requests: Requests) -> tuple[int, int, int, int]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Counting:
+class RequestRules:
     """What counts as a pod's request; each use in the scheduler has its own answer.
 
     ``status``: what the kubelet has given to containers counts too, until a resize is done. ``pod_level``: spec.resources
@@ -73,11 +73,11 @@ class Counting:
     defaults: bool = False
 
 
-SPECIFIED = Counting()
+FIT = RequestRules()
 """What a pod needs in order to fit."""
-OCCUPIED = Counting(status=True)
+USED = RequestRules(status=True)
 """What a pod takes from its node."""
-RANKED = Counting(pod_level=False, defaults=True)
+SCORED = RequestRules(pod_level=False, defaults=True)
 """What NodeResourcesFit scores by; kube-scheduler leaves pod-level requests and status out here, and so do we."""
 
 _Defaults: TypeAlias = Mapping[str, tuple[str, int]]
@@ -94,7 +94,7 @@ _NO_REQUESTS = Requests(0, 0, 0, 0)
 def pod_requests(pod: Pod) -> Requests:
     """What a pod takes from its node. Raises QuantityError with the field's path."""
     try:
-        requests = _requests(_shape(pod, OCCUPIED))
+        requests = _requests(_shape(pod, USED))
     except QuantityError as error:
         raise _located(error, _lists_of(pod)) from None
     ports = host_ports(pod)
@@ -106,7 +106,7 @@ def unreadable_requests() -> Requests:
     return _NO_REQUESTS
 
 
-def pod_amounts(pod: Pod, counting: Counting) -> Amounts:
+def pod_amounts(pod: Pod, counting: RequestRules) -> Amounts:
     """What a pod asks for, by tracked resource; a resource that it does not name is missing. Raises QuantityError."""
     try:
         return _amounts(_shape(pod, counting), counting.defaults)
@@ -182,7 +182,7 @@ class _Shape(NamedTuple):
         return 2 * (len(self.containers) + len(self.overhead) + sum(map(len, lists)) + sum(map(len, self.pod_level)))
 
 
-def _shape(pod: Pod, counting: Counting) -> _Shape:
+def _shape(pod: Pod, counting: RequestRules) -> _Shape:
     spec, status = pod.spec, pod.status
     stated = _stated(pod) if counting.status else {}
     infeasible = bool(stated) and _resize_is_infeasible(pod)
@@ -233,7 +233,7 @@ def _items(resources: ResourceList | None) -> _Items:
     return tuple(resources.items()) if resources else ()
 
 
-@remembered(lambda _, shape: WORD * shape.words)
+@memoized(lambda _, shape: WORD_BYTES * shape.words)
 def _requests(shape: _Shape) -> Requests:
     total = _sum(shape, _BESIDE)
     overhead = dict(shape.overhead)
@@ -250,7 +250,7 @@ def _requests(shape: _Shape) -> Requests:
     return Requests(cpu, memory, nonzero_cpu, nonzero_memory, tuple(sorted(others)))
 
 
-@remembered(lambda _, shape, defaults: WORD * shape.words)
+@memoized(lambda _, shape, defaults: WORD_BYTES * shape.words)
 def _amounts(shape: _Shape, defaults: bool) -> Amounts:
     return _tracked(_sum(shape, _INSTEAD if defaults else {}))
 

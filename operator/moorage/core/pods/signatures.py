@@ -18,7 +18,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _NOTHING = PodStatus()
 
 
-def template_key(pod: Pod) -> bytes:
+def pod_signature(pod: Pod) -> bytes:
     """Equal for pods that may share masks and scores: namespace, spec, and what a kubelet said of resources."""
     spec, status = pod.spec, pod.status
     if spec.volumes is not None:
@@ -36,8 +36,8 @@ def template_key(pod: Pod) -> bytes:
     return _encode((pod.metadata.namespace, spec, said))
 
 
-def waiting_key(pod: Pod) -> bytes:
+def waiting_signature(pod: Pod) -> bytes:
     """Equal for pods that hints may not tell apart: template and labels. A pod that has objects named after it is one of its own."""
     spec, metadata = pod.spec, pod.metadata
     named_after = bool(spec.resource_claims) or any(volume.ephemeral is not None for volume in spec.volumes or ())
-    return template_key(pod) + _encode((metadata.labels, metadata.uid if named_after else ""))
+    return pod_signature(pod) + _encode((metadata.labels, metadata.uid if named_after else ""))

@@ -11,45 +11,45 @@ import math
 from collections.abc import Collection
 
 from moorage.core.queue.heaps import LazyHeap, TurnHeap
-from moorage.core.queue.hints import ProfileView
-from moorage.core.queue.queued_pod import Entry, Sort
+from moorage.core.queue.hints import ProfileQueueConfig
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueSortFn
 
 
-def backoff_end(entry: Entry, view: ProfileView) -> float:
+def backoff_end(entry: QueuedPodInfo, view: ProfileQueueConfig) -> float:
     """When the pod's backoff is over: initial, twice that, … up to the maximum after ``queued_at``, then up to the next whole second.
 
     Whole seconds, so that pods which are due about together go by the queue's order, not by milliseconds.
     """
-    failures = entry.error_count or entry.unschedulable_count
+    failures = entry.consecutive_errors_count or entry.unschedulable_count
     if not failures:
-        return entry.queued_at
+        return entry.timestamp
     delay = view.backoff(failures)
-    return math.ceil(entry.queued_at + delay) if delay > 0 else entry.queued_at
+    return math.ceil(entry.timestamp + delay) if delay > 0 else entry.timestamp
 
 
 class BackoffQueue:
     """Who may go on when: by the end of the backoff, then by the queue's order."""
 
-    def __init__(self, sort: Sort) -> None:
+    def __init__(self, sort: QueueSortFn) -> None:
         self._sort = sort
         self._refused = TurnHeap()
         self._failed = LazyHeap()
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: QueuedPodInfo) -> None:
         """Put a pod in its place, or in the one that its newest state gives it."""
-        heap = self._failed if entry.error_count else self._refused
-        heap.push((entry.backoff_until, *self._sort(entry.pod, entry.queued_at)), entry)
+        heap = self._failed if entry.consecutive_errors_count else self._refused
+        heap.push((entry.backoff_expiration, *self._sort(entry.pod, entry.timestamp)), entry)
 
-    def discard(self, entry: Entry) -> None:
+    def discard(self, entry: QueuedPodInfo) -> None:
         """Take a pod out."""
         self._refused.discard(entry)
         self._failed.discard(entry)
 
-    def first(self) -> Entry | None:
+    def first(self) -> QueuedPodInfo | None:
         """The pod whose backoff ends first; it stays in."""
         heads = [entry for heap in (self._refused, self._failed) if (entry := heap.first()) is not None]
-        return min(heads, key=lambda entry: entry.backoff_until, default=None)
+        return min(heads, key=lambda entry: entry.backoff_expiration, default=None)
 
-    def first_refused(self, full: Collection[str] = ()) -> Entry | None:
+    def first_refused(self, full: Collection[str] = ()) -> QueuedPodInfo | None:
         """The first of those that may be tried early, of profiles that are none of these; it stays in."""
         return self._refused.first(full)

@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
-from moorage.core.queue.queued_pod import Entry, SortKey
+from moorage.core.queue.queued_pod import QueuedPodInfo, SortKey
 
-Item: TypeAlias = tuple[SortKey, int, Entry]
-_SPARE = 64
+HeapItem: TypeAlias = tuple[SortKey, int, QueuedPodInfo]
+_MIN_DEAD_ITEMS = 64
 """Dead items that are never worth a clean-up."""
-NOBODY: Mapping[str, float] = {}
+NONE_LATE: Mapping[str, float] = {}
 """No profile has to stand back."""
 
 
@@ -24,11 +24,11 @@ class LazyHeap:
     """
 
     def __init__(self, numbers: Iterator[int] | None = None) -> None:
-        self._items: list[Item] = []
-        self._live: dict[str, Item] = {}
+        self._items: list[HeapItem] = []
+        self._live: dict[str, HeapItem] = {}
         self._numbers = itertools.count() if numbers is None else numbers
 
-    def push(self, key: SortKey, entry: Entry) -> None:
+    def push(self, key: SortKey, entry: QueuedPodInfo) -> None:
         """Put an entry in, or give one that is in another key."""
         old = self._live.get(entry.uid)
         if old is not None and old[0] == key:
@@ -38,17 +38,17 @@ class LazyHeap:
         heapq.heappush(self._items, item)
         self._clean()
 
-    def discard(self, entry: Entry) -> None:
+    def discard(self, entry: QueuedPodInfo) -> None:
         """Take an entry out, if it is in."""
         if self._live.pop(entry.uid, None) is not None:
             self._clean()
 
-    def first(self) -> Entry | None:
+    def first(self) -> QueuedPodInfo | None:
         """The entry with the lowest key; it stays in."""
         head = self.head()
         return None if head is None else head[2]
 
-    def head(self) -> Item | None:
+    def head(self) -> HeapItem | None:
         """The same with its key and its number, lower for what came earlier."""
         items = self._items
         while items and self._live.get(items[0][2].uid) is not items[0]:
@@ -60,7 +60,7 @@ class LazyHeap:
         return len(self._live)
 
     def _clean(self) -> None:
-        if len(self._items) > 2 * len(self._live) + _SPARE:
+        if len(self._items) > 2 * len(self._live) + _MIN_DEAD_ITEMS:
             self._items = list(self._live.values())
             heapq.heapify(self._items)
 
@@ -72,14 +72,14 @@ class TurnHeap:
         self._heaps: dict[str, LazyHeap] = {}
         self._numbers = itertools.count()
 
-    def push(self, key: SortKey, entry: Entry) -> None:
+    def push(self, key: SortKey, entry: QueuedPodInfo) -> None:
         """Put an entry in, or give one that is in another key."""
         heap = self._heaps.get(entry.scheduler_name)
         if heap is None:
             heap = self._heaps[entry.scheduler_name] = LazyHeap(self._numbers)
         heap.push(key, entry)
 
-    def discard(self, entry: Entry) -> None:
+    def discard(self, entry: QueuedPodInfo) -> None:
         """Take an entry out, if it is in."""
         heap = self._heaps.get(entry.scheduler_name)
         if heap is not None:
@@ -87,7 +87,7 @@ class TurnHeap:
             if not len(heap):
                 del self._heaps[entry.scheduler_name]
 
-    def first(self, full: Collection[str] = (), late: Mapping[str, float] = NOBODY) -> Entry | None:
+    def first(self, full: Collection[str] = (), late: Mapping[str, float] = NONE_LATE) -> QueuedPodInfo | None:
         """The entry with the lowest key whose profile is none of the full ones; it stays in. Looks at one entry of each profile.
 
         ``late``: profiles that stand back as long as there is anybody else, and by how much; the least comes first.

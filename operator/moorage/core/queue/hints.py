@@ -10,144 +10,151 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Protocol
 
 from kubefacts.labels import EVERYTHING, Selector
-from moorage.core.columns.store import Objects
-from moorage.core.framework.cluster_events import ClusterEvent, Resource, Wake
+from moorage.core.columns.store import Lister
+from moorage.core.framework.cluster_events import ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.framework.status import Code, Status
 from moorage.core.objects.pods import Pod
-from moorage.core.pods.signatures import waiting_key
-from moorage.core.queue.queued_pod import Entry
-from moorage.core.queue.unschedulable import Alike, Blocked, Kind
+from moorage.core.pods.signatures import waiting_signature
+from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.core.queue.unschedulable import BlockedPods, EquivalenceClass, EquivalentPods
 
-Report = Callable[[str, Pod, Exception], None]
+PluginErrorFn = Callable[[str, Pod, Exception], None]
 """(plugin, pod, error): the plugin failed when it was asked about the pod."""
 
 
 _DOUBLINGS = 60
 """More would overflow nothing but make no difference: the maximum is reached long before."""
-_LEAST = 1.0
+_MIN_GATE_RETRY_SECONDS = 1.0
 """Seconds, at least, until a gate that failed is asked again."""
 
 
-class Gate(Protocol):
+class PreEnqueueGate(Protocol):
     """A preEnqueue plugin, as far as the backlog is concerned."""
 
     @property
     def name(self) -> str:
         """The plugin's name."""
 
-    def pre_enqueue(self, pod: Pod, store: Objects, /) -> Status:
+    def pre_enqueue(self, pod: Pod, store: Lister, /) -> Status:
         """SUCCESS, or the pod is gated."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ProfileView:
+class ProfileQueueConfig:
     """A live profile. ``wakes``: plugin -> the events that may free a pod which it refused or gated. Backoffs in seconds.
 
     ``heeds``: plugin -> all that its shared hints see of a pod, where that is less than ``templates.waiting_key``.
     """
 
-    pre_enqueue: tuple[Gate, ...] = ()
-    wakes: Mapping[str, tuple[Wake, ...]] = dataclasses.field(default_factory=dict)
+    pre_enqueue: tuple[PreEnqueueGate, ...] = ()
+    hints: Mapping[str, tuple[ClusterEventWithHint, ...]] = dataclasses.field(default_factory=dict)
     initial_backoff: float = 1.0
     max_backoff: float = 10.0
-    heeds: Mapping[str, Callable[[Pod], Hashable]] = dataclasses.field(default_factory=dict)
+    hint_signatures: Mapping[str, Callable[[Pod], Hashable]] = dataclasses.field(default_factory=dict)
 
     def backoff(self, failures: int) -> float:
         """Seconds after so many failures, at least one: the initial ones, twice that, … up to the maximum."""
         return min(self.initial_backoff * 2.0 ** min(failures - 1, _DOUBLINGS), self.max_backoff)
 
 
-class LiveProfiles:
+class QueueingHints:
     """The views by schedulerName."""
 
-    def __init__(self, store: Objects, report: Report) -> None:
-        self.views: dict[str, ProfileView] = {}
+    def __init__(self, store: Lister, report: PluginErrorFn) -> None:
+        self.configs: dict[str, ProfileQueueConfig] = {}
         self._store = store
         self._report = report
 
-    def closed_gate(self, entry: Entry, now: float) -> str:
+    def gating_plugin(self, entry: QueuedPodInfo, now: float) -> str:
         """The preEnqueue plugin that does not let the pod in, "" when all do; the one that gates it now is asked first.
 
         One that fails does not, and is to be asked again.
         """
-        view = self.views[entry.scheduler_name]
-        for plugin in sorted(view.pre_enqueue, key=lambda plugin: plugin.name != entry.gate):
+        view = self.configs[entry.scheduler_name]
+        for plugin in sorted(view.pre_enqueue, key=lambda plugin: plugin.name != entry.gating_plugin):
             try:
                 status = plugin.pre_enqueue(entry.pod, self._store)
                 if status.code is Code.ERROR:
                     raise RuntimeError(status.message)
-            except Exception as error:  # noqa: BLE001  # reported; a plugin's bug gates this pod and no other
-                entry.gate_faults += 1
-                entry.ask_again = now + max(view.backoff(entry.gate_faults), _LEAST)
+            except Exception as error:  # reported; a plugin's bug gates this pod and no other
+                entry.gate_error_count += 1
+                entry.gate_retry_at = now + max(view.backoff(entry.gate_error_count), _MIN_GATE_RETRY_SECONDS)
                 self._report(plugin.name, entry.pod, error)
                 return plugin.name
             if status.code is not Code.SUCCESS:
-                entry.gate_faults = 0
+                entry.gate_error_count = 0
                 return plugin.name
-        entry.gate_faults = 0
+        entry.gate_error_count = 0
         return ""
 
-    def registered(self, scheduler_name: str, plugin: str, event: ClusterEvent) -> list[Wake]:
+    def matching_hints(self, scheduler_name: str, plugin: str, event: ClusterEvent) -> list[ClusterEventWithHint]:
         """The registrations of a plugin that this event meets."""
-        return [wake for wake in self.views[scheduler_name].wakes.get(plugin, ()) if wake.matches(event)]
+        return [wake for wake in self.configs[scheduler_name].hints.get(plugin, ()) if wake.matches(event)]
 
-    def hinted(self, wakes: Iterable[Wake], plugin: str, event: ClusterEvent, entry: Entry) -> bool:
+    def run_hints(self, wakes: Iterable[ClusterEventWithHint], plugin: str, event: ClusterEvent, entry: QueuedPodInfo) -> bool:
         """Whether one of a plugin's registrations, all of which the event meets, says yes for the pod. A failing hint does."""
-        if event.resource is Resource.ANY:
+        if event.resource is EventResource.ANY:
             return any(wakes)
         try:
             return any(wake.hint is None or wake.hint(entry.pod, event, self._store) for wake in wakes)
-        except Exception as error:  # noqa: BLE001  # reported; better one attempt too many than a pod left behind
+        except Exception as error:  # reported; better one attempt too many than a pod left behind
             self._report(plugin, entry.pod, error)
             return True
 
-    def kind_of(self, entry: Entry, plugin: str) -> Kind:
+    def equivalence_class_of(self, entry: QueuedPodInfo, plugin: str) -> EquivalenceClass:
         """What a plugin's hints see of a pod. One that cannot be said anything of is a kind of its own."""
-        view = self.views[entry.scheduler_name]
-        wakes, heeds = view.wakes.get(plugin, ()), view.heeds.get(plugin, waiting_key)
+        view = self.configs[entry.scheduler_name]
+        wakes, heeds = view.hints.get(plugin, ()), view.hint_signatures.get(plugin, waiting_signature)
         listens: dict[Selector, None] = {}
         try:
             for wake in wakes:
-                listens.update(dict.fromkeys(wake.listens(entry.pod) if wake.listens is not None else ()))
-            return Kind((heeds(entry.pod), tuple(listens)), tuple(listens), any(wake.selects is not None for wake in wakes))
-        except Exception as error:  # noqa: BLE001  # reported; it is asked about alone, and its failing hint counts as yes
+                listens.update(dict.fromkeys(wake.pod_selectors(entry.pod) if wake.pod_selectors is not None else ()))
+            return EquivalenceClass(
+                (heeds(entry.pod), tuple(listens)), tuple(listens), any(wake.event_selectors is not None for wake in wakes)
+            )
+        except Exception as error:  # reported; it is asked about alone, and its failing hint counts as yes
             self._report(plugin, entry.pod, error)
-            return Kind(entry.uid, (EVERYTHING,))
+            return EquivalenceClass(entry.uid, (EVERYTHING,))
 
-    def freed(self, wakes: list[Wake], plugin: str, event: ClusterEvent, blocked: Blocked) -> list[tuple[Alike, Mapping[str, Entry]]]:
+    def pods_to_queue(
+        self, wakes: list[ClusterEventWithHint], plugin: str, event: ClusterEvent, blocked: BlockedPods
+    ) -> list[tuple[EquivalentPods, Mapping[str, QueuedPodInfo]]]:
         """The pods that a plugin blocks and says the event may free; shared hints are asked about one of those that are alike."""
-        asked = ((alike, self._freed_of(wakes, plugin, event, alike, alone)) for alike, alone in blocked.asked(wakes, event).items())
+        asked = (
+            (alike, self._pods_to_queue_of(wakes, plugin, event, alike, alone))
+            for alike, alone in blocked.groups_to_ask(wakes, event).items()
+        )
         return [(alike, which) for alike, which in asked if which]
 
-    def _freed_of(
-        self, wakes: list[Wake], plugin: str, event: ClusterEvent, alike: Alike, alone: Mapping[str, Entry]
-    ) -> Mapping[str, Entry]:
+    def _pods_to_queue_of(
+        self, wakes: list[ClusterEventWithHint], plugin: str, event: ClusterEvent, alike: EquivalentPods, alone: Mapping[str, QueuedPodInfo]
+    ) -> Mapping[str, QueuedPodInfo]:
         """Those of some pods which are alike; some of them are asked about ``alone``."""
         one = next((entry for uid, entry in alike.entries.items() if uid not in alone), None)
-        common = [wake for wake in wakes if wake.hint is None or wake.shared]
+        common = [wake for wake in wakes if wake.hint is None or wake.shared_by_signature]
         own = [wake for wake in wakes if wake not in common]
-        all_others = one is not None and self.hinted(common, plugin, event, one)
+        all_others = one is not None and self.run_hints(common, plugin, event, one)
         if not own and not all_others:
-            return {uid: entry for uid, entry in alone.items() if self.hinted(wakes, plugin, event, entry)}
+            return {uid: entry for uid, entry in alone.items() if self.run_hints(wakes, plugin, event, entry)}
         if not alone and all_others:
             return alike.entries
 
-        def free(entry: Entry) -> bool:
+        def free(entry: QueuedPodInfo) -> bool:
             if entry.uid in alone:
-                return self.hinted(wakes, plugin, event, entry)
-            return all_others or self.hinted(own, plugin, event, entry)
+                return self.run_hints(wakes, plugin, event, entry)
+            return all_others or self.run_hints(own, plugin, event, entry)
 
         return {uid: entry for uid, entry in alike.entries.items() if free(entry)}
 
-    def frees(self, event: ClusterEvent, entry: Entry) -> bool:
+    def is_worth_requeuing(self, event: ClusterEvent, entry: QueuedPodInfo) -> bool:
         """Whether a plugin that blocks the pod says that this event may free it. That its own binding failed is no news to it."""
-        if event.resource is Resource.ASSIGNED_POD and event.old is not None and event.old.metadata.uid == entry.uid:
+        if event.resource is EventResource.ASSIGNED_POD and event.old is not None and event.old.metadata.uid == entry.uid:
             return False
         name = entry.scheduler_name
-        return any(self.hinted(self.registered(name, plugin, event), plugin, event, entry) for plugin in entry.blockers)
+        return any(self.run_hints(self.matching_hints(name, plugin, event), plugin, event, entry) for plugin in entry.blocking_plugins)
 
-    def concerned(self, entry: Entry, events: Iterable[ClusterEvent]) -> bool:
+    def any_hint(self, entry: QueuedPodInfo, events: Iterable[ClusterEvent]) -> bool:
         """Whether any plugin of the pod's profile, should it refuse the pod, would say that one of these events may free it."""
         name = entry.scheduler_name
-        plugins = self.views[name].wakes if name in self.views else ()
-        return any(self.hinted(self.registered(name, plugin, event), plugin, event, entry) for event in events for plugin in plugins)
+        plugins = self.configs[name].hints if name in self.configs else ()
+        return any(self.run_hints(self.matching_hints(name, plugin, event), plugin, event, entry) for event in events for plugin in plugins)

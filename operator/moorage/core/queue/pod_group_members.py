@@ -16,35 +16,35 @@ from collections import Counter
 from collections.abc import Iterator
 
 from moorage.core.columns.pod_counters import AnyPod
-from moorage.core.columns.store import Objects
+from moorage.core.columns.store import Lister
 from moorage.core.objects.pod_groups import API, MIN_MEMBER, PodGroup, asked_min_member, group_of
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.queued_pod import Entry, Place
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.structures.all_or_none import all_or_none
 
-GATE = "PodGroup"
+POD_GROUP_GATE = "PodGroup"
 """What gates members whose group is not complete, beside the preEnqueue plugins."""
-READY = (Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE)
+AVAILABLE_STATES = (QueueState.ACTIVE, QueueState.BACKOFF, QueueState.UNSCHEDULABLE)
 """Where a pod may be taken from when its group is placed."""
-_SHOWN = 40
+_MAX_SHOWN_CHARACTERS = 40
 """Characters of an annotation that are shown."""
-_DIGITS = 10
+_MAX_DIGITS = 10
 """A number with so many is none."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Group:
+class PodGroupState:
     """The members of one group that name one schedulerName."""
 
     name: str
     scheduler_name: str
-    waiting: dict[str, Entry] = dataclasses.field(default_factory=dict)
+    waiting: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
     """By UID: those that nothing but their group keeps out."""
-    flying: dict[str, Entry] = dataclasses.field(default_factory=dict)
+    in_flight: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
     """By UID: those in flight."""
-    away: Counter[str] = dataclasses.field(default_factory=Counter)
+    assigned: Counter[str] = dataclasses.field(default_factory=Counter)
     """UIDs of members in flight, placed (assumed or on a node), or both: the count says how many of the two."""
-    asks: Counter[str] = dataclasses.field(default_factory=Counter)
+    requested_minimums: Counter[str] = dataclasses.field(default_factory=Counter)
     """What members' annotations say about the minimum."""
     begun: bool = False
     """Whether a member was seen on a node: then the minimum was met, and those that follow or replace others need nobody."""
@@ -56,63 +56,63 @@ class Group:
     @property
     def present(self) -> int:
         """How many members count."""
-        return len(self.waiting) + len(self.away)
+        return len(self.waiting) + len(self.assigned)
 
     @property
     def bound(self) -> int:
         """How many are placed and need nothing more."""
-        return len(self.away) - len(self.flying)
+        return len(self.assigned) - len(self.in_flight)
 
     @property
-    def gated(self) -> list[Entry]:
+    def gated(self) -> list[QueuedPodInfo]:
         """Those that wait for others to come."""
-        return [entry for entry in self.waiting.values() if entry.gate == GATE]
+        return [entry for entry in self.waiting.values() if entry.gating_plugin == POD_GROUP_GATE]
 
 
-class Groups:
+class PodGroupTracker:
     """See the module's docstring. ``store`` has the PodGroups; until it has all of them (``listed``) no group is complete."""
 
-    def __init__(self, store: Objects) -> None:
+    def __init__(self, store: Lister) -> None:
         self.listed = False
-        self.news: dict[Group, None] = {}
+        self.changed: dict[PodGroupState, None] = {}
         """Groups that are not complete and for which ``why`` may have a new text; whoever tells it takes them out."""
-        self.dirty: dict[Group, None] = {}
+        self.dirty: dict[PodGroupState, None] = {}
         """Groups that ``turned`` has to look at."""
         self._declared = store.objects(PodGroup)
-        self._groups: dict[str, dict[str, Group]] = {}
+        self._groups: dict[str, dict[str, PodGroupState]] = {}
 
     # ---- what comes in -----------------------------------------------------------------------------------------------------
 
-    def moved(self, entry: Entry) -> None:
+    def record_move(self, entry: QueuedPodInfo) -> None:
         """A member of a group is somewhere else now, or is not in the backlog any more."""
         group = self._group(entry.group, entry.scheduler_name)
-        self.left(entry)
-        if entry.place is Place.IN_FLIGHT:
-            group.flying[entry.uid] = entry
-            _bump(group.away, entry.uid, 1)
-        elif entry.place in READY or entry.gate == GATE:
+        self.remove_member(entry)
+        if entry.state is QueueState.IN_FLIGHT:
+            group.in_flight[entry.uid] = entry
+            _bump(group.assigned, entry.uid, 1)
+        elif entry.state in AVAILABLE_STATES or entry.gating_plugin == POD_GROUP_GATE:
             group.waiting[entry.uid] = entry
         else:
             return
-        _bump(group.asks, asked_min_member(entry.pod), 1)
+        _bump(group.requested_minimums, asked_min_member(entry.pod), 1)
 
-    def left(self, entry: Entry) -> None:
+    def remove_member(self, entry: QueuedPodInfo) -> None:
         """An entry is no member any more, or will have another state."""
         group = self._group(entry.group, entry.scheduler_name)
-        if group.flying.pop(entry.uid, None) is not None:
-            _bump(group.away, entry.uid, -1)
+        if group.in_flight.pop(entry.uid, None) is not None:
+            _bump(group.assigned, entry.uid, -1)
         elif group.waiting.pop(entry.uid, None) is None:
             return
-        _bump(group.asks, asked_min_member(entry.pod), -1)
+        _bump(group.requested_minimums, asked_min_member(entry.pod), -1)
 
     def placed(self, pod: AnyPod, sign: int) -> None:
         """A pod occupies a node from now on (1), or does not any more (-1)."""
         name = group_of(pod)
         if name and isinstance(pod, Pod):  # the schedulerName of one that cannot be read is not known
             group = self._group(name, pod.spec.scheduler_name)
-            all_or_none(sign, (_bump, group.away, pod.metadata.uid), (_bump, group.asks, asked_min_member(pod)))
+            all_or_none(sign, (_bump, group.assigned, pod.metadata.uid), (_bump, group.requested_minimums, asked_min_member(pod)))
 
-    def bound(self, pod: Pod) -> None:
+    def pod_bound(self, pod: Pod) -> None:
         """The API server shows a pod on a node."""
         name = group_of(pod)
         if name:
@@ -121,7 +121,7 @@ class Groups:
                 group.begun = True
                 self.dirty[group] = None
 
-    def declared(self, name: str) -> None:
+    def pod_group_changed(self, name: str) -> None:
         """The PodGroup of this name came, changed or went."""
         for group in self._groups.get(name, {}).values():
             self.dirty[group] = None
@@ -130,11 +130,11 @@ class Groups:
         """All PodGroups are in the store."""
         self.listed = True
         for name in self._groups:
-            self.declared(name)
+            self.pod_group_changed(name)
 
     # ---- what follows ------------------------------------------------------------------------------------------------------
 
-    def turned(self, now: float) -> Iterator[Group]:
+    def recheck(self, now: float) -> Iterator[PodGroupState]:
         """Look at the groups that have changed; those whose members may go on now, or may not any more.
 
         That is: those that are complete now, or are not any more, or need fewer members at once than when they were tried.
@@ -148,7 +148,7 @@ class Groups:
             least = self.min_member(group)
             complete = least is not None and (group.begun or group.present >= least)
             if not complete:
-                self.news[group] = None
+                self.changed[group] = None
             turned, needed = complete != group.complete, self.needed(group)
             eased = complete and needed < group.needed > 1
             group.needed = needed if complete else 0
@@ -157,45 +157,45 @@ class Groups:
             if turned or eased:
                 yield group
 
-    def shut(self, entry: Entry) -> str:
+    def gating_plugin(self, entry: QueuedPodInfo) -> str:
         """GATE when the pod's group is not complete, else ""."""
         if not entry.group:
             return ""
         group = self._groups.get(entry.group, {}).get(entry.scheduler_name)
-        return "" if group is not None and group.complete else GATE
+        return "" if group is not None and group.complete else POD_GROUP_GATE
 
-    def companions(self, entry: Entry) -> list[Entry]:
+    def companions(self, entry: QueuedPodInfo) -> list[QueuedPodInfo]:
         """The members that have to be placed together with this one; none when enough of them are placed or on their way."""
-        group = self.of(entry)
+        group = self.group_of_entry(entry)
         if self.needed(group) <= 1:
             return []
-        return [other for other in group.waiting.values() if other is not entry and other.place in READY]
+        return [other for other in group.waiting.values() if other is not entry and other.state in AVAILABLE_STATES]
 
     # ---- looking -----------------------------------------------------------------------------------------------------------
 
-    def of(self, entry: Entry) -> Group:
+    def group_of_entry(self, entry: QueuedPodInfo) -> PodGroupState:
         """The group of a member."""
         return self._groups[entry.group][entry.scheduler_name]
 
-    def declaration(self, group: Group) -> PodGroup | None:
+    def declaration(self, group: PodGroupState) -> PodGroup | None:
         """Its PodGroup, if there is one."""
         return self._declared.get(group.name)
 
-    def min_member(self, group: Group) -> int | None:
+    def min_member(self, group: PodGroupState) -> int | None:
         """How many members must be placed together; None when nothing says so, or it is not known yet."""
         if not self.listed:
             return None
         declaration = self.declaration(group)
         if declaration is not None:
             return declaration.spec.min_member
-        asks = [ask for ask in group.asks if ask]
+        asks = [ask for ask in group.requested_minimums if ask]
         return max(map(int, asks)) if asks and all(map(_is_number, asks)) else None
 
-    def needed(self, group: Group) -> int:
+    def needed(self, group: PodGroupState) -> int:
         """How many more members must be placed at once."""
-        return 0 if group.begun else (self.min_member(group) or 0) - len(group.away)
+        return 0 if group.begun else (self.min_member(group) or 0) - len(group.assigned)
 
-    def why(self, group: Group) -> str:
+    def gating_message(self, group: PodGroupState) -> str:
         """Why its members are gated."""
         name = f'pod group "{group.name}"'
         least = self.min_member(group)
@@ -203,9 +203,9 @@ class Groups:
             return f"waiting for {name}: {group.present} of {least} members are here{self._elsewhere(group)}"
         if not self.listed:
             return f"waiting for {name}: PodGroups are not listed yet (the operator lists and watches podgroups.scheduling.x-k8s.io)"
-        wrong = next((ask for ask in group.asks if ask and not _is_number(ask)), None)
+        wrong = next((ask for ask in group.requested_minimums if ask and not _is_number(ask)), None)
         if wrong is not None:
-            return f'{name}: annotation {MIN_MEMBER} is {wrong[:_SHOWN]!r}; write a whole number, as in {MIN_MEMBER}: "3"'
+            return f'{name}: annotation {MIN_MEMBER} is {wrong[:_MAX_SHOWN_CHARACTERS]!r}; write a whole number, as in {MIN_MEMBER}: "3"'
         return (
             f"{name}: nothing says how many members it takes; create the PodGroup {group.name} ({API}) with spec.minMember, "
             f"or give its pods the annotation {MIN_MEMBER}"
@@ -213,26 +213,26 @@ class Groups:
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _group(self, name: str, scheduler_name: str) -> Group:
+    def _group(self, name: str, scheduler_name: str) -> PodGroupState:
         """The group, which is looked at soon."""
         parts = self._groups.setdefault(name, {})
         group = parts.get(scheduler_name)
         if group is None:
-            group = parts[scheduler_name] = Group(name, scheduler_name)
+            group = parts[scheduler_name] = PodGroupState(name, scheduler_name)
         self.dirty[group] = None
         if len(parts) > 1:  # what is said of one part names the others
             self.dirty.update(dict.fromkeys(parts.values()))
         return group
 
-    def _forget(self, group: Group) -> None:
-        self.news.pop(group, None)
+    def _forget(self, group: PodGroupState) -> None:
+        self.changed.pop(group, None)
         parts = self._groups.get(group.name, {})
         if parts.get(group.scheduler_name) is group:
             del parts[group.scheduler_name]
             if not parts:
                 del self._groups[group.name]
 
-    def _elsewhere(self, group: Group) -> str:
+    def _elsewhere(self, group: PodGroupState) -> str:
         parts = [part for part in self._groups[group.name].values() if part is not group and part.present]
         return "".join(f"; {part.present} more name the scheduler {part.scheduler_name!r}, and all must name the same" for part in parts)
 
@@ -244,4 +244,4 @@ def _bump(counter: Counter[str], what: str, by: int) -> None:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < _DIGITS
+    return text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS

@@ -11,16 +11,16 @@ from typing import TypeAlias
 from moorage.core.objects.pods import Pod
 
 SortKey: TypeAlias = tuple[float, ...]
-Sort = Callable[[Pod, float], SortKey]
+QueueSortFn = Callable[[Pod, float], SortKey]
 """(pod, queued_at) -> a key that is lower for the pod that is to go first."""
 
 SCHEDULING_GATES = "SchedulingGates"
 """The plugin that gates pods by their own gates."""
-UNSETTLED = -math.inf
+BACKOFF_NOT_COMPUTED = -math.inf
 """The end of a backoff that nobody has asked for since the last attempt: the profile that is live then decides."""
 
 
-class Place(enum.StrEnum):
+class QueueState(enum.StrEnum):
     """Where a pod is; the value is the queue's name in metrics and status."""
 
     ACTIVE = "active"
@@ -33,12 +33,19 @@ class Place(enum.StrEnum):
     """Not to be tried until a preEnqueue plugin lets it in."""
     IN_FLIGHT = "inFlight"
     """Its attempt is running: being decided or being bound."""
-    HELD = "unserved"
+    UNSERVED = "unserved"
     """Its profile is unknown, gone or suspended: it waits for that."""
 
 
-_A, _B, _U, _G, _F, _H = Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.GATED, Place.IN_FLIGHT, Place.HELD
-MOVES: Mapping[Place | None, tuple[Place | None, ...]] = {
+_A, _B, _U, _G, _F, _H = (
+    QueueState.ACTIVE,
+    QueueState.BACKOFF,
+    QueueState.UNSCHEDULABLE,
+    QueueState.GATED,
+    QueueState.IN_FLIGHT,
+    QueueState.UNSERVED,
+)
+ALLOWED_TRANSITIONS: Mapping[QueueState | None, tuple[QueueState | None, ...]] = {
     None: (_A, _G, _H),
     _A: (_F, _G, _H, None),
     _B: (_A, _F, _G, _H, None),
@@ -51,48 +58,48 @@ MOVES: Mapping[Place | None, tuple[Place | None, ...]] = {
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Entry:
+class QueuedPodInfo:
     """A pod in the backlog. Times are seconds of the clock that gave ``now``. Only the backlog writes, ``started`` and ``told`` aside."""
 
     pod: Pod
     """Its newest state."""
     scheduler_name: str
-    queued_at: float
+    timestamp: float
     """When it came, or when its last attempt failed: the older goes first among equals."""
-    first_queued_at: float = math.inf
+    initial_attempt_timestamp: float = math.inf
     """When it could first have been tried; time spent gated or held before that does not count. inf: not yet."""
-    place: Place | None = None
+    state: QueueState | None = None
     """None: not in the backlog (any more)."""
     attempts: int = 0
     unschedulable_count: int = 0
     """Attempts that ended in a refusal."""
-    error_count: int = 0
+    consecutive_errors_count: int = 0
     """Attempts that ended in a fault, since the last refusal."""
-    backoff_until: float = UNSETTLED
+    backoff_expiration: float = BACKOFF_NOT_COMPUTED
     """When its backoff ends, or ended."""
-    rejectors: frozenset[str] = frozenset()
+    unschedulable_plugins: frozenset[str] = frozenset()
     """The plugins that refused it in its last attempt; empty after a fault."""
     pending: bool = False
     """They said PENDING: once freed, it goes on without backoff."""
-    gate: str = ""
+    gating_plugin: str = ""
     """The plugin that gates it, while it is gated."""
-    gate_faults: int = 0
+    gate_error_count: int = 0
     """How often, time after time, a preEnqueue plugin failed when it was asked to let it in."""
-    ask_again: float = math.inf
+    gate_retry_at: float = math.inf
     """When the plugin that failed is asked again."""
-    seen: int = 0
+    events_seen: int = 0
     """While in flight: how many events there had been when its attempt began (see ``in_flight``)."""
     group: str = ""
     """The pod group that it is a member of, as ``namespace/name``."""
-    companions: tuple[Entry, ...] = ()
+    companions: tuple[QueuedPodInfo, ...] = ()
     """Members of its group that went in flight with it, in the queue's order: its attempt is theirs too."""
-    urgent: bool = False
+    prioritised: bool = False
     """It goes ahead of everybody the next time."""
-    started: float = 0.0
+    attempt_started: float = 0.0
     """When its attempt began; kept here for the engine."""
-    told: object = None
+    last_reported: object = None
     """What kind of refusal it was last told of; kept here for the engine."""
-    told_until: float = -math.inf
+    report_suppressed_until: float = -math.inf
     """As long as this nothing is said of the same kind again."""
     uid: str = dataclasses.field(init=False)
     """The pod's UID, by which the backlog knows it."""
@@ -102,19 +109,19 @@ class Entry:
         self.uid = self.pod.metadata.uid
 
     @property
-    def waits_at(self) -> str:
+    def gate_name(self) -> str:
         """The first of the pod's scheduling gates that are left, where these gate it; else the plugin that does."""
         gates = self.pod.spec.scheduling_gates
-        return gates[0].name if gates and self.gate == SCHEDULING_GATES else self.gate
+        return gates[0].name if gates and self.gating_plugin == SCHEDULING_GATES else self.gating_plugin
 
     @property
-    def blockers(self) -> tuple[str, ...]:
+    def blocking_plugins(self) -> tuple[str, ...]:
         """The plugins that can set it free: its gate, or else those that refused it. In a fixed order."""
-        return (self.gate,) if self.gate else tuple(sorted(self.rejectors))
+        return (self.gating_plugin,) if self.gating_plugin else tuple(sorted(self.unschedulable_plugins))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Counts:
+class QueueCounts:
     """How many pods are where, and since when the one that waits longest could have been tried (None: there is none)."""
 
     active: int

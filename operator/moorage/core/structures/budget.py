@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-SLICE = 0.02
+SLICE_SECONDS = 0.02
 """Seconds of own time before others have their turn, at most."""
 
 
@@ -17,14 +17,14 @@ class OutOfTime(BaseException):
     """The slice is over. No fault, so that nothing on its way takes it for one: whoever began the slice catches it."""
 
 
-class Budget:
+class TimeBudget:
     """See the module's docstring. A ``with`` block is a slice, and outside of one there is no end to it.
 
     ``now`` gives seconds; core has no clock of its own. ``slice`` is how long one lasts: less where many want one.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
-        self.slice = SLICE
+        self.slice = SLICE_SECONDS
         self._now = now
         self._until = math.inf
 

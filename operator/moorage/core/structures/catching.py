@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-Kinds: TypeAlias = type[BaseException] | tuple[type[BaseException], ...]
+ExceptionTypes: TypeAlias = type[BaseException] | tuple[type[BaseException], ...]
 
 
 class Catching:
     """Stands around a block in a ``with``: if one of these kinds is raised, calls ``told`` with it and these arguments."""
 
-    __slots__ = ("_about", "_kinds", "_told")
+    __slots__ = ("_arguments", "_handler", "_kinds")
 
-    def __init__(self, kinds: Kinds, told: Callable[..., None], *about: Any) -> None:
+    def __init__(self, kinds: ExceptionTypes, told: Callable[..., None], *about: Any) -> None:
         self._kinds = kinds
-        self._told = told
-        self._about = about
+        self._handler = told
+        self._arguments = about
 
     def __enter__(self) -> None:
         """Nothing has to be done before."""
@@ -29,5 +29,5 @@ class Catching:
         """Whether it ends here."""
         if error is None or not isinstance(error, self._kinds):
             return False
-        self._told(error, *self._about)
+        self._handler(error, *self._arguments)
         return True

@@ -10,10 +10,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Kind = TypeVar("Kind", bound=np.generic)
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-def grown(array: npt.NDArray[Kind], size: int, fill: int = 0) -> npt.NDArray[Kind]:
+def grown(array: npt.NDArray[Scalar], size: int, fill: int = 0) -> npt.NDArray[Scalar]:
     """The array if its last axis has at least this size; else a longer copy, at least twice as long, filled up with ``fill``."""
     now = array.shape[-1]
     if size <= now:

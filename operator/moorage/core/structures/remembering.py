@@ -11,11 +11,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, ParamSpec, TypeVar
 
-MOST = 4096
+MAX_ENTRIES = 4096
 """Answers of one function that are kept."""
-BUDGET = 2**20
+MAX_BYTES = 2**20
 """What these may come to by their sizes, as the function's ``size`` puts them: about the bytes of what was asked."""
-WORD = 64
+WORD_BYTES = 64
 """Bytes of a name or a number in what is asked, where bytes are not at hand."""
 
 P = ParamSpec("P")
@@ -31,7 +31,7 @@ class _Answer(Generic[R]):
     used: bool = False
 
 
-class Remembered(Generic[P, R]):
+class MemoizedFunction(Generic[P, R]):
     """A function that remembers. ``size`` of the result and the arguments, which must be positional and hashable."""
 
     def __init__(self, function: Callable[P, R], size: Callable[..., int], most: int, budget: int) -> None:
@@ -77,16 +77,18 @@ class Remembered(Generic[P, R]):
         return len(self._kept)
 
 
-def remembered(size: Callable[..., int], most: int = MOST, budget: int = BUDGET) -> Callable[[Callable[P, R]], Remembered[P, R]]:
+def memoized(
+    size: Callable[..., int], most: int = MAX_ENTRIES, budget: int = MAX_BYTES
+) -> Callable[[Callable[P, R]], MemoizedFunction[P, R]]:
     """Decorates a function: see ``Remembered``."""
-    return lambda function: Remembered(function, size, most, budget)
+    return lambda function: MemoizedFunction(function, size, most, budget)
 
 
-def spelt_out(_result: Any, args: Any, *_: Any) -> int:
+def text_size(_result: Any, args: Any, *_: Any) -> int:
     """The size of what is asked by a plugin's arguments: that of their text."""
     return len(repr(args))
 
 
-def length(_result: Any, *args: Any) -> int:
+def byte_size(_result: Any, *args: Any) -> int:
     """The size of what is asked by bytes or text: its length."""
     return len(args[-1])

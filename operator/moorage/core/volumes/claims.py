@@ -53,7 +53,7 @@ def size(pv: PersistentVolume) -> int:
     return min(nanos((pv.spec.capacity or {}).get(STORAGE, 0)) // NANO, _MOST)
 
 
-def room(capacity: CSIStorageCapacity) -> int:
+def capacity_bytes(capacity: CSIStorageCapacity) -> int:
     """The largest volume in bytes that can be made there; -1 when that is not said."""
     limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
     return min(value(limit), _MOST) if limit is not None else -1

@@ -104,7 +104,7 @@ def _disks_of(volume: Volume) -> Iterator[Disk]:
 # ---- all of a pod ------------------------------------------------------------------------------------------------------------
 
 
-class Carried(NamedTuple):
+class PodVolumeUse(NamedTuple):
     """All of a pod's volumes that placement looks at."""
 
     claims: tuple[ClaimUse, ...] = ()
@@ -116,11 +116,11 @@ class Carried(NamedTuple):
         return bool(self.claims or self.inline or self.disks)
 
 
-NOTHING = Carried()
+NO_VOLUMES = PodVolumeUse()
 
 
-def carried_by(pod: Pod) -> Carried:
+def volumes_of(pod: Pod) -> PodVolumeUse:
     """What a pod brings to its node; most pods' volumes are nothing to placement."""
     if all(volume == Volume(volume.name) for volume in pod.spec.volumes or ()):
-        return NOTHING
-    return Carried(tuple(claim_uses(pod)), inline_volumes(pod), disks(pod))
+        return NO_VOLUMES
+    return PodVolumeUse(tuple(claim_uses(pod)), inline_volumes(pod), disks(pod))

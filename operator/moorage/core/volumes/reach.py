@@ -12,7 +12,7 @@ from moorage.core.objects.storage import (
     PersistentVolume,
     StorageClass,
 )
-from moorage.core.pods.node_selection import NodeTerm, NodeTerms, readable_terms
+from moorage.core.pods.node_selection import NodeTerm, NodeTerms, valid_terms
 from moorage.core.volumes.csi_migration import _SUCCESSORS, BETA_REGION, BETA_ZONE, REGION, ZONE, in_tree_plugin, migrated_on
 
 # ---- where volumes can be reached --------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ def migrated_affinity_of(pv: PersistentVolume) -> NodeTerms | None:
     return _by_labels(NodeSelector(tuple(_renamed(term, renamed, added) for term in terms or (NodeSelectorTerm(),))))
 
 
-def reaches(labels: Labels, csi_node: CSINode | None, pv: PersistentVolume) -> bool:
+def node_can_attach(labels: Labels, csi_node: CSINode | None, pv: PersistentVolume) -> bool:
     """Whether a node with these labels and drivers can reach a volume."""
     plugin = in_tree_plugin(pv)
     terms = migrated_affinity_of(pv) if plugin and plugin in migrated_on(csi_node) else affinity_of(pv)
@@ -53,7 +53,7 @@ def _required(pv: PersistentVolume) -> NodeSelector | None:
 
 
 def _by_labels(selector: NodeSelector) -> NodeTerms:
-    return tuple(NodeTerm(term.labels) for term in readable_terms(selector))
+    return tuple(NodeTerm(term.labels) for term in valid_terms(selector))
 
 
 def _renamed(term: NodeSelectorTerm, names: Mapping[str, str], added: tuple[Requirement, ...]) -> NodeSelectorTerm:

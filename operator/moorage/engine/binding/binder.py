@@ -17,36 +17,36 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeAlias, TypeVar
 
 from moorage.core.cycle import cycle
-from moorage.core.cycle.context import Placement, Scheduler
-from moorage.core.framework.interfaces import Point
+from moorage.core.cycle.context import CycleContext, ScheduleResult
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import SUCCESS, Code, Status, failed
+from moorage.core.framework.status import SUCCESS, Code, Status, error_status
 from moorage.core.objects.meta import key
-from moorage.core.queue.queued_pod import Entry
-from moorage.engine.background_tasks import Background, uninterrupted
-from moorage.engine.binding.actors.contract import Actor, Hold, TakeBack
-from moorage.engine.binding.permit import Waiting
-from moorage.engine.binding.sender import GONE, Outcome, Sender, acting, rejected
-from moorage.engine.binding.slots import Slots
-from moorage.engine.scheduling.slices import Slices, TookTooLong
-from moorage.ports.bundle import Surroundings
+from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.engine.background_tasks import BackgroundTasks, uninterrupted
+from moorage.engine.binding.actors.contract import Actor, PermitWait, UndoPreBind
+from moorage.engine.binding.permit import WaitingPods
+from moorage.engine.binding.sender import GONE, BindingOutcome, BindingSender, actors_at, failed_outcome
+from moorage.engine.binding.slots import BindingSlots
+from moorage.engine.scheduling.slices import DecisionTimeout, SliceRunner
+from moorage.ports.bundle import Ports
 from moorage.ports.errors import Retryable
 from moorage.ports.guards import FAULTS, guard
 
 log = logging.getLogger(__name__)
 
-STEP_LIMIT = 3600.0
+STEP_LIMIT_SECONDS = 3600.0
 """Seconds that one plugin may take to prepare a binding; those in the tree have shorter limits of their own."""
-ACT_LIMIT = 120.0
+CALL_LIMIT_SECONDS = 120.0
 """Seconds that one plugin or extender may take to bind a pod, or to be told that it is bound."""
-AnOutcome = TypeVar("AnOutcome", bound=Outcome | None)
+OutcomeT = TypeVar("OutcomeT", bound=BindingOutcome | None)
 
 
-Finish: TypeAlias = Callable[[Entry, Placement, Outcome], None]
+BindingCallback: TypeAlias = Callable[[QueuedPodInfo, ScheduleResult, BindingOutcome], None]
 """Called on the loop's thread when a binding has ended, whatever happened."""
 
 
-class Stage(enum.Enum):
+class BindingStage(enum.Enum):
     """How far a binding is."""
 
     WAITING = enum.auto()
@@ -55,11 +55,15 @@ class Stage(enum.Enum):
     """Nothing irrevocable has been sent: it may be broken off."""
     SENDING = enum.auto()
     """The pod may be bound by now."""
-    TELLING = enum.auto()
+    POST_BIND = enum.auto()
     """It is bound."""
 
 
-LIMITS = {Stage.PREPARING: STEP_LIMIT, Stage.SENDING: ACT_LIMIT, Stage.TELLING: ACT_LIMIT}
+STAGE_LIMIT_SECONDS = {
+    BindingStage.PREPARING: STEP_LIMIT_SECONDS,
+    BindingStage.SENDING: CALL_LIMIT_SECONDS,
+    BindingStage.POST_BIND: CALL_LIMIT_SECONDS,
+}
 """Seconds that one step may take."""
 
 
@@ -67,19 +71,19 @@ LIMITS = {Stage.PREPARING: STEP_LIMIT, Stage.SENDING: ACT_LIMIT, Stage.TELLING: 
 class Binding:
     """One placement on its way. ``news`` is the node's, as of the decision; ``since`` when the present step began, in seconds."""
 
-    entry: Entry
-    placement: Placement
-    finish: Finish
-    news: int
+    entry: QueuedPodInfo
+    placement: ScheduleResult
+    on_done: BindingCallback
+    node_generation: int
     since: float
     step: str = ""
-    stage: Stage = Stage.WAITING
-    interruption: Outcome | None = None
+    stage: BindingStage = BindingStage.WAITING
+    interruption: BindingOutcome | None = None
     """Why the present stage was broken off."""
-    withdrawn: Outcome | None = None
+    withdrawn: BindingOutcome | None = None
     """Why it is not to begin, or to be sent: this came while it waited for its turn."""
     task: asyncio.Task[None] | None = None
-    prepared: list[TakeBack] = dataclasses.field(default_factory=list)
+    undo_steps: list[UndoPreBind] = dataclasses.field(default_factory=list)
     """What takes back what has been prepared."""
 
 
@@ -89,7 +93,7 @@ class _AtStage:
     It says so, too, where whoever was broken off went on all the same.
     """
 
-    def __init__(self, binding: Binding, stage: Stage) -> None:
+    def __init__(self, binding: Binding, stage: BindingStage) -> None:
         self._binding = binding
         binding.stage, binding.interruption = stage, None
 
@@ -99,7 +103,7 @@ class _AtStage:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         """Any other end is handed on."""
         binding, task = self._binding, asyncio.current_task()
-        binding.stage = Stage.WAITING
+        binding.stage = BindingStage.WAITING
         if binding.interruption is None or task is None:
             return False
         asked_by_others = task.uncancel() > 0
@@ -109,16 +113,18 @@ class _AtStage:
 class Binder:
     """Runs bindings."""
 
-    def __init__(self, scheduler: Scheduler, actors: Mapping[str, Actor], waiting: Waiting, around: Surroundings, slots: Slots) -> None:
-        self.work = Background("a binding")
-        self.waiting = waiting
+    def __init__(
+        self, scheduler: CycleContext, actors: Mapping[str, Actor], waiting: WaitingPods, around: Ports, slots: BindingSlots
+    ) -> None:
+        self.tasks = BackgroundTasks("a binding")
+        self.waiting_pods = waiting
         self._actors = actors
-        self._sender = Sender(actors, around)
+        self._sender = BindingSender(actors, around)
         self._scheduler = scheduler
-        self._around = around
+        self._ports = around
         self._clock = around.clock
         self._slots = slots
-        self._slices = Slices(scheduler.snapshot.budget, around.clock.boottime)
+        self._slices = SliceRunner(scheduler.snapshot.budget, around.clock.boottime)
         self._bindings: dict[str, Binding] = {}
 
     @property
@@ -130,177 +136,179 @@ class Binder:
         """How many bindings are under way."""
         return len(self._bindings)
 
-    def draining(self, revision: Revision) -> int:
+    def count(self, revision: Revision) -> int:
         """How many of them were decided by this revision."""
         return sum(binding.placement.revision is revision for binding in self._bindings.values())
 
-    def start(self, entry: Entry, placement: Placement, finish: Finish) -> None:
+    def start(self, entry: QueuedPodInfo, placement: ScheduleResult, finish: BindingCallback) -> None:
         """Bind this in the background."""
-        news = self._scheduler.cache.news(placement.node)
+        news = self._scheduler.cache.node_generation(placement.node)
         binding = self._bindings[placement.pod.metadata.uid] = Binding(entry, placement, finish, news, self._clock.boottime())
         self._slots.take(placement.revision.scheduler_name)
-        binding.task = self.work.start(self._run(binding))
+        binding.task = self.tasks.start(self._run(binding))
 
-    def break_off(self, why: str) -> None:
+    def interrupt_all(self, why: str) -> None:
         """Break off what is prepared for any pod, without a word to the pods."""
         for binding in list(self._bindings.values()):
-            self._interrupt(binding, Outcome(False, failed(why), fenced=True))
+            self._interrupt(binding, BindingOutcome(False, error_status(why), fenced=True))
 
-    def gone(self, uid: str) -> None:
+    def interrupt_pod(self, uid: str) -> None:
         """The pod is gone, is going, or has a node: what is prepared for it is broken off."""
         binding = self._bindings.get(uid)
         if binding is not None:
             self._interrupt(binding, GONE)
 
-    def node_gone(self, node: str) -> None:
+    def interrupt_node(self, node: str) -> None:
         """What is prepared for pods on this node is in vain."""
         for binding in list(self._bindings.values()):
             if binding.placement.node == node:
-                self._interrupt(binding, Outcome(False, failed(f"node {node!r} has been deleted since it was chosen")))
+                self._interrupt(binding, BindingOutcome(False, error_status(f"node {node!r} has been deleted since it was chosen")))
 
-    def recall(self, scheduler_name: str, why: str) -> None:
+    def interrupt_profile(self, scheduler_name: str, why: str) -> None:
         """Break off what is prepared for this profile's pods: they go back to the queue."""
         for binding in list(self._bindings.values()):
             if binding.placement.revision.scheduler_name == scheduler_name:
-                self._interrupt(binding, Outcome(False, failed(why)))
+                self._interrupt(binding, BindingOutcome(False, error_status(why)))
 
-    def displace(self, uid: str, why: str) -> bool:
+    def preempt(self, uid: str, why: str) -> bool:
         """Break off what is prepared for a pod whose room another one needs: it goes back to the queue. Whether it could be."""
         binding = self._bindings.get(uid)
-        if binding is None or binding.stage is not Stage.PREPARING:
+        if binding is None or binding.stage is not BindingStage.PREPARING:
             return False
-        self._interrupt(binding, Outcome(False, failed(why)))
+        self._interrupt(binding, BindingOutcome(False, error_status(why)))
         return True
 
-    def sweep(self) -> None:
+    def check_timeouts(self) -> None:
         """Break off what takes too long."""
         now = self._clock.boottime()
         for binding in list(self._bindings.values()):
-            limit = LIMITS.get(binding.stage, math.inf)
+            limit = STAGE_LIMIT_SECONDS.get(binding.stage, math.inf)
             if now - binding.since > limit:
                 text = f"binding rejected: running {binding.step}: not done within {limit:g} s"
-                self._break_off(binding, Outcome(False, failed(text)))
+                self._cancel(binding, BindingOutcome(False, error_status(text)))
 
-    def _interrupt(self, binding: Binding, outcome: Outcome) -> None:
+    def _interrupt(self, binding: Binding, outcome: BindingOutcome) -> None:
         """From outside: what is sent is not called back."""
-        if binding.stage is Stage.PREPARING:
-            self._break_off(binding, outcome)
-        elif binding.stage is Stage.WAITING:
+        if binding.stage is BindingStage.PREPARING:
+            self._cancel(binding, outcome)
+        elif binding.stage is BindingStage.WAITING:
             binding.withdrawn = binding.withdrawn or outcome
 
-    def _break_off(self, binding: Binding, outcome: Outcome) -> None:
+    def _cancel(self, binding: Binding, outcome: BindingOutcome) -> None:
         if binding.interruption is None and binding.task is not None:
             binding.interruption = outcome
             binding.task.cancel()
 
     async def _run(self, binding: Binding) -> None:
-        placement, outcome = binding.placement, Outcome(False, failed("the binding was interrupted"))
-        self._slots.give(placement.revision.scheduler_name)
+        placement, outcome = binding.placement, BindingOutcome(False, error_status("the binding was interrupted"))
+        self._slots.release(placement.revision.scheduler_name)
         try:
             try:
-                outcome = await self._prepared(binding) or await self._sent(binding)
+                outcome = await self._permit_and_pre_bind(binding) or await self._send(binding)
             finally:
                 try:
-                    if binding.prepared and not outcome.bound:
-                        await uninterrupted(self._take_back(binding))
+                    if binding.undo_steps and not outcome.bound:
+                        await uninterrupted(self._undo_pre_bind(binding))
                 finally:
-                    binding.finish(binding.entry, placement, outcome)
+                    binding.on_done(binding.entry, placement, outcome)
             if outcome.bound:
-                await self._tell_bound(binding)
+                await self._post_bind(binding)
         finally:
             del self._bindings[placement.pod.metadata.uid]
 
-    async def _prepared(self, binding: Binding) -> Outcome | None:
+    async def _permit_and_pre_bind(self, binding: Binding) -> BindingOutcome | None:
         """Permit and preBind, unless they are broken off: why the pod is not to be bound, None when it is."""
         outcome = binding.withdrawn
         if outcome is not None:
             return outcome
-        with _AtStage(binding, Stage.PREPARING):
-            outcome = await self._permit(binding) or await self._timed(Point.PRE_BIND, binding.placement, self._pre_bind(binding))
+        with _AtStage(binding, BindingStage.PREPARING):
+            outcome = await self._permit(binding) or await self._timed(ExtensionPoint.PRE_BIND, binding.placement, self._pre_bind(binding))
         return binding.interruption or outcome
 
-    async def _permit(self, binding: Binding) -> Outcome | None:
+    async def _permit(self, binding: Binding) -> BindingOutcome | None:
         placement, holds = binding.placement, dict[str, float]()
         pod, node = placement.pod, placement.node
-        for name, permit, reserved in acting(self._actors, placement, Point.PERMIT):
+        for name, permit, reserved in actors_at(self._actors, placement, ExtensionPoint.PERMIT):
             self._begin(binding, f'Permit plugin "{name}"')
             try:
-                answer: Status | Hold = await permit.permit(pod, node, reserved)
+                answer: Status | PermitWait = await permit.permit(pod, node, reserved)
             except FAULTS as error:  # told with the pod's name; an actor's bug fails this pod and no other
-                return rejected(placement, binding.step, error)
-            if isinstance(answer, Hold):
+                return failed_outcome(placement, binding.step, error)
+            if isinstance(answer, PermitWait):
                 holds[name] = answer.seconds
             elif answer.code is not Code.SUCCESS:
-                return Outcome(False, answer, rejector=name)
+                return BindingOutcome(False, answer, unschedulable_plugin=name)
         if not holds:
             return None
         began = self._clock.boottime()
-        rejection = await self.waiting.hold(pod, node, holds)
+        rejection = await self.waiting_pods.wait_on_permit(pod, node, holds)
         status = SUCCESS if rejection is None else rejection.status
-        self._around.telemetry.permit_wait(status.code.value, self._clock.boottime() - began)
-        return Outcome(False, status, rejector=rejection.plugin) if rejection is not None else None
+        self._ports.telemetry.permit_wait(status.code.value, self._clock.boottime() - began)
+        return BindingOutcome(False, status, unschedulable_plugin=rejection.plugin) if rejection is not None else None
 
-    async def _pre_bind(self, binding: Binding) -> Outcome | None:
+    async def _pre_bind(self, binding: Binding) -> BindingOutcome | None:
         placement = binding.placement
-        for name, pre_bind, reserved in acting(self._actors, placement, Point.PRE_BIND):
+        for name, pre_bind, reserved in actors_at(self._actors, placement, ExtensionPoint.PRE_BIND):
             self._begin(binding, f'PreBind plugin "{name}"')
             try:
                 take_back = await pre_bind.pre_bind(placement.pod, placement.node, reserved)
             except FAULTS as error:  # as above
-                return rejected(placement, binding.step, error)
+                return failed_outcome(placement, binding.step, error)
             if take_back is not None:
-                binding.prepared.append(take_back)
+                binding.undo_steps.append(take_back)
         return None
 
-    async def _take_back(self, binding: Binding) -> None:
+    async def _undo_pre_bind(self, binding: Binding) -> None:
         """What was prepared for a pod that is not bound, the last first."""
-        for take_back in reversed(binding.prepared):
+        for take_back in reversed(binding.undo_steps):
             with guard("taking back what was prepared", pod=key(binding.placement.pod)):
                 await take_back()
 
-    async def _objection(self, placement: Placement) -> str:
+    async def _recheck_node(self, placement: ScheduleResult) -> str:
         """Why the node would not take the pod any more, "" when it would just now."""
         try:
-            return await self._slices.run(lambda: cycle.objection(placement, self._scheduler))
-        except TookTooLong as error:
+            return await self._slices.run(lambda: cycle.recheck_node(placement, self._scheduler))
+        except DecisionTimeout as error:
             return str(error)
 
-    async def _timed(self, point: Point, placement: Placement, step: Awaitable[AnOutcome]) -> AnOutcome:
+    async def _timed(self, point: ExtensionPoint, placement: ScheduleResult, step: Awaitable[OutcomeT]) -> OutcomeT:
         """Go through the plugins of an extension point, and tell how long that took."""
         began = self._clock.boottime()
         outcome = await step
         if placement.revision.points[point]:
             status = outcome.status if outcome is not None and outcome.status is not None else SUCCESS
             profile, seconds = placement.revision.scheduler_name, self._clock.boottime() - began
-            self._around.telemetry.extension_point(point.label, status.code.value, profile, seconds)
+            self._ports.telemetry.extension_point(point.label, status.code.value, profile, seconds)
         return outcome
 
     def _begin(self, binding: Binding, step: str) -> None:
         binding.step, binding.since = step, self._clock.boottime()
 
-    async def _sent(self, binding: Binding) -> Outcome:
+    async def _send(self, binding: Binding) -> BindingOutcome:
         """Have it bound, as soon as its profile has room for another request, if the node still takes it."""
         placement = binding.placement
-        async with self._slots.asking(placement.revision.scheduler_name):
+        async with self._slots.request_turn(placement.revision.scheduler_name):
             if binding.withdrawn is not None:
                 return binding.withdrawn
-            if self._scheduler.cache.news(placement.node) != binding.news and (why := await self._objection(placement)):
-                return Outcome(False, failed(why), overtaken=True)
-            with _AtStage(binding, Stage.SENDING):
+            if self._scheduler.cache.node_generation(placement.node) != binding.node_generation and (
+                why := await self._recheck_node(placement)
+            ):
+                return BindingOutcome(False, error_status(why), node_changed=True)
+            with _AtStage(binding, BindingStage.SENDING):
                 begin = functools.partial(self._begin, binding)
-                return await self._timed(Point.BIND, placement, self._sender.send(placement, begin))
+                return await self._timed(ExtensionPoint.BIND, placement, self._sender.send(placement, begin))
             # It may have been done all the same.
-            late = Retryable(f"not done within {ACT_LIMIT:g} s", outcome_unknown=True)
-            log.error("%s has not bound a pod within %g s: broken off", binding.step, ACT_LIMIT, extra={"pod": key(placement.pod)})
+            late = Retryable(f"not done within {CALL_LIMIT_SECONDS:g} s", outcome_unknown=True)
+            log.error("%s has not bound a pod within %g s: broken off", binding.step, CALL_LIMIT_SECONDS, extra={"pod": key(placement.pod)})
             return await self._sender.settle(placement, binding.step, late)
 
-    async def _tell_bound(self, binding: Binding) -> None:
+    async def _post_bind(self, binding: Binding) -> None:
         """PostBind; the pod stays bound, whatever happens here."""
         placement = binding.placement
-        for name, post_bind, reserved in acting(self._actors, placement, Point.POST_BIND):
+        for name, post_bind, reserved in actors_at(self._actors, placement, ExtensionPoint.POST_BIND):
             self._begin(binding, f'PostBind plugin "{name}"')
             extra = {"pod": key(placement.pod), "plugin": name}
-            with guard("postBind, whose pod stays bound,", **extra), _AtStage(binding, Stage.TELLING):
+            with guard("postBind, whose pod stays bound,", **extra), _AtStage(binding, BindingStage.POST_BIND):
                 await post_bind.post_bind(placement.pod, placement.node, reserved)
             if binding.interruption is not None:
-                log.error("postBind was not done within %g s, so it was broken off; the pod stays bound", ACT_LIMIT, extra=extra)
+                log.error("postBind was not done within %g s, so it was broken off; the pod stays bound", CALL_LIMIT_SECONDS, extra=extra)

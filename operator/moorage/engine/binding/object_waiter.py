@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.store import Objects
+from moorage.core.columns.store import Lister
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
 from moorage.ports.clock import Clock
 
 T = TypeVar("T", bound=HasMetadata)
-Name: TypeAlias = tuple[type[HasMetadata], str]
+KindAndName: TypeAlias = tuple[type[HasMetadata], str]
 """An object's kind and its ``namespace/name`` (or name)."""
 
 
-class Following:
+class ObjectWaiter:
     """The cache's newest states, for whoever has to wait for them. Belongs to the event loop's thread."""
 
     def __init__(self, cache: Cache) -> None:
@@ -26,7 +26,7 @@ class Following:
         self._waiting: dict[type[Any], dict[str, set[asyncio.Future[None]]]] = {}
 
     @property
-    def store(self) -> Objects:
+    def store(self) -> Lister:
         """All objects but pods and nodes, and what is kept of them, assumptions too."""
         return self._store
 
@@ -39,7 +39,7 @@ class Following:
         row = self._nodes.row_of.get(name)
         return self._nodes.nodes[row] if row is not None else None
 
-    def change(self, *names: Name) -> asyncio.Future[None]:
+    def next_change(self, *names: KindAndName) -> asyncio.Future[None]:
         """Done when one of these objects comes, changes or goes the next time, counted from now. Cancel it to stop waiting."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         for kind, name in names:
@@ -50,14 +50,14 @@ class Following:
         future.add_done_callback(lambda _: self._forget(future, names))
         return future
 
-    async def until(self, done: Callable[[], bool], names: Callable[[], Iterable[Name]], clock: Clock, seconds: float) -> bool:
+    async def wait_until(self, done: Callable[[], bool], names: Callable[[], Iterable[KindAndName]], clock: Clock, seconds: float) -> bool:
         """Wait, at most so long, until ``done`` says so, which is asked now and at each change of these objects; whether it did."""
         timer = asyncio.ensure_future(clock.sleep(seconds))
         try:
             while not done():
                 if timer.done():
                     return False
-                change = self.change(*names())
+                change = self.next_change(*names())
                 try:
                     await asyncio.wait({timer, change}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
@@ -73,7 +73,7 @@ class Following:
                 if not future.done():
                     future.set_result(None)
 
-    def _forget(self, future: asyncio.Future[None], names: Iterable[Name]) -> None:
+    def _forget(self, future: asyncio.Future[None], names: Iterable[KindAndName]) -> None:
         for kind, name in names:
             waiting = self._waiting[kind].get(name, set())
             waiting.discard(future)

@@ -16,12 +16,12 @@ from moorage.core.framework.status import Code, Status
 from moorage.core.objects.pods import Pod
 from moorage.ports.clock import Clock
 
-LONGEST = 900.0
+MAX_PERMIT_SECONDS = 900.0
 """Seconds that a pod is held at most, whatever its plugins say."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rejection:
+class PermitRejection:
     """Why a pod waits no longer at permit: the plugin that rejected it, or whose hold was over, and what it says."""
 
     plugin: str
@@ -34,22 +34,22 @@ class WaitingPod:
 
     pod: Pod
     node: str
-    holders: set[str]
-    answer: asyncio.Future[Rejection | None]
+    pending_plugins: set[str]
+    answer: asyncio.Future[PermitRejection | None]
 
     def allow(self, plugin: str) -> None:
         """As far as this plugin is concerned the pod may go on."""
-        self.holders.discard(plugin)
-        if not self.holders and not self.answer.done():
+        self.pending_plugins.discard(plugin)
+        if not self.pending_plugins and not self.answer.done():
             self.answer.set_result(None)
 
     def reject(self, plugin: str, message: str) -> None:
         """Send it back to the queue; ``plugin`` counts as who refused it."""
         if not self.answer.done():
-            self.answer.set_result(Rejection(plugin, Status(Code.UNSCHEDULABLE, (message,))))
+            self.answer.set_result(PermitRejection(plugin, Status(Code.UNSCHEDULABLE, (message,))))
 
 
-class Waiting:
+class WaitingPods:
     """The pods that wait at permit. Belongs to the event loop's thread."""
 
     def __init__(self, clock: Clock) -> None:
@@ -71,11 +71,13 @@ class Waiting:
             pod.reject(plugin, message)
         return pod is not None
 
-    async def hold(self, pod: Pod, node: str, holds: Mapping[str, float]) -> Rejection | None:
+    async def wait_on_permit(self, pod: Pod, node: str, holds: Mapping[str, float]) -> PermitRejection | None:
         """Keep the pod until it is allowed (None) or rejected. ``holds``: plugin -> seconds that it may be held for it."""
         waiting = WaitingPod(pod, node, set(holds), asyncio.get_running_loop().create_future())
         self._pods[pod.metadata.uid] = waiting
-        timers = [asyncio.ensure_future(self._expire(waiting, plugin, min(seconds, LONGEST))) for plugin, seconds in holds.items()]
+        timers = [
+            asyncio.ensure_future(self._expire(waiting, plugin, min(seconds, MAX_PERMIT_SECONDS))) for plugin, seconds in holds.items()
+        ]
         try:
             return await waiting.answer
         finally:
@@ -85,5 +87,5 @@ class Waiting:
 
     async def _expire(self, waiting: WaitingPod, plugin: str, seconds: float) -> None:
         await self._clock.sleep(seconds)
-        if plugin in waiting.holders:
+        if plugin in waiting.pending_plugins:
             waiting.reject(plugin, f"rejected due to timeout after waiting {seconds:g}s at plugin {plugin}")

@@ -11,92 +11,92 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from moorage.core.cycle.context import Placement
+from moorage.core.cycle.context import ScheduleResult
 from moorage.core.framework.extenders import Extender
-from moorage.core.framework.interfaces import Point
-from moorage.core.framework.status import Code, Status, failed
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.status import Code, Status, error_status
 from moorage.core.objects.meta import key
 from moorage.engine.binding.actors.contract import Actor, BindActor, pod_ref
-from moorage.ports.bundle import Surroundings
+from moorage.ports.bundle import Ports
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.guards import FAULTS
-from moorage.ports.repeated_logs import bug
+from moorage.ports.repeated_logs import once_per_bug
 from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
 
-ASK_AGAIN = Backoff(0.2, 3.0)
+RETRY_DELAY_SECONDS = Backoff(0.2, 3.0)
 """Until a read that failed is tried again, or one that found the pod unbound."""
 ASKED = 4
 """How often a pod is looked at that an extender says it has bound, after the first time."""
-REFUSED_FOR = 30.0
+MAX_REFUSED_SECONDS = 30.0
 """Seconds of refused reads until that is believed: an API server that has just started refuses what it allows a moment later."""
-RETRIES = 5
+MAX_RETRIES = 5
 """How often a binding is asked for again when the API server has too much to do, before the pod goes back to the queue."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class BindingOutcome:
     """How a binding ended: bound to our node; refused or failed with ``status``; or not ours any more (gone, bound elsewhere)."""
 
     bound: bool
     status: Status | None = None
     fenced: bool = False
     """It was not sent, as this replica may not lead any more: nothing is to be told."""
-    rejector: str = ""
+    unschedulable_plugin: str = ""
     """The plugin that refused it at permit."""
-    overtaken: bool = False
+    node_changed: bool = False
     """The node changed under the decision, by somebody else's doing, and does not take the pod any more."""
 
 
-BOUND = Outcome(True)
-GONE = Outcome(False)
+BOUND = BindingOutcome(True)
+GONE = BindingOutcome(False)
 
 
-class Sender:
+class BindingSender:
     """See the module's docstring."""
 
-    def __init__(self, actors: Mapping[str, Actor], around: Surroundings) -> None:
+    def __init__(self, actors: Mapping[str, Actor], around: Ports) -> None:
         self._actors = actors
-        self._around = around
+        self._ports = around
         self._clock = around.clock
 
-    async def send(self, placement: Placement, begin: Callable[[str], None]) -> Outcome:
+    async def send(self, placement: ScheduleResult, begin: Callable[[str], None]) -> BindingOutcome:
         """Have it bound by the extender or the first bind plugin that takes the pod; how that ended, for sure.
 
         ``begin`` is told of each of them before it is asked.
         """
         if (outcome := await self._by_extender(placement, begin)) is not None:
             return outcome
-        for name, bind, reserved in acting(self._actors, placement, Point.BIND):
+        for name, bind, reserved in actors_at(self._actors, placement, ExtensionPoint.BIND):
             running = f'Bind plugin "{name}"'
             begin(running)
             try:
-                status = await self._ask(bind, placement, reserved)
+                status = await self._bind_with_retries(bind, placement, reserved)
             except FAULTS as error:  # told with the pod's name; an actor's bug fails this pod and no other
                 return await self.settle(placement, running, error)
             if status.code is Code.SUCCESS:
                 return BOUND
             if status.code is not Code.SKIP:
-                return Outcome(False, status)
-        return Outcome(False, failed("no bind plugin took the pod"))
+                return BindingOutcome(False, status)
+        return BindingOutcome(False, error_status("no bind plugin took the pod"))
 
-    async def settle(self, placement: Placement, running: str, error: BaseException) -> Outcome:
+    async def settle(self, placement: ScheduleResult, running: str, error: BaseException) -> BindingOutcome:
         """What became of a pod whose binding was not answered with a plain yes."""
-        failure = rejected(placement, running, error)
+        failure = failed_outcome(placement, running, error)
         unknown = isinstance(error, Conflict | NotFound) or (isinstance(error, Retryable) and error.outcome_unknown)
         if isinstance(error, EdgeError) and not unknown:
             return failure
         failures, began = 0, self._clock.boottime()
         while True:
             try:
-                node = await self._around.reads.pod_node(pod_ref(placement.pod))
+                node = await self._ports.reads.pod_node(pod_ref(placement.pod))
             except EdgeError as unread:
-                if isinstance(unread, Refused) and self._clock.boottime() - began >= REFUSED_FOR:
+                if isinstance(unread, Refused) and self._clock.boottime() - began >= MAX_REFUSED_SECONDS:
                     log.error("the outcome of a binding cannot be read: %s", unread, extra={"pod": key(placement.pod)})
                     return failure
                 failures += 1
-                await self._clock.sleep(ASK_AGAIN.seconds(failures))
+                await self._clock.sleep(RETRY_DELAY_SECONDS.seconds(failures))
                 continue
             if node == "":
                 return failure
@@ -104,17 +104,17 @@ class Sender:
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    async def _by_extender(self, placement: Placement, begin: Callable[[str], None]) -> Outcome | None:
+    async def _by_extender(self, placement: ScheduleResult, begin: Callable[[str], None]) -> BindingOutcome | None:
         """The profile's extender that binds, if the pod is its business; None leaves the pod to plugins."""
         for extender in placement.revision.extenders:
-            if not extender.bind_verb or not extender.wants(placement.pod):
+            if not extender.bind_verb or not extender.is_interested(placement.pod):
                 continue
             begin(f"extender {extender.url}")
             try:
-                if not self._around.writes.open:
+                if not self._ports.writes.open:
                     raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
-                await self._around.extenders.bind(extender, pod_ref(placement.pod), placement.node)
-                return await self._confirmed(placement, extender)
+                await self._ports.extenders.bind(extender, pod_ref(placement.pod), placement.node)
+                return await self._is_bound_by_extender(placement, extender)
             except FAULTS as error:  # as above
                 outcome = await self.settle(placement, "", error)
             if outcome.status is None or outcome.fenced or not extender.ignorable:
@@ -122,20 +122,20 @@ class Sender:
             log.warning("an extender did not bind a pod: %s", outcome.status.message, extra={"pod": key(placement.pod)})
         return None
 
-    async def _confirmed(self, placement: Placement, extender: Extender) -> Outcome:
+    async def _is_bound_by_extender(self, placement: ScheduleResult, extender: Extender) -> BindingOutcome:
         """Whether an extender that says so has bound the pod; one that answers first and binds then has a few seconds."""
         said = Retryable(f"extender {extender.url} said that it has bound the pod, and it has not", outcome_unknown=True)
         outcome = await self.settle(placement, "", said)
         for look in range(1, ASKED + 1):
             if outcome.status is None:
                 break
-            await self._clock.sleep(ASK_AGAIN.seconds(look))
+            await self._clock.sleep(RETRY_DELAY_SECONDS.seconds(look))
             outcome = await self.settle(placement, "", said)
         return outcome
 
-    async def _ask(self, bind: BindActor, placement: Placement, reserved: Any) -> Status:
+    async def _bind_with_retries(self, bind: BindActor, placement: ScheduleResult, reserved: Any) -> Status:
         """Ask it, and again when the API server has too much to do: events and conditions of the pod would only be more of that."""
-        for _ in range(RETRIES):
+        for _ in range(MAX_RETRIES):
             try:
                 return await bind.bind(placement.pod, placement.node, reserved)
             except Retryable as error:
@@ -145,17 +145,17 @@ class Sender:
         return await bind.bind(placement.pod, placement.node, reserved)
 
 
-def acting(actors: Mapping[str, Actor], placement: Placement, point: Point) -> Iterator[tuple[str, Any, Any]]:
+def actors_at(actors: Mapping[str, Actor], placement: ScheduleResult, point: ExtensionPoint) -> Iterator[tuple[str, Any, Any]]:
     """The plugins of an extension point by name, each with its actor and what it has reserved for the pod."""
     for name in placement.revision.points[point]:
         reserved = placement.reservations.get(name)
         yield name, actors[name], reserved.value if reserved is not None else None
 
 
-def rejected(placement: Placement, running: str, error: BaseException) -> Outcome:
+def failed_outcome(placement: ScheduleResult, running: str, error: BaseException) -> BindingOutcome:
     """The outcome when a plugin raised this; a bug of it is logged with where it is."""
     known = isinstance(error, EdgeError)
     if not known:
-        log.error("%s failed with a bug", running, exc_info=error, extra=bug(error, pod=key(placement.pod), node=placement.node))
+        log.error("%s failed with a bug", running, exc_info=error, extra=once_per_bug(error, pod=key(placement.pod), node=placement.node))
     text = f"binding rejected: {running and f'running {running}: '}{error if known else repr(error)}"
-    return Outcome(False, failed(text), fenced=isinstance(error, Fenced))
+    return BindingOutcome(False, error_status(text), fenced=isinstance(error, Fenced))

@@ -7,12 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 
 
-class Asking:
+class RequestTurn:
     """See ``Slots.asking``. A class, as it stands around every binding: an asynchronous generator costs several times as much."""
 
     __slots__ = ("_asking", "_name", "_slots", "_turn")
 
-    def __init__(self, slots: Slots, name: str, asking: Mapping[str, asyncio.Semaphore]) -> None:
+    def __init__(self, slots: BindingSlots, name: str, asking: Mapping[str, asyncio.Semaphore]) -> None:
         self._slots = slots
         self._name = name
         self._asking = asking
@@ -24,17 +24,17 @@ class Asking:
             self._turn = self._asking[self._name]
             await self._turn.acquire()
         except BaseException:
-            self._slots.give(self._name)
+            self._slots.release(self._name)
             raise
 
     async def __aexit__(self, *_: object) -> None:
         try:
             self._turn.release()
         finally:
-            self._slots.give(self._name)
+            self._slots.release(self._name)
 
 
-class Slots:
+class BindingSlots:
     """So many bindings at a time of each profile: one whose bindings do not end keeps nobody else from binding.
 
     A binding takes a slot when it is decided, so that nobody is decided whom nobody can bind yet; while it is prepared (at permit, for
@@ -56,7 +56,7 @@ class Slots:
         if self._taken[name] >= self.limit:
             self.full.add(name)
 
-    def give(self, name: str) -> None:
+    def release(self, name: str) -> None:
         """One less."""
         self._taken[name] -= 1
         if name in self.full and self._taken[name] < self.limit:
@@ -66,6 +66,6 @@ class Slots:
             del self._taken[name]
             self._asking.pop(name, None)
 
-    def asking(self, name: str) -> Asking:
+    def request_turn(self, name: str) -> RequestTurn:
         """A block that waits until another one of this profile's may ask; no more than its slots do at a time."""
-        return Asking(self, name, self._asking)
+        return RequestTurn(self, name, self._asking)

@@ -13,32 +13,32 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from moorage.core.objects.meta import ObjectMeta, PartialObject, key, version
-from moorage.engine.intake.object_sink import Sink
+from moorage.engine.intake.object_sink import ObjectSink
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.guards import guard
-from moorage.ports.kube import Found, Look, Unreadable
-from moorage.ports.repeated_logs import failed
+from moorage.ports.kube import ObjectAtVersion, UncachedReader, UnreadableObject
+from moorage.ports.repeated_logs import once_per_failure
 from moorage.ports.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
-REST = 60.0
+ROUND_INTERVAL_SECONDS = 60.0
 """Seconds between two rounds."""
-PAGE_EVERY = 0.5
+PAGE_INTERVAL_SECONDS = 0.5
 """Seconds from one page (500 objects) to the next: 150,000 pods take two and a half minutes, while their list can be gone on with."""
-LOOK_AGAIN = 3.0
+RECHECK_DELAY_SECONDS = 3.0
 """Seconds until what differs is looked at again."""
-READ_EVERY = 0.02
+READ_INTERVAL_SECONDS = 0.02
 """Seconds between two reads of single objects."""
-UNREAD = 3
+MAX_FAILED_READS = 3
 """Reads that fail, one after another, after which the rest of a kind is left for the next round."""
 
-Compared: TypeAlias = tuple[Look[Any], Sink[Any]]
+Compared: TypeAlias = tuple[UncachedReader[Any], ObjectSink[Any]]
 """The API server's objects of a kind, and where its watch goes."""
 
 
-class Doubt(NamedTuple):
+class SuspectedDifference(NamedTuple):
     """An object that we may have otherwise than the API server: its identity in the sink, and its state there, None for none."""
 
     identity: str
@@ -46,7 +46,7 @@ class Doubt(NamedTuple):
     ours: int | None
 
 
-class Comparison:
+class CacheComparison:
     """Compares and mends from ``lead`` on; ``run`` it for as long as the process lives."""
 
     def __init__(self, compared: Sequence[Compared], clock: Clock, telemetry: Telemetry) -> None:
@@ -63,72 +63,74 @@ class Comparison:
         """Go round until cancelled."""
         await self._leading.wait()
         while True:
-            await self._clock.sleep(REST)
+            await self._clock.sleep(ROUND_INTERVAL_SECONDS)
             for look, sink in self._compared:
                 if sink.synced:
                     with guard("comparing", resource=look.resource):
                         await self._compare(look, sink)
 
-    async def _compare(self, look: Look[Any], sink: Sink[Any]) -> None:
+    async def _compare(self, look: UncachedReader[Any], sink: ObjectSink[Any]) -> None:
         """One kind. What fails is left for the next round: a list that took too long, say."""
         try:
-            doubts = await self._doubts(look, sink)
+            doubts = await self._suspected(look, sink)
         except EdgeError as error:
             if isinstance(error, NotFound) and not sink.known():
                 return  # neither has the kind: PodGroups, where nobody has installed their definition
-            log.info("%s could not be compared with the API server, next time more: %s", look.resource, error, extra=failed(error))
+            log.info(
+                "%s could not be compared with the API server, next time more: %s", look.resource, error, extra=once_per_failure(error)
+            )
             return
         if doubts:
-            await self._clock.sleep(LOOK_AGAIN)
+            await self._clock.sleep(RECHECK_DELAY_SECONDS)
         unread = 0
         for doubt in doubts:
             if sink.state(doubt.identity) != doubt.ours:
                 continue  # it has come, or gone, by the watch
-            unread = 0 if await self._settled(doubt, look, sink) else unread + 1
-            if unread == UNREAD:
+            unread = 0 if await self._resolve(doubt, look, sink) else unread + 1
+            if unread == MAX_FAILED_READS:
                 return
-            await self._clock.sleep(READ_EVERY)
+            await self._clock.sleep(READ_INTERVAL_SECONDS)
 
-    async def _settled(self, doubt: Doubt, look: Look[Any], sink: Sink[Any]) -> bool:
+    async def _resolve(self, doubt: SuspectedDifference, look: UncachedReader[Any], sink: ObjectSink[Any]) -> bool:
         """Read one object, and put right what differs; False where it cannot be read now, which costs no other its turn."""
         try:
             found = await look.read(doubt.metadata.namespace, doubt.metadata.name)
         except EdgeError as error:
             named = key(PartialObject(doubt.metadata))
-            log.info("%s %s could not be read, next time more: %s", look.resource, named, error, extra=failed(error))
+            log.info("%s %s could not be read, next time more: %s", look.resource, named, error, extra=once_per_failure(error))
             return False
         if difference := put_right(doubt, found, sink):
-            self._tell(look.resource, difference, doubt.metadata)
+            self._report(look.resource, difference, doubt.metadata)
         return True
 
-    async def _doubts(self, look: Look[Any], sink: Sink[Any]) -> list[Doubt]:
+    async def _suspected(self, look: UncachedReader[Any], sink: ObjectSink[Any]) -> list[SuspectedDifference]:
         """What differs from a list of one moment."""
-        unseen, doubts, token = sink.known(), list[Doubt](), ""
+        unseen, doubts, token = sink.known(), list[SuspectedDifference](), ""
         while True:
-            await self._clock.sleep(PAGE_EVERY)
+            await self._clock.sleep(PAGE_INTERVAL_SECONDS)
             page = await look.page(token)
             for metadata in page.objects:
                 identity = sink.identity(metadata)
                 unseen.pop(identity, None)
                 ours = sink.state(identity)
                 if ours is None or ours < version(metadata):
-                    doubts.append(Doubt(identity, metadata, ours))
+                    doubts.append(SuspectedDifference(identity, metadata, ours))
             token = page.token
             if not token:
                 break
-        gone = (Doubt(identity, obj.metadata, sink.state(identity)) for identity, obj in unseen.items())
+        gone = (SuspectedDifference(identity, obj.metadata, sink.state(identity)) for identity, obj in unseen.items())
         return doubts + [doubt for doubt in gone if doubt.ours is not None and doubt.ours <= page.version]
 
-    def _tell(self, resource: str, difference: str, metadata: ObjectMeta) -> None:
-        self._telemetry.put_right(resource, difference)
+    def _report(self, resource: str, difference: str, metadata: ObjectMeta) -> None:
+        self._telemetry.repaired(resource, difference)
         extra = {"object": key(PartialObject(metadata)), "difference": difference}
         log.warning("the watch of %s has not told of an object, which is put right now", resource, extra=extra)
 
 
-def put_right(doubt: Doubt, found: Found[Any], sink: Sink[Any]) -> str:
+def put_right(doubt: SuspectedDifference, found: ObjectAtVersion[Any], sink: ObjectSink[Any]) -> str:
     """Have the sink hear what was read, if it is news; which difference that mends: missed, stale or redundant, "" for none."""
     theirs, ours = found.object, sink.state(doubt.identity)
-    metadata = ObjectMeta() if theirs is None else theirs.partial.metadata if isinstance(theirs, Unreadable) else theirs.metadata
+    metadata = ObjectMeta() if theirs is None else theirs.partial.metadata if isinstance(theirs, UnreadableObject) else theirs.metadata
     if ours != doubt.ours:
         return ""
     if sink.identity(metadata) != doubt.identity:  # it is not there, or another one has its name
@@ -138,7 +140,7 @@ def put_right(doubt: Doubt, found: Found[Any], sink: Sink[Any]) -> str:
         return "redundant"
     if ours is not None and version(metadata) <= ours:
         return ""
-    if isinstance(theirs, Unreadable):
+    if isinstance(theirs, UnreadableObject):
         sink.unreadable(theirs, deleted=False)
     else:
         sink.put(theirs)

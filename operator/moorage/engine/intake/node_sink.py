@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 from moorage.core.columns.cache import Cache
 from moorage.core.framework import object_changes
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.meta import ObjectMeta, PartialObject
 from moorage.core.objects.nodes import Node
-from moorage.core.queue.scheduling_queue import Backlog
-from moorage.engine.intake.object_sink import Sink
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.intake.object_sink import ObjectSink
 
 
-class Nodes(Sink[Node]):
+class NodeSink(ObjectSink[Node]):
     """Nodes."""
 
     resource, kind_name = "nodes", "Node"
 
-    def __init__(self, cache: Cache, backlog: Backlog, now: Callable[[], float]) -> None:
+    def __init__(self, cache: Cache, backlog: SchedulingQueue, now: Callable[[], float]) -> None:
         super().__init__()
         self._cache = cache
         self._backlog = backlog
@@ -28,13 +28,13 @@ class Nodes(Sink[Node]):
         self.changed: Callable[[str], None] = lambda _: None
         """Told of the name of a node that decisions may see with other eyes now."""
 
-    def on_put(self, old: Node | None, new: Node) -> None:
+    def on_added_or_updated(self, old: Node | None, new: Node) -> None:
         """Write it down and wake whom it may help; both, or none."""
         self._cache.put_node(new)
         try:
-            events = [ClusterEvent(Resource.NODE, Action.ADD, new=new)] if old is None else object_changes.node_changes(old, new)
+            events = [ClusterEvent(EventResource.NODE, ActionType.ADD, new=new)] if old is None else object_changes.node_changes(old, new)
             for event in events:
-                self._backlog.wake(event, self._now())
+                self._backlog.move_on_event(event, self._now())
         except BaseException:
             if old is not None:
                 self._cache.put_node(old)
@@ -58,4 +58,4 @@ class Nodes(Sink[Node]):
         self._cache.remove_node(old.metadata.name)
         self.left(old.metadata.name)
         if isinstance(old, Node):
-            self._backlog.wake(ClusterEvent(Resource.NODE, Action.DELETE, old=old), self._now())
+            self._backlog.move_on_event(ClusterEvent(EventResource.NODE, ActionType.DELETE, old=old), self._now())

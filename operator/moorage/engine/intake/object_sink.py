@@ -10,20 +10,20 @@ from kubefacts.quantities import QuantityError
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject, key, version
 from moorage.core.objects.pods import Pod
 from moorage.core.pods import ceilings
-from moorage.ports.guards import FAULTS, guard, tell
-from moorage.ports.kube import Unreadable
-from moorage.ports.repeated_logs import told_once
+from moorage.ports.guards import FAULTS, guard, log_bug
+from moorage.ports.kube import UnreadableObject
+from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=HasMetadata)
-VANISHED_AT_ONCE = 256
+MAX_DELETES_PER_STEP = 256
 """Objects that a list did not have, and that are taken out in one go: a few milliseconds."""
 
-_TOLD = (QuantityError, ceilings.TooLarge)
+_EXPECTED_ERRORS = (QuantityError, ceilings.TooLarge)
 """Errors whose text says it all: what else is raised is a bug."""
 
 
-class Sink(Generic[T]):
+class ObjectSink(Generic[T]):
     """Keeps the newest readable state of each object, so that a relist can tell what is gone, and calls the hooks below."""
 
     resource = kind_name = ""
@@ -32,9 +32,9 @@ class Sink(Generic[T]):
 
     def __init__(self) -> None:
         self.objects: dict[str, T] = {}
-        self.aside: dict[str, Unreadable] = {}
+        self.aside: dict[str, UnreadableObject] = {}
         """What is set aside, by identity."""
-        self.untold: dict[str, Unreadable] = {}
+        self.unreported: dict[str, UnreadableObject] = {}
         """What of it was not told yet."""
         self.synced = False
         self._unseen: dict[str, T | PartialObject] | None = None
@@ -59,17 +59,17 @@ class Sink(Generic[T]):
         self.objects[name] = obj
         try:
             ceilings.check(obj)
-            self.on_put(old, obj)
+            self.on_added_or_updated(old, obj)
         except FAULTS as error:
             del self.objects[name]
             if old is not None:
                 self.objects[name] = old
-            self._set_aside(Unreadable(PartialObject(obj.metadata), node_of(obj), _why(error), obj), error)
+            self._set_aside(UnreadableObject(PartialObject(obj.metadata), node_of(obj), _error_text(error), obj), error)
         else:
             self._in_order(name)
             if uncounted := self.uncounted(old, obj):
-                log.warning("not all of an object counts: %s", uncounted, extra=told_once(f"{name} {uncounted}", object=key(obj)))
-                self.untold[name] = Unreadable(PartialObject(obj.metadata), node_of(obj), uncounted)
+                log.warning("not all of an object counts: %s", uncounted, extra=once_per_cause(f"{name} {uncounted}", object=key(obj)))
+                self.unreported[name] = UnreadableObject(PartialObject(obj.metadata), node_of(obj), uncounted)
 
     def delete(self, obj: T | PartialObject) -> None:
         """Gone. Where that cannot be written down now, the next list tells it again."""
@@ -81,11 +81,11 @@ class Sink(Generic[T]):
             self.on_delete(old or obj)
         except FAULTS as error:
             node = node_of(obj) if isinstance(obj, Pod) else ""
-            self._set_aside(Unreadable(PartialObject(obj.metadata), node, f"it is gone: {_why(error)}"), error, gone=True)
+            self._set_aside(UnreadableObject(PartialObject(obj.metadata), node, f"it is gone: {_error_text(error)}"), error, gone=True)
         else:
             self._in_order(name)
 
-    def unreadable(self, obj: Unreadable, deleted: bool) -> None:
+    def unreadable(self, obj: UnreadableObject, deleted: bool) -> None:
         """Cannot be decoded."""
         if deleted:
             self.delete(obj.partial)
@@ -94,16 +94,16 @@ class Sink(Generic[T]):
             self._unseen.pop(self.identity(obj.partial.metadata), None)
         self._set_aside(obj)
 
-    def _set_aside(self, obj: Unreadable, error: BaseException | None = None, *, gone: bool = False) -> None:
+    def _set_aside(self, obj: UnreadableObject, error: BaseException | None = None, *, gone: bool = False) -> None:
         """Leave it out of account, but for its place; told once with what failed, and once for each object."""
         name, named = self.identity(obj.partial.metadata), key(obj.partial)
-        if error is not None and not isinstance(error, _TOLD):
-            tell("taking in an object", error, resource=self.resource, object=named)
-        log.error("an object is set aside: %s", obj.error, extra=told_once(f"{self.resource} {named} {obj.error}", object=named))
+        if error is not None and not isinstance(error, _EXPECTED_ERRORS):
+            log_bug("taking in an object", error, resource=self.resource, object=named)
+        log.error("an object is set aside: %s", obj.error, extra=once_per_cause(f"{self.resource} {named} {obj.error}", object=named))
         before = self.aside.get(name)
         self.aside[name] = obj
-        if before is None or before.error != obj.error or name in self.untold:
-            self.untold[name] = obj
+        if before is None or before.error != obj.error or name in self.unreported:
+            self.unreported[name] = obj
         if not gone:
             with guard("setting an object aside", resource=self.resource, object=named):
                 self.on_unreadable(obj)
@@ -111,12 +111,12 @@ class Sink(Generic[T]):
     def _in_order(self, name: str) -> None:
         if self.aside:
             self.aside.pop(name, None)
-            self.untold.pop(name, None)
+            self.unreported.pop(name, None)
 
     def list_ended(self) -> bool:
         """Delete what the list did not have, or some of it; whether there is more."""
         unseen = self._unseen or {}
-        for name in list(itertools.islice(unseen, VANISHED_AT_ONCE)):
+        for name in list(itertools.islice(unseen, MAX_DELETES_PER_STEP)):
             self.delete(unseen.pop(name))
         if unseen:
             return True
@@ -148,19 +148,19 @@ class Sink(Generic[T]):
         """What of an object is left out of account though the rest of it counts, where that is to be told now; else ""."""
         return ""
 
-    def on_put(self, old: T | None, new: T) -> None:
+    def on_added_or_updated(self, old: T | None, new: T) -> None:
         """An object is there for the first time (``old`` None) or anew. What it raises sets the object aside."""
 
     def on_delete(self, old: T | PartialObject) -> None:
         """An object is gone."""
 
-    def on_unreadable(self, obj: Unreadable) -> None:
+    def on_unreadable(self, obj: UnreadableObject) -> None:
         """An object is there that only its metadata is known of."""
 
 
-def _why(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """What a person needs to know of it: a bug's text alone may say nothing."""
-    return str(error) if isinstance(error, _TOLD) else repr(error)
+    return str(error) if isinstance(error, _EXPECTED_ERRORS) else repr(error)
 
 
 def node_of(obj: HasMetadata) -> str:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.core.columns.cache import Cache, State
+from moorage.core.columns.cache import Cache, PodState
 from moorage.core.framework import object_changes
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.pods import Pod, PodSpec, pod_meta
 from moorage.core.pods import ceilings
 from moorage.core.pods.requests import pod_requests, takes_alike, unreadable_requests
-from moorage.core.queue.scheduling_queue import Backlog
-from moorage.engine.intake.object_sink import Sink
-from moorage.ports.kube import Unreadable
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.intake.object_sink import ObjectSink
+from moorage.ports.kube import UnreadableObject
 
-_ENDED = ("Succeeded", "Failed")
+_TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
-class Pods(Sink[Pod]):
+class PodSink(ObjectSink[Pod]):
     """Pods: on a node (cache) or waiting for one (backlog)."""
 
     resource, kind_name = "pods", "Pod"
 
-    def __init__(self, cache: Cache, backlog: Backlog, now: Callable[[], float], queued: Callable[[Pod], None]) -> None:
+    def __init__(self, cache: Cache, backlog: SchedulingQueue, now: Callable[[], float], queued: Callable[[Pod], None]) -> None:
         super().__init__()
         self._cache = cache
         self._backlog = backlog
@@ -35,9 +35,9 @@ class Pods(Sink[Pod]):
         self.came: Callable[[str], None] = lambda _: None
         """Told of the node that a pod has come to."""
 
-    def on_put(self, old: Pod | None, new: Pod) -> None:
+    def on_added_or_updated(self, old: Pod | None, new: Pod) -> None:
         """Write it where it belongs now."""
-        if new.status.phase in _ENDED:
+        if new.status.phase in _TERMINAL_PHASES:
             self.on_delete(new)
         elif new.spec.node_name:
             self._on_node(old, new)
@@ -47,63 +47,63 @@ class Pods(Sink[Pod]):
     def on_delete(self, old: Pod | PartialObject) -> None:
         """Free what it took, or was to take."""
         uid = old.metadata.uid
-        record = self._cache.record(uid)
+        record = self._cache.pod_info(uid)
         self._backlog.remove(uid)
         self.left(uid)
         self._cache.nominations.remove(uid)
         if record is not None:
             self._cache.remove(uid)
             pod = record.pod if isinstance(record.pod, Pod) else Pod(pod_meta(record.pod), PodSpec(node_name=record.node))
-            self._backlog.wake(object_changes.room_freed(pod), self._now())
+            self._backlog.move_on_event(object_changes.resources_freed(pod), self._now())
 
     def uncounted(self, old: Pod | None, new: Pod) -> str:
         """What is above a ceiling, told when it has come to its node."""
-        came = new.spec.node_name and new.status.phase not in _ENDED and not (old is not None and old.spec.node_name)
+        came = new.spec.node_name and new.status.phase not in _TERMINAL_PHASES and not (old is not None and old.spec.node_name)
         return ceilings.uncounted(new) if came else ""
 
     def lost(self, obj: Pod) -> bool:
         """Whether it is neither on its node nor in the queue."""
         uid = obj.metadata.uid
-        if obj.status.phase in _ENDED or self._cache.record(uid) is not None:
+        if obj.status.phase in _TERMINAL_PHASES or self._cache.pod_info(uid) is not None:
             return False
         return bool(obj.spec.node_name) or (obj.metadata.deletion_timestamp is None and self._backlog.get(uid) is None)
 
-    def on_unreadable(self, obj: Unreadable) -> None:
+    def on_unreadable(self, obj: UnreadableObject) -> None:
         """It takes its place on its node; a waiting one cannot be placed, and what is assumed of it its binding will tell."""
         uid, node = obj.partial.metadata.uid, obj.node_name
         self.objects.pop(uid, None)
         self._backlog.remove(uid)
         self._cache.nominations.remove(uid)
         if node:
-            known = self._cache.record(uid)
+            known = self._cache.pod_info(uid)
             self._cache.observe_unreadable(obj.partial, node, known.requests if known and known.node == node else unreadable_requests())
 
     def _on_node(self, old: Pod | None, new: Pod) -> None:
         now, uid = self._now(), new.metadata.uid
-        record = self._cache.record(uid)
+        record = self._cache.pod_info(uid)
         alike = record is not None and isinstance(record.pod, Pod) and takes_alike(record.pod, new)
         requests = record.requests if record is not None and alike else pod_requests(new)
-        seen_before = record is not None and record.state is State.OBSERVED
+        seen_before = record is not None and record.state is PodState.OBSERVED
         self._cache.observe(new, requests)
-        self._backlog.groups.bound(new)
+        self._backlog.groups.pod_bound(new)
         if not seen_before:
             self._backlog.remove(uid)
             self.left(uid)
-            self._backlog.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, new=new), now)
+            self._backlog.move_on_event(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=new), now)
             self.came(new.spec.node_name)
         elif old is not None:
             for event in object_changes.pod_changes(old, new):
-                self._backlog.wake(event, now)
+                self._backlog.move_on_event(event, now)
 
     def _waiting(self, old: Pod | None, new: Pod) -> None:
         now, uid = self._now(), new.metadata.uid
-        record = self._cache.record(uid)
+        record = self._cache.pod_info(uid)
         # Raises where the queue and the cycle would; what a pod asks for that will be refused anyway is not added up.
         requests = unreadable_requests() if ceilings.asks_too_much(new) else pod_requests(new)
         if new.metadata.deletion_timestamp is not None:
             self.left(uid)
-        waits = record is None or record.state is State.OBSERVED  # else it has its place, which the watch does not show yet
-        promised_another = waits and self._cache.nominations.read(new, requests)
+        waits = record is None or record.state is PodState.OBSERVED  # else it has its place, which the watch does not show yet
+        promised_another = waits and self._cache.nominations.observe_status(new, requests)
         if new.metadata.deletion_timestamp is not None:
             self._cache.nominations.remove(uid)  # it will not come
         if self._backlog.get(uid) is not None:  # in flight too: if its binding fails, it is tried in its newest state
@@ -117,7 +117,7 @@ class Pods(Sink[Pod]):
             self._backlog.add(new, now)
             self._queued(new)
 
-    def look_again(self, uid: str) -> None:
+    def admit_again(self, uid: str) -> None:
         """A binding came to nothing: a pod that left the queue meanwhile, and is there and waits after all, is queued anew."""
         pod = self.objects.get(uid)
         if pod is not None and not pod.spec.node_name and self._backlog.get(uid) is None:

@@ -10,25 +10,32 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from moorage.core.objects.pods import Pod
-from moorage.engine.intake.object_sink import Sink
-from moorage.engine.intake.pod_sink import Pods
-from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, Failures, Verdict
-from moorage.ports.event_recorder import Event, EventSink, ObjectRef
-from moorage.ports.kube import Unreadable
+from moorage.engine.intake.object_sink import ObjectSink
+from moorage.engine.intake.pod_sink import PodSink
+from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, PodConditionUpdate, PodConditionWriter
+from moorage.ports.event_recorder import Event, EventRecorder, ObjectRef
+from moorage.ports.kube import UnreadableObject
 
-AT_ONCE = 20
+MAX_REPORTS_PER_STEP = 20
 """Objects that are told of in one go."""
 
 
-class SetAside:
+class UnreadableObjects:
     """See the module's docstring. ``ours(scheduler_name)``: whether we lead and place such pods."""
 
-    def __init__(self, pods: Pods, sinks: Sequence[Sink[Any]], failures: Failures, events: EventSink, ours: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        pods: PodSink,
+        sinks: Sequence[ObjectSink[Any]],
+        failures: PodConditionWriter,
+        events: EventRecorder,
+        ours: Callable[[str], bool],
+    ) -> None:
         self._pods = pods
         self._sinks = (pods, *sinks)
-        self._failures = failures
+        self._pod_conditions = failures
         self._events = events
-        self._ours = ours
+        self._owns = ours
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -40,21 +47,21 @@ class SetAside:
         aside = self._pods.aside.get(uid)
         return aside.whole if aside is not None and isinstance(aside.whole, Pod) and not aside.node_name else None
 
-    def settled(self) -> None:
+    def profiles_reconciled(self) -> None:
         """Profiles were settled: waiting pods may be ours from now on."""
-        self._pods.untold.update({uid: aside for uid, aside in self._pods.aside.items() if self.waiting(uid) is not None})
+        self._pods.unreported.update({uid: aside for uid, aside in self._pods.aside.items() if self.waiting(uid) is not None})
 
-    def tell(self) -> None:
+    def report_due(self) -> None:
         """Tell of those that were not told of yet, some at a time."""
         for sink in self._sinks:
-            for name in list(sink.untold)[:AT_ONCE]:
-                self._tell(sink, sink.untold.pop(name))
+            for name in list(sink.unreported)[:MAX_REPORTS_PER_STEP]:
+                self._report(sink, sink.unreported.pop(name))
 
-    def _tell(self, sink: Sink[Any], aside: Unreadable) -> None:
+    def _report(self, sink: ObjectSink[Any], aside: UnreadableObject) -> None:
         meta, text = aside.partial.metadata, f"set aside until it changes: {aside.error}"
         pod = self.waiting(meta.uid)
         if pod is None:
             regarding = ObjectRef(sink.kind_name, meta.name, meta.uid, meta.namespace, sink.api)
-            self._events.emit(Event(regarding, "SetAside", text, "Scheduling", controller="moorage", warning=True))
-        elif self._ours(pod.spec.scheduler_name):
-            self._failures.report_once(Verdict(pod, SCHEDULER_ERROR, text))
+            self._events.record(Event(regarding, "SetAside", text, "Scheduling", controller="moorage", warning=True))
+        elif self._owns(pod.spec.scheduler_name):
+            self._pod_conditions.report_if_new(PodConditionUpdate(pod, SCHEDULER_ERROR, text))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.core.columns.cache import Cache
-from moorage.core.framework.cluster_events import Action, ClusterEvent
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject, key
-from moorage.core.queue.scheduling_queue import Backlog
-from moorage.engine.intake.object_sink import Sink
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.intake.object_sink import ObjectSink
 from moorage.ports.stored_kinds import StoredKind
 
 
-class Others(Sink[HasMetadata]):
+class StoredObjectSink(ObjectSink[HasMetadata]):
     """Objects of another kind: kept in the store, for whoever decides by them."""
 
-    def __init__(self, kind: StoredKind, cache: Cache, backlog: Backlog, now: Callable[[], float]) -> None:
+    def __init__(self, kind: StoredKind, cache: Cache, backlog: SchedulingQueue, now: Callable[[], float]) -> None:
         super().__init__()
         self.kind = kind
         self.resource, self.kind_name, self.api = kind.name, kind.struct.__name__, kind.api
@@ -25,11 +25,11 @@ class Others(Sink[HasMetadata]):
         self._backlog = backlog
         self._now = now
 
-    def on_put(self, old: HasMetadata | None, new: HasMetadata) -> None:
+    def on_added_or_updated(self, old: HasMetadata | None, new: HasMetadata) -> None:
         """Keep its newest state and wake whom it may help; both, or none."""
         self._store.put(new)
         try:
-            self._wake(Action.ADD if old is None else Action.UPDATE, old, new)
+            self._move_on_event(ActionType.ADD if old is None else ActionType.UPDATE, old, new)
         except BaseException:
             if old is not None:
                 self._store.put(old)
@@ -40,7 +40,7 @@ class Others(Sink[HasMetadata]):
     def on_delete(self, old: HasMetadata | PartialObject) -> None:
         """Forget it."""
         self._store.remove(self.kind.struct, key(old))
-        self._wake(Action.DELETE, old, None)
+        self._move_on_event(ActionType.DELETE, old, None)
 
     @staticmethod
     def identity(metadata: ObjectMeta) -> str:
@@ -54,6 +54,6 @@ class Others(Sink[HasMetadata]):
             self.listed()
         return more
 
-    def _wake(self, action: Action, old: HasMetadata | None, new: HasMetadata | None) -> None:
+    def _move_on_event(self, action: ActionType, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if self.kind.event is not None:
-            self._backlog.wake(ClusterEvent(self.kind.event, action, old, new), self._now())
+            self._backlog.move_on_event(ClusterEvent(self.kind.event, action, old, new), self._now())

@@ -13,13 +13,13 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from moorage.api import bodies
-from moorage.api.conditions import Reason
+from moorage.api.conditions import ConditionReason
 from moorage.core.framework.revisions import FieldError
 from moorage.engine.profiles.records import ProfileRecord
 from moorage.ports.errors import EdgeError
-from moorage.ports.guards import FAULTS, tell
-from moorage.ports.kube import Reads
-from moorage.ports.repeated_logs import told_once
+from moorage.ports.guards import FAULTS, log_bug
+from moorage.ports.kube import KubeReader
+from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
 
@@ -27,61 +27,63 @@ DEFAULT_SCHEDULER = "default-scheduler"
 KUBE_SCHEDULER = "kube-system/kube-scheduler"
 
 
-class Claims:
+class ProfileOwnership:
     """Looks at other installations' Leases. ``ours`` is namespace/lease of this installation, as status.claimedBy writes it.
 
     ``home(namespace)``: whether installations may be at home there.
     """
 
-    def __init__(self, reads: Reads, ours: str, home: Callable[[str], bool]) -> None:
-        self.ours = ours
+    def __init__(self, reads: KubeReader, ours: str, home: Callable[[str], bool]) -> None:
+        self.own_lease = ours
         self._reads = reads
-        self._home = home
+        self._may_hold_leases = home
 
     async def conflict(self, record: ProfileRecord) -> FieldError | None:
         """Who else serves this profile, as a fault of it; None when it is ours to serve."""
         theirs = _claimant(record)
         if await self._serves(theirs, record.name):
             text = f"the installation with Lease {theirs} serves this profile; delete it there, or stop that installation"
-            return FieldError("controllerName", bodies.controller_name(record.body), text, Reason.CLAIMED_BY_ANOTHER)
+            return FieldError("controllerName", bodies.controller_name(record.body), text, ConditionReason.CLAIMED_BY_ANOTHER)
         name = bodies.scheduler_name(record.body)
-        if name == DEFAULT_SCHEDULER and self._foreign(KUBE_SCHEDULER) and await self._renewed(KUBE_SCHEDULER):
+        if name == DEFAULT_SCHEDULER and self._is_foreign(KUBE_SCHEDULER) and await self._is_renewed(KUBE_SCHEDULER):
             text = "kube-scheduler is running and serves this name; stop it first, or choose another name"
-            return FieldError("schedulerName", name, text, Reason.DEFAULT_SCHEDULER_ACTIVE)
+            return FieldError("schedulerName", name, text, ConditionReason.DEFAULT_SCHEDULER_ACTIVE)
         return None
 
-    def contested(self, record: ProfileRecord) -> bool:
+    def is_contested(self, record: ProfileRecord) -> bool:
         """Whether the answer depends on somebody else's Lease, so that it may change with time."""
-        return self._foreign(_claimant(record)) or bodies.scheduler_name(record.body) == DEFAULT_SCHEDULER
+        return self._is_foreign(_claimant(record)) or bodies.scheduler_name(record.body) == DEFAULT_SCHEDULER
 
-    def _foreign(self, lease: str) -> bool:
-        return lease not in ("", self.ours)
+    def _is_foreign(self, lease: str) -> bool:
+        return lease not in ("", self.own_lease)
 
     async def _serves(self, lease: str, profile: str) -> bool:
         """Whether the installation with this Lease serves the profile, by its own word."""
         namespace, _, name = lease.partition("/")
-        if not self._foreign(lease):
+        if not self._is_foreign(lease):
             return False
-        if not self._home(namespace):
-            extra = told_once(f"claim {lease} {profile}", profile=profile)
+        if not self._may_hold_leases(namespace):
+            extra = once_per_cause(f"claim {lease} {profile}", profile=profile)
             log.warning("status.claimedBy is %r, where no installation is at home: not believed", lease, extra=extra)
             return False
-        return await self._renewed(lease) and await self._true(self._reads.serves(namespace, name, profile), lease)
+        return await self._is_renewed(lease) and await self._true_if_unreadable(self._reads.serves(namespace, name, profile), lease)
 
-    async def _renewed(self, lease: str) -> bool:
+    async def _is_renewed(self, lease: str) -> bool:
         """Whether somebody renews this Lease."""
         namespace, _, name = lease.partition("/")
-        return await self._true(self._reads.lease_renewed(namespace, name), lease)
+        return await self._true_if_unreadable(self._reads.lease_renewed(namespace, name), lease)
 
-    async def _true(self, answer: Awaitable[bool], lease: str) -> bool:
+    async def _true_if_unreadable(self, answer: Awaitable[bool], lease: str) -> bool:
         """One that cannot be read is taken for held: serving twice is the worse mistake."""
         try:
             return await answer
         except EdgeError as error:
-            log.warning("Lease %s cannot be read, so it is taken for held: %s", lease, error, extra=told_once(f"lease {lease} {error}"))
+            log.warning(
+                "Lease %s cannot be read, so it is taken for held: %s", lease, error, extra=once_per_cause(f"lease {lease} {error}")
+            )
             return True
         except FAULTS as error:
-            tell("reading a Lease", error, lease=lease)
+            log_bug("reading a Lease", error, lease=lease)
             return True
 
 

@@ -9,80 +9,86 @@ from typing import Any, TypeAlias
 
 from moorage.api import conditions
 from moorage.core.framework.extenders import SECRETS
-from moorage.core.framework.registry import Access
+from moorage.core.framework.registry import RequiredAccess
 from moorage.core.framework.revisions import FieldError, Revision
 from moorage.engine.profiles.records import ProfileRecord
-from moorage.ports.kube import Replica
+from moorage.ports.kube import ReplicaAnnouncement
 from moorage.ports.leadership import Leadership
 from moorage.ports.stored_kinds import StoredKind, kinds_of
 
-Status = dict[str, Any]
-Need: TypeAlias = StoredKind | Access
+StatusBody = dict[str, Any]
+RequiredRight: TypeAlias = StoredKind | RequiredAccess
 """A kind that plugins read, or what an actor does at the API server: only some profiles need the rights to it."""
 
 
 @dataclasses.dataclass(slots=True)
-class Situation:
+class StatusInputs:
     """What status tells beside the records: who leads, which replicas there are, which rights are missing."""
 
     leadership: Callable[[], Leadership | None] = lambda: None
-    replicas: tuple[Replica, ...] = ()
+    replicas: tuple[ReplicaAnnouncement, ...] = ()
     missing_rights: tuple[str, ...] = ()
     """Those that every profile needs."""
-    missing_for: Mapping[Need, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    missing_for: Mapping[RequiredRight, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     """Those that only profiles need whose plugins read the kind, or whose actors do this."""
     claimed_by: str = ""
 
 
-def profile_conditions(record: ProfileRecord, situation: Situation, old: Sequence[object], now: datetime.datetime) -> list[Status]:
+def profile_conditions(record: ProfileRecord, situation: StatusInputs, old: Sequence[object], now: datetime.datetime) -> list[StatusBody]:
     """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
     references = [error for error in record.errors if error.reason in conditions.REFERENCE_REASONS]
     own = [error for error in record.errors if error.reason not in conditions.REFERENCE_REASONS]
     verdicts = [
-        judged(conditions.Type.ACCEPTED, own, "Valid"),
-        judged(conditions.Type.RESOLVED_REFS, references, "Resolved"),
+        condition_for(conditions.ConditionType.ACCEPTED, own, "Valid"),
+        condition_for(conditions.ConditionType.RESOLVED_REFS, references, "Resolved"),
         _permitted(record, situation),
         _active(record),
     ]
-    ready = conditions.roll_up(verdicts, decided=record.active is not None and not record.suspended)
+    ready = conditions.summarise(verdicts, decided=record.active is not None and not record.suspended)
     return conditions.merge(old, [*verdicts, ready], record.generation, now)
 
 
-def judged(kind: conditions.Type, errors: Sequence[FieldError], good: str) -> conditions.Verdict:
+def condition_for(kind: conditions.ConditionType, errors: Sequence[FieldError], good: str) -> conditions.ConditionResult:
     """The condition of this type: ``good`` is its reason where there are no errors."""
     if not errors:
-        return conditions.Verdict(kind, True, good, "")
-    return conditions.Verdict(kind, False, errors[0].reason, "; ".join(map(str, errors)))
+        return conditions.ConditionResult(kind, True, good, "")
+    return conditions.ConditionResult(kind, False, errors[0].reason, "; ".join(map(str, errors)))
 
 
-def needs_of(revision: Revision) -> list[Need]:
+def rights_required_by(revision: Revision) -> list[RequiredRight]:
     """What a revision's plugins and extenders need beside what every profile needs."""
     secrets = [SECRETS] if any(extender.secret for extender in revision.extenders) else []
     return [*kinds_of(revision), *revision.writes, *secrets]
 
 
-def _permitted(record: ProfileRecord, situation: Situation) -> conditions.Verdict:
+def _permitted(record: ProfileRecord, situation: StatusInputs) -> conditions.ConditionResult:
     """Whether the service account may do all that this profile needs."""
     made = record.resolution.made if record.resolution is not None else None
-    needs = needs_of(made) if made is not None else []
+    needs = rights_required_by(made) if made is not None else []
     missing = [*situation.missing_rights, *(right for need in needs for right in situation.missing_for.get(need, ()))]
-    return conditions.Verdict(conditions.Type.PERMITTED, not missing, "RBACMissing" if missing else "Permitted", "; ".join(missing))
+    return conditions.ConditionResult(
+        conditions.ConditionType.PERMITTED, not missing, "RBACMissing" if missing else "Permitted", "; ".join(missing)
+    )
 
 
-def _active(record: ProfileRecord) -> conditions.Verdict:
+def _active(record: ProfileRecord) -> conditions.ConditionResult:
     active, desired = record.active, record.resolution.id if record.resolution is not None else ""
     if record.conflicts:
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", "its pods are another one's to place")
+        return conditions.ConditionResult(conditions.ConditionType.ACTIVE, False, "Waiting", "its pods are another one's to place")
     if active is None and record.errors:
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", record.lost or "no revision has been good yet")
+        return conditions.ConditionResult(conditions.ConditionType.ACTIVE, False, "Waiting", record.lost or "no revision has been good yet")
     if active is None or (active.revision.id != desired and not record.errors):
-        why = f": {record.held_up}" if record.held_up else ""
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", f"revision {desired} is not swapped in yet{why}")
+        why = f": {record.waiting_reason}" if record.waiting_reason else ""
+        return conditions.ConditionResult(
+            conditions.ConditionType.ACTIVE, False, "Waiting", f"revision {desired} is not swapped in yet{why}"
+        )
     if record.waits_for:
         text = f"revision {active.revision.id} waits: {', '.join(record.waits_for)} are not up to date yet"
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Waiting", text)
+        return conditions.ConditionResult(conditions.ConditionType.ACTIVE, False, "Waiting", text)
     if record.suspended:
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "Suspended", "spec.suspend is true: pods stay queued")
+        return conditions.ConditionResult(conditions.ConditionType.ACTIVE, False, "Suspended", "spec.suspend is true: pods stay queued")
     if record.errors:
-        return conditions.Verdict(conditions.Type.ACTIVE, False, "LastGood", f"revision {active.revision.id} goes on deciding")
-    return conditions.Verdict(conditions.Type.ACTIVE, True, "Deciding", f"revision {active.revision.id} decides")
+        return conditions.ConditionResult(
+            conditions.ConditionType.ACTIVE, False, "LastGood", f"revision {active.revision.id} goes on deciding"
+        )
+    return conditions.ConditionResult(conditions.ConditionType.ACTIVE, True, "Deciding", f"revision {active.revision.id} decides")

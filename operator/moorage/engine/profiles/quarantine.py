@@ -11,34 +11,34 @@ from collections.abc import Callable, Collection, Mapping
 
 from moorage.core.framework.registry import Registry
 from moorage.ports.errors import Forbidden
-from moorage.ports.kube import Reads
+from moorage.ports.kube import KubeReader
 from moorage.ports.quarantine_record import QUARANTINE_ANNOTATION
 
 log = logging.getLogger(__name__)
 
 
-class Quarantine:
+class PluginQuarantine:
     """``plugins`` maps the plugins that are out to why, and is the resolver's own; ``heed`` is told of those that came or went."""
 
     def __init__(
-        self, registry: Registry, reads: Reads, lease: str, plugins: dict[str, str], heed: Callable[[Collection[str]], None]
+        self, registry: Registry, reads: KubeReader, lease: str, plugins: dict[str, str], heed: Callable[[Collection[str]], None]
     ) -> None:
         self._versions = {name: spec.guard.version for name, spec in registry.items() if spec.guard is not None}
         self._reads = reads
         self._lease = lease
         self._plugins = plugins
-        self._heed = heed
+        self._on_changed = heed
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Read the record. Without plugins from outside the tree there is nothing to look for."""
         if not self._versions:
             return
         try:
-            self._follow(await self._reads.quarantined())
+            self._apply(await self._reads.quarantined())
         except Forbidden as error:
             log.error("the record of plugins that hung cannot be read: %s", error)
 
-    def _follow(self, record: Mapping[str, str]) -> None:
+    def _apply(self, record: Mapping[str, str]) -> None:
         now = {name: self._why(version) for name, version in record.items() if self._versions.get(name) == version}
         changed = now.keys() ^ self._plugins.keys()
         if not changed:
@@ -47,7 +47,7 @@ class Quarantine:
             log.warning("plugin %s is quarantined" if name in now else "plugin %s is quarantined no longer", name)
         self._plugins.clear()
         self._plugins.update(now)
-        self._heed(changed)
+        self._on_changed(changed)
 
     def _why(self, version: str) -> str:
         return (

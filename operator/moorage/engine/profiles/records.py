@@ -16,7 +16,7 @@ from moorage.core.framework.revisions import FieldError, Revision
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Active:
+class ActiveRevision:
     """The revision that decides, what it was made of and since when; ``last_good`` when the object's spec is not what it is."""
 
     revision: Revision
@@ -32,7 +32,7 @@ class ProfileRecord:
     name: str
     body: Body
     """The object as it is now."""
-    settled: Body = dataclasses.field(default_factory=dict)
+    reconciled: Body = dataclasses.field(default_factory=dict)
     """The object as it was when it was last settled: what is said of it is about this."""
     stale: bool = True
     """Whether the object, or a PluginConfig that it references, has changed since."""
@@ -40,21 +40,21 @@ class ProfileRecord:
     """Of ``settled``; None before the first."""
     conflicts: tuple[FieldError, ...] = ()
     """Why another profile or another scheduler serves its pods; while there are any, no revision of it decides."""
-    active: Active | None = None
+    active: ActiveRevision | None = None
     superseded: list[Revision] = dataclasses.field(default_factory=list)
     """Revisions that may still have bindings in flight."""
-    owed: frozenset[str] = frozenset()
+    pending_requeue: frozenset[str] = frozenset()
     """Plugins that a swap changed and whose refused pods are still to be moved."""
-    moved_at: float = float("-inf")
-    said: str = ""
+    requeued_at: float = float("-inf")
+    last_rejection: str = ""
     """The refusal that was last told in an event."""
     lost: str = ""
     """Why a revision that decided before cannot decide now; "" where there is none."""
     useless: tuple[str, ...] = ()
     """Stored revisions that were all found to be of no use, since it was last settled."""
-    held_up: str = ""
+    waiting_reason: str = ""
     """Why a good revision is not swapped in yet."""
-    lacks: tuple[str, ...] = ()
+    missing_kinds: tuple[str, ...] = ()
     """Resources that the revision would decide by and that are not up to date yet."""
     waits_for: tuple[str, ...] = ()
     """The same of the active revision: while there are any, its pods are held."""
@@ -67,7 +67,7 @@ class ProfileRecord:
     @property
     def generation(self) -> int:
         """The generation that was last settled."""
-        return bodies.generation(self.settled)
+        return bodies.generation(self.reconciled)
 
     @property
     def age(self) -> tuple[str, str]:
@@ -82,7 +82,7 @@ class ProfileRecord:
     @property
     def suspended(self) -> bool:
         """Whether its pods are to stay queued."""
-        return bodies.suspended(self.settled)
+        return bodies.suspended(self.reconciled)
 
 
 def name_conflicts(records: Iterable[ProfileRecord]) -> Iterator[tuple[ProfileRecord, FieldError]]:

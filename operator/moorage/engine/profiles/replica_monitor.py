@@ -7,25 +7,25 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, ParamSpec
 
-from moorage.core.framework.registry import Access
-from moorage.engine.profiles.profile_conditions import Need, Situation, needs_of
-from moorage.engine.profiles.profile_status import Reconciler
-from moorage.engine.profiles.swap import Swapper
-from moorage.ports.bundle import Surroundings
+from moorage.core.framework.registry import RequiredAccess
+from moorage.engine.profiles.profile_conditions import RequiredRight, StatusInputs, rights_required_by
+from moorage.engine.profiles.profile_status import ProfileStatusWriter
+from moorage.engine.profiles.swap import ProfileSwapper
+from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import guard
-from moorage.ports.kube import REPLICA_PERIOD
-from moorage.ports.repeated_logs import failed
+from moorage.ports.kube import REPLICA_PERIOD_SECONDS
+from moorage.ports.repeated_logs import once_per_failure
 from moorage.ports.stored_kinds import NAMESPACES
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
 
-APART = 2.0
+ROUND_INTERVAL_SECONDS = 2.0
 """Seconds between two rounds, however often the live revisions change."""
 
 
-class Right(NamedTuple):
+class AccessRight(NamedTuple):
     """What the service account may do: everywhere, or with ``home`` in the namespace of the Lease."""
 
     verb: str
@@ -55,35 +55,35 @@ _NEEDED = (
     ("create delete get list patch update", "coordination.k8s.io", "leases", True),
     ("create delete list", "apps", "controllerrevisions", True),
 )
-RIGHTS = tuple(Right(verb, group, resource, home) for verbs, group, resource, home in _NEEDED for verb in verbs.split())
+RIGHTS = tuple(AccessRight(verb, group, resource, home) for verbs, group, resource, home in _NEEDED for verb in verbs.split())
 """What every profile needs, whatever its plugins."""
 
 
-def rights_to(need: Need) -> tuple[Right, ...]:
+def rights_to(need: RequiredRight) -> tuple[AccessRight, ...]:
     """What it takes to decide by objects of a kind, or to do what an actor does."""
-    if isinstance(need, Access):
-        return tuple(Right(verb, need.group, need.resource, need.home) for verb in need.verbs)
-    return tuple(Right(verb, need.group, need.resource, home=False) for verb in ("list", "watch"))
+    if isinstance(need, RequiredAccess):
+        return tuple(AccessRight(verb, need.group, need.resource, need.own_namespace_only) for verb in need.verbs)
+    return tuple(AccessRight(verb, need.group, need.resource, home=False) for verb in ("list", "watch"))
 
 
-class Surveyor:
+class ReplicaMonitor:
     """Announces this replica, and for the leader looks at the others and at its rights."""
 
-    def __init__(self, around: Surroundings, look_at_quarantine: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, around: Ports, look_at_quarantine: Callable[[], Awaitable[None]]) -> None:
         self._identity = around.identity
         self._clock = around.clock
         self._announcer = around.announcer
         self._reads = around.reads
         self._writes = around.writes
-        self._look_at_quarantine = look_at_quarantine
+        self._refresh_quarantine = look_at_quarantine
         self._changed = asyncio.Event()
         self._rights_due = float("-inf")
 
-    def poke(self) -> None:
+    def notify(self) -> None:
         """The live revisions changed: say so soon."""
         self._changed.set()
 
-    async def run(self, swapper: Swapper, reconciler: Reconciler) -> None:
+    async def run(self, swapper: ProfileSwapper, reconciler: ProfileStatusWriter) -> None:
         """Go round until cancelled; take back the announcement at the end.
 
         A change is followed by two rounds: the other replicas need a moment to follow it, and the second shows that they did.
@@ -92,9 +92,9 @@ class Surveyor:
         try:
             while True:
                 self._changed.clear()
-                await self.round(swapper, reconciler)
-                await self._clock.sleep(APART)
-                changed = await self._changed_within(REPLICA_PERIOD) if settled else self._changed.is_set()
+                await self.check_once(swapper, reconciler)
+                await self._clock.sleep(ROUND_INTERVAL_SECONDS)
+                changed = await self._changed_within(REPLICA_PERIOD_SECONDS) if settled else self._changed.is_set()
                 settled = not changed
         finally:
             await self._withdraw()
@@ -106,15 +106,15 @@ class Surveyor:
         except TimeoutError:
             return False
 
-    async def round(self, swapper: Swapper, reconciler: Reconciler) -> None:
+    async def check_once(self, swapper: ProfileSwapper, reconciler: ProfileStatusWriter) -> None:
         """One look around. What fails is looked at again next time."""
         live = {record.name: record.active.revision.id for record in swapper.records.values() if record.active is not None}
         await self._try(self._announcer.announce, self._identity, live)
-        await self._try(self._look_at_quarantine)
+        await self._try(self._refresh_quarantine)
         if swapper.leading:
-            await self._try(self._look_at_replicas, reconciler.situation)
-            await self._try(self._look_at_rights, reconciler.situation, swapper)
-            reconciler.poke()
+            await self._try(self._check_replicas, reconciler.inputs)
+            await self._try(self._check_rights, reconciler.inputs, swapper)
+            reconciler.notify()
 
     async def _try(self, look: Callable[P, Awaitable[None]], *args: P.args, **kwargs: P.kwargs) -> None:
         """One failing look, as for want of a right, must not hide what the others see."""
@@ -122,23 +122,23 @@ class Surveyor:
             try:
                 await look(*args, **kwargs)
             except EdgeError as error:
-                log.warning("looking around failed, next time more: %s", error, extra=failed(error))
+                log.warning("looking around failed, next time more: %s", error, extra=once_per_failure(error))
 
-    async def _look_at_replicas(self, situation: Situation) -> None:
+    async def _check_replicas(self, situation: StatusInputs) -> None:
         situation.replicas = tuple(await self._reads.replicas())
         for identity in await self._reads.dead_replicas():
             await self._writes.delete_replica(identity)
 
-    async def _look_at_rights(self, situation: Situation, swapper: Swapper) -> None:
+    async def _check_rights(self, situation: StatusInputs, swapper: ProfileSwapper) -> None:
         if self._clock.boottime() < self._rights_due:
             return
         situation.missing_rights = await self._missing(RIGHTS)
         made = [record.resolution.made for record in swapper.records.values() if record.resolution is not None]
-        needs = {need: rights_to(need) for revision in made if revision is not None for need in needs_of(revision)}
+        needs = {need: rights_to(need) for revision in made if revision is not None for need in rights_required_by(revision)}
         situation.missing_for = {need: await self._missing(rights) for need, rights in needs.items()}
-        self._rights_due = self._clock.boottime() + REPLICA_PERIOD
+        self._rights_due = self._clock.boottime() + REPLICA_PERIOD_SECONDS
 
-    async def _missing(self, rights: tuple[Right, ...]) -> tuple[str, ...]:
+    async def _missing(self, rights: tuple[AccessRight, ...]) -> tuple[str, ...]:
         return tuple([str(right) for right in rights if not await self._reads.allowed(*right)])
 
     async def _withdraw(self) -> None:

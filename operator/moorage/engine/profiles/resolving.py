@@ -9,10 +9,10 @@ from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution, unresolved
 from moorage.core.framework.revisions import FieldError
 from moorage.engine.profiles.records import ProfileRecord
-from moorage.ports.guards import FAULTS, tell
+from moorage.ports.guards import FAULTS, log_bug
 
 
-class Resolver(Protocol):
+class ProfileResolver(Protocol):
     """Turns a profile's object and the PluginConfigs into a revision or a list of errors; pure."""
 
     def __call__(self, profile: Body, configs: dict[str, Body], *, trusted: bool = False) -> Resolution:
@@ -26,10 +26,10 @@ class Resolver(Protocol):
         """Plugins that must not be called, with the reason why; it heeds what is put there."""
 
 
-class ConfigFacts:
+class PluginConfigResults:
     """What PluginConfigs are found to be, each looked into once for each of its generations."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: ProfileResolver) -> None:
         self._resolver = resolver
         self._known: dict[str, tuple[object, tuple[FieldError, ...], str]] = {}
 
@@ -48,10 +48,10 @@ class ConfigFacts:
             self._known.pop(name, None)
 
 
-def resolved(record: ProfileRecord, resolver: Resolver, configs: dict[str, Body]) -> Resolution:
+def resolve(record: ProfileRecord, resolver: ProfileResolver, configs: dict[str, Body]) -> Resolution:
     """What becomes of its spec; where a bug ends that, its last good revision goes on."""
     try:
-        return resolver(record.settled, configs)
+        return resolver(record.reconciled, configs)
     except FAULTS as error:
-        tell("resolving a profile", error, profile=record.name)
-        return unresolved(record.settled, error)
+        log_bug("resolving a profile", error, profile=record.name)
+        return unresolved(record.reconciled, error)

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from moorage.api import bodies
 from moorage.api.resolution import Resolution
 from moorage.engine.profiles.records import ProfileRecord
-from moorage.engine.profiles.resolving import Resolver
+from moorage.engine.profiles.resolving import ProfileResolver
 from moorage.ports.errors import Conflict, EdgeError
-from moorage.ports.kube import Reads, StoredRevision, Writes
-from moorage.ports.made_names import NAME_LIMIT, shortened
+from moorage.ports.kube import KubeReader, KubeWriter, StoredRevision
+from moorage.ports.made_names import MAX_NAME_CHARACTERS, shortened
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ NAMED_BY = ("revision", "uid")
 class StoredRevisions:
     """Those of all profiles."""
 
-    def __init__(self, reads: Reads, writes: Writes, resolver: Resolver) -> None:
+    def __init__(self, reads: KubeReader, writes: KubeWriter, resolver: ProfileResolver) -> None:
         self.known: dict[str, list[StoredRevision]] = {}
         """By profile UID, oldest first."""
         self._reads = reads
@@ -50,7 +50,7 @@ class StoredRevisions:
         if any(stored.data.get("revision") == resolution.id for stored in kept):
             return
         number = max((stored.number for stored in kept), default=0) + 1
-        name = f"{shortened(record.name, NAME_LIMIT - len(resolution.id) - 1)}-{resolution.id}"
+        name = f"{shortened(record.name, MAX_NAME_CHARACTERS - len(resolution.id) - 1)}-{resolution.id}"
         stored = StoredRevision(name, record.name, number, {**resolution.document, "revision": resolution.id, "uid": record.uid})
         await self._create(stored)
         kept.append(named(stored))

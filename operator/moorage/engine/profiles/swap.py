@@ -17,32 +17,32 @@ from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
 from moorage.core.framework.revisions import FieldError, Revision
-from moorage.core.queue.scheduling_queue import Backlog
-from moorage.engine.profiles.ownership import Claims
-from moorage.engine.profiles.records import Active, ProfileRecord, name_conflicts
-from moorage.engine.profiles.resolving import ConfigFacts, Resolver, resolved
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.profiles.ownership import ProfileOwnership
+from moorage.engine.profiles.records import ActiveRevision, ProfileRecord, name_conflicts
+from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver, resolve
 from moorage.engine.profiles.stored_revisions import StoredRevisions
-from moorage.engine.scheduling.loop import Loop
-from moorage.ports.bundle import Surroundings
+from moorage.engine.scheduling.loop import SchedulingLoop
+from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
 from moorage.ports.event_recorder import Event, ObjectRef
 from moorage.ports.guards import guard
-from moorage.ports.repeated_logs import failed
+from moorage.ports.repeated_logs import once_per_failure
 
 log = logging.getLogger(__name__)
 swaps = logging.getLogger("moorage.swaps")
 
-RETRY = 1.0
+RETRY_SECONDS = 1.0
 """Seconds until a revision that could not be stored is tried again."""
-CLAIMS_EVERY = 10.0
+OWNERSHIP_INTERVAL_SECONDS = 10.0
 """Seconds between looks at profiles that somebody else may serve."""
 CONTROLLER = "moorage"
 
 
-class Swapper:
+class ProfileSwapper:
     """Keeps the profile records and the live revisions in step with the objects."""
 
-    def __init__(self, loop: Loop, resolver: Resolver, around: Surroundings, claims: Claims) -> None:
+    def __init__(self, loop: SchedulingLoop, resolver: ProfileResolver, around: Ports, claims: ProfileOwnership) -> None:
         self.records: dict[str, ProfileRecord] = {}
         self.configs: dict[str, Body] = {}
         self.stored = StoredRevisions(around.reads, around.writes, resolver)
@@ -55,23 +55,23 @@ class Swapper:
         """The resources that a revision would decide by and that are not listed yet, or not caught up since this replica leads."""
         self._loop = loop
         self._resolver = resolver
-        self.config_facts = ConfigFacts(resolver)
+        self.config_facts = PluginConfigResults(resolver)
         self._clock = around.clock
         self._events = around.events
         self._telemetry = around.telemetry
-        self._claims = claims
+        self._ownership = claims
         self._gone: dict[str, str] = {}
         """schedulerName -> profile, of those that went since the last settling."""
         self._dirty = asyncio.Event()
-        self._claims_due = 0.0
+        self._ownership_due = 0.0
 
     # ---- what comes in -----------------------------------------------------------------------------------------------------
 
-    def profile_seen(self, name: str, body: Body | None) -> None:
+    def profile_changed(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile of this installation is in this state; None when it is gone."""
         record = self.records.get(name)
         if record is not None and (body is None or _identity(record.body) != _identity(body)):
-            self._drop(record)
+            self._deleted(record)
             if body is None or record.uid != body["metadata"].get("uid"):
                 self.stored.forget(record.uid)
             record = None
@@ -85,7 +85,7 @@ class Swapper:
                 return  # our own writes come back
         self._dirty.set()
 
-    def plugin_config_seen(self, name: str, body: Body | None) -> None:
+    def plugin_config_changed(self, name: str, body: Body | None) -> None:
         """A PluginConfig is in this state; None when it is gone."""
         old = self.configs.get(name)
         if body is None:
@@ -105,7 +105,7 @@ class Swapper:
         self.leading = True
         for record in self.records.values():
             self._apply_suspension(record)  # it may have to wait, for a resource that is late
-            self._tell(record, "LeaderChanged", f"{identity} leads", warning=False)
+            self._emit(record, "LeaderChanged", f"{identity} leads", warning=False)
         self._dirty.set()
 
     # ---- settling ----------------------------------------------------------------------------------------------------------
@@ -116,8 +116,8 @@ class Swapper:
             await self._dirty.wait()
             await self._clock.sleep(debounce)
             self._dirty.clear()
-            if not await self.settle():
-                await self._clock.sleep(RETRY)
+            if not await self.reconcile():
+                await self._clock.sleep(RETRY_SECONDS)
                 self._dirty.set()
 
     def quarantine(self, plugins: Collection[str]) -> None:
@@ -126,47 +126,47 @@ class Swapper:
         for record in self.records.values():
             record.stale = True
             if record.active is not None and any(name in plugins for names in record.active.revision.points.values() for name in names):
-                self._stand_back(record)
+                self._deactivate(record)
         self._dirty.set()
 
     def tick(self, now: float) -> None:
         """Move whom swaps still owe it, and look from time to time whose the profiles are."""
         for record in self.records.values():
             with guard("moving pods whose profile was swapped", profile=record.name):
-                self.move_owed(record)
-        if now >= self._claims_due:
-            self._claims_due = now + CLAIMS_EVERY
-            self.review_claims()
+                self.requeue_due(record)
+        if now >= self._ownership_due:
+            self._ownership_due = now + OWNERSHIP_INTERVAL_SECONDS
+            self.recheck_ownership()
 
-    def review_claims(self) -> None:
+    def recheck_ownership(self) -> None:
         """Look again at profiles that somebody else may serve, now or no longer."""
-        if any(record.conflicts or self._claims.contested(record) for record in self.records.values()):
+        if any(record.conflicts or self._ownership.is_contested(record) for record in self.records.values()):
             self._dirty.set()
 
-    def review_lacking(self) -> None:
+    def recheck_kinds(self) -> None:
         """A list is there, or has caught up: look again at profiles that may have waited for it."""
-        if any(record.lacks or record.waits_for for record in self.records.values()):
+        if any(record.missing_kinds or record.waits_for for record in self.records.values()):
             self._dirty.set()
 
-    async def settle(self) -> bool:
+    async def reconcile(self) -> bool:
         """Resolve, store, swap; False when something could not be stored and is to be tried again."""
         for record in list(self.records.values()):
             if record.stale:
-                record.stale, record.settled, record.useless = False, record.body, ()
-                record.resolution = resolved(record, self._resolver, self.configs)
+                record.stale, record.reconciled, record.useless = False, record.body, ()
+                record.resolution = resolve(record, self._resolver, self.configs)
                 await asyncio.sleep(0)  # many profiles at once must not hold up the loop
         settled = [record for record in self.records.values() if record.resolution is not None]
         conflicts = await self._conflicts(settled)
         for record in settled:  # before anybody gets a name, whoever had it gives it up
             record.conflicts = conflicts[record.name]
             if record.conflicts:
-                self._stand_back(record)
+                self._deactivate(record)
         done = True
         for record in settled:
             if self.records.get(record.name) is record:  # it may be gone since we began
                 with guard("settling a profile", profile=record.name):
-                    done &= await self._settle(record)
-        self._tell_orphans()
+                    done &= await self._reconcile(record)
+        self._report_orphaned()
         self.changed()
         return done
 
@@ -176,19 +176,19 @@ class Swapper:
         for record, conflict in name_conflicts(records):
             found[record.name] += (conflict,)
         # At once: a Lease that is slow to be read holds up nobody else's.
-        claims = await asyncio.gather(*(self._claims.conflict(record) for record in records))
+        claims = await asyncio.gather(*(self._ownership.conflict(record) for record in records))
         for record, claim in zip(records, claims, strict=True):
             if claim is not None:
                 found[record.name] += (claim,)
         return found
 
-    async def _settle(self, record: ProfileRecord) -> bool:
+    async def _reconcile(self, record: ProfileRecord) -> bool:
         """One profile; False when its revision could not be stored for now."""
         resolution, active = record.resolution, record.active
         if resolution is None or record.errors:
-            return await self._refuse(record)
-        record.said = ""
-        if self._lacks(record, resolution):
+            return await self._reject_spec(record)
+        record.last_rejection = ""
+        if self._misses_kinds(record, resolution):
             self._apply_suspension(record)
             return True
         if self.leading and not await self._store(record, resolution):
@@ -201,11 +201,11 @@ class Swapper:
             self._apply_suspension(record)
         return True
 
-    def _lacks(self, record: ProfileRecord, resolution: Resolution) -> bool:
+    def _misses_kinds(self, record: ProfileRecord, resolution: Resolution) -> bool:
         """Whether a revision would decide by objects that are not up to date yet; then it waits for them, and says so."""
-        record.lacks = self.lacking(resolution.revision)
-        record.held_up = f"{', '.join(record.lacks)} are not up to date yet" if record.lacks else ""
-        return bool(record.lacks)
+        record.missing_kinds = self.lacking(resolution.revision)
+        record.waiting_reason = f"{', '.join(record.missing_kinds)} are not up to date yet" if record.missing_kinds else ""
+        return bool(record.missing_kinds)
 
     async def _store(self, record: ProfileRecord, resolution: Resolution) -> bool:
         """Keep the revision for restarts; False when that failed for now."""
@@ -213,9 +213,9 @@ class Swapper:
             await self.stored.store(record, resolution)
         except EdgeError as error:
             log.warning("revision %s was not stored, so it is not swapped in yet: %s", resolution.id, error, extra={"profile": record.name})
-            record.held_up = f"it could not be stored: {error}"
+            record.waiting_reason = f"it could not be stored: {error}"
             return False
-        record.held_up = ""
+        record.waiting_reason = ""
         return True
 
     # ---- the swap ----------------------------------------------------------------------------------------------------------
@@ -225,13 +225,13 @@ class Swapper:
         revision = resolution.revision
         started = self._clock.boottime()
         old = record.active.revision if record.active is not None else None
-        record.active = Active(revision, resolution, self._clock.now(), last_good)
+        record.active = ActiveRevision(revision, resolution, self._clock.now(), last_good)
         self._loop.live[revision.scheduler_name] = revision
         self._apply_suspension(record)
         if old is not None:
             self._supersede(record, old)
-            record.owed |= revision.changed_since(old)
-        self.move_owed(record)
+            record.pending_requeue |= revision.changed_since(old)
+        self.requeue_due(record)
         seconds = self._clock.boottime() - started
         self._telemetry.swap(record.name, "swapped", seconds)
         extra = {
@@ -243,64 +243,64 @@ class Swapper:
         }
         swaps.info("swapped", extra=extra)
         if old is not None:
-            self._loop.scheduler.runner.retire(old)
+            self._loop.scheduler.evaluator.retire(old)
         if self.leading:
-            self._tell(
+            self._emit(
                 record,
                 "Activated",
                 f"Revision {revision.id} decides for pods with schedulerName {revision.scheduler_name!r}",
                 warning=False,
             )
 
-    def move_owed(self, record: ProfileRecord) -> None:
+    def requeue_due(self, record: ProfileRecord) -> None:
         """Move the pods that changed plugins had refused, at most once per initial backoff of the profile."""
         now = self._clock.boottime()
-        if record.active is None or not record.owed or now < record.moved_at + record.active.resolution.initial_backoff:
+        if record.active is None or not record.pending_requeue or now < record.requeued_at + record.active.resolution.initial_backoff:
             return
-        backlog: Backlog = self._loop.backlog
-        backlog.wake_profile(record.active.revision.scheduler_name, record.owed, now)
-        record.owed = frozenset()
-        record.moved_at = now
+        backlog: SchedulingQueue = self._loop.backlog
+        backlog.move_rejected_by(record.active.revision.scheduler_name, record.pending_requeue, now)
+        record.pending_requeue = frozenset()
+        record.requeued_at = now
 
-    def drain(self, record: ProfileRecord) -> int:
+    def prune_superseded(self, record: ProfileRecord) -> int:
         """Bindings in flight that superseded revisions decided; those without any are forgotten."""
-        counts = {revision: self._loop.draining(revision) for revision in record.superseded}
+        counts = {revision: self._loop.count(revision) for revision in record.superseded}
         record.superseded = [revision for revision in record.superseded if counts[revision]]
         return sum(counts.values())
 
     def _supersede(self, record: ProfileRecord, revision: Revision) -> None:
         """Remember who may have bindings in flight, and forget who has none left: on a standby nobody else does."""
         record.superseded.append(revision)
-        self.drain(record)
+        self.prune_superseded(record)
 
     # ---- refusals ----------------------------------------------------------------------------------------------------------
 
-    async def _refuse(self, record: ProfileRecord) -> bool:
+    async def _reject_spec(self, record: ProfileRecord) -> bool:
         """The spec is bad: the last good revision goes on, or the newest stored one is taken up; False when that is to be tried again.
 
         Where somebody else serves the pods, nothing of it goes on.
         """
-        known = record.active is not None or bool(record.conflicts) or await self._take_up_stored(record)
+        known = record.active is not None or bool(record.conflicts) or await self._restore_stored(record)
         if self.records.get(record.name) is not record:  # it went while it was looked for
             return True
         self._apply_suspension(record)
         text = "; ".join(map(str, record.errors))
-        if self.leading and record.said != f"{record.generation} {text}":
-            record.said = f"{record.generation} {text}"
+        if self.leading and record.last_rejection != f"{record.generation} {text}":
+            record.last_rejection = f"{record.generation} {text}"
             self._telemetry.swap(record.name, "refused", 0.0)
             good = f"; revision {record.active.revision.id} goes on deciding" if record.active is not None else ""
-            self._tell(record, "Rejected", text + good, warning=True)
+            self._emit(record, "Rejected", text + good, warning=True)
         return known
 
-    async def _take_up_stored(self, record: ProfileRecord) -> bool:
+    async def _restore_stored(self, record: ProfileRecord) -> bool:
         """Let the last good revision decide, if there is one; False when it could not be read for now."""
         try:
             resolution = await self.stored.last_good(record)
         except EdgeError as error:
             record.lost = f"the revision that decided before could not be read: {error}"
-            log.warning("profile %s: %s", record.name, record.lost, extra={"profile": record.name, **failed(error)})
+            log.warning("profile %s: %s", record.name, record.lost, extra={"profile": record.name, **once_per_failure(error)})
             return False
-        if resolution is not None and self.records.get(record.name) is record and not self._lacks(record, resolution):
+        if resolution is not None and self.records.get(record.name) is record and not self._misses_kinds(record, resolution):
             self.swap(record, resolution, last_good=True)
         return True
 
@@ -314,16 +314,16 @@ class Swapper:
         self._loop.backlog.set_profile(revision.scheduler_name, view, self._clock.boottime())
         if view is None:
             why = "is suspended" if record.suspended else f"waits until {', '.join(record.waits_for)} are up to date"
-            self._loop.recall(revision.scheduler_name, f"SchedulerProfile {record.name!r} {why}")
+            self._loop.interrupt_profile(revision.scheduler_name, f"SchedulerProfile {record.name!r} {why}")
 
-    def _drop(self, record: ProfileRecord) -> None:
+    def _deleted(self, record: ProfileRecord) -> None:
         """The object is gone."""
         del self.records[record.name]
-        self._stand_back(record)
+        self._deactivate(record)
         if not record.conflicts:
             self._gone[bodies.scheduler_name(record.body)] = record.name
 
-    def _stand_back(self, record: ProfileRecord) -> None:
+    def _deactivate(self, record: ProfileRecord) -> None:
         """It decides no more: pods of its schedulerName are held until a profile of that name decides."""
         active, record.active = record.active, None
         if active is None:
@@ -332,18 +332,18 @@ class Swapper:
         self._supersede(record, revision)
         del self._loop.live[revision.scheduler_name]
         self._loop.backlog.set_profile(revision.scheduler_name, None, self._clock.boottime())
-        self._loop.recall(revision.scheduler_name, f"SchedulerProfile {record.name!r} serves this schedulerName no more")
-        self._loop.scheduler.runner.retire(revision)
+        self._loop.interrupt_profile(revision.scheduler_name, f"SchedulerProfile {record.name!r} serves this schedulerName no more")
+        self._loop.scheduler.evaluator.retire(revision)
 
-    def _tell_orphans(self) -> None:
+    def _report_orphaned(self) -> None:
         gone, self._gone = self._gone, {}
         wanted = {bodies.scheduler_name(record.body) for record in self.records.values()}
         for scheduler_name, profile in gone.items():
             if scheduler_name not in wanted:
                 self.orphaned(scheduler_name, profile)
 
-    def _tell(self, record: ProfileRecord, reason: str, note: str, *, warning: bool) -> None:
-        self._events.emit(Event(profile_object(record), reason, note, reason, controller=CONTROLLER, warning=warning))
+    def _emit(self, record: ProfileRecord, reason: str, note: str, *, warning: bool) -> None:
+        self._events.record(Event(profile_object(record), reason, note, reason, controller=CONTROLLER, warning=warning))
 
 
 def profile_object(record: ProfileRecord) -> ObjectRef:

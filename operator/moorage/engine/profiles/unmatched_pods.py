@@ -8,186 +8,188 @@ from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from moorage.api import bodies
-from moorage.api.conditions import Reason
+from moorage.api.conditions import ConditionReason
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.queued_pod import Entry, Place
-from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.profiles.records import ProfileRecord
-from moorage.engine.profiles.swap import Swapper
-from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, Failures, Verdict, pod_object
+from moorage.engine.profiles.swap import ProfileSwapper
+from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, PodConditionUpdate, PodConditionWriter, pod_object
 from moorage.ports.clock import Clock
-from moorage.ports.event_recorder import Event, EventSink
+from moorage.ports.event_recorder import Event, EventRecorder
 
-PATIENCE = 60.0
+REPORT_AFTER_SECONDS = 60.0
 """Seconds without a node after which a pod's schedulerName is looked at."""
-CLOSE = 0.8
+MIN_SIMILARITY = 0.8
 """How alike two names are (difflib's ratio) that are taken for one and its misspelling: schedulers' names have endings in common."""
-FOREIGN = "default-scheduler"
+DEFAULT_SCHEDULER = "default-scheduler"
 """Never told: what pods have that ask for nobody in particular."""
-SLICE = 0.004
+SLICE_SECONDS = 0.004
 """Seconds of telling before others get their turn."""
-REMEMBERED = 1000
+MAX_REMEMBERED = 1000
 """Names of deleted profiles, and verdicts about names, that are kept."""
 
 
-class Gone(NamedTuple):
+class DeletedProfile(NamedTuple):
     """A profile that was deleted, and when (boottime)."""
 
     profile: str
     at: float
 
 
-class Strangers:
+class UnmatchedPods:
     """See the module's docstring. ``tell(pod, text)`` gives a pod an event and a condition, unless it has just these."""
 
     def __init__(
-        self, backlog: Backlog, clock: Clock, events: EventSink, foreign: Collection[str], tell: Callable[[Pod, str], None]
+        self, backlog: SchedulingQueue, clock: Clock, events: EventRecorder, foreign: Collection[str], tell: Callable[[Pod, str], None]
     ) -> None:
         self._backlog = backlog
         self._clock = clock
         self._events = events
-        self._foreign = {FOREIGN, *foreign}
-        self._tell = tell
+        self._foreign = {DEFAULT_SCHEDULER, *foreign}
+        self._report = tell
         self._leading = False
         self._names: dict[str, str] = {}
         """Profile -> schedulerName, those of other installations too."""
         self._served: frozenset[str] = frozenset()
-        self._gone: dict[str, Gone] = {}
+        self._deleted: dict[str, DeletedProfile] = {}
         """By schedulerName, the latest last."""
         self._orphans: deque[str] = deque()
         """UIDs of pods that are to hear of their profile's end."""
         self._waiting: deque[tuple[float, str]] = deque()
         """(When to look at it, UID), the earliest first."""
-        self._verdicts: dict[str, str] = {}
+        self._explanations: dict[str, str] = {}
         """What is wrong with a schedulerName; "": nothing that we know of."""
 
     # ---- what happens --------------------------------------------------------------------------------------------------------
 
-    def profile_seen(self, profile: str, scheduler_name: str | None) -> None:
+    def profile_changed(self, profile: str, scheduler_name: str | None) -> None:
         """A SchedulerProfile, of whatever installation, has this schedulerName; None: it is gone."""
         before = self._names.pop(profile, None)
         if scheduler_name is not None:
             self._names[profile] = scheduler_name
-            self._gone.pop(scheduler_name, None)
+            self._deleted.pop(scheduler_name, None)
         if before != scheduler_name:
             self._served = frozenset(self._names.values())
-            self._verdicts.clear()
+            self._explanations.clear()
 
-    def orphaned(self, scheduler_name: str, profile: str) -> None:
+    def profile_orphaned(self, scheduler_name: str, profile: str) -> None:
         """A profile of ours is gone, and no other one has its schedulerName."""
-        self._gone[scheduler_name] = Gone(profile, self._clock.boottime())
-        self._verdicts.clear()
-        if len(self._gone) > REMEMBERED:
-            del self._gone[next(iter(self._gone))]
+        self._deleted[scheduler_name] = DeletedProfile(profile, self._clock.boottime())
+        self._explanations.clear()
+        if len(self._deleted) > MAX_REMEMBERED:
+            del self._deleted[next(iter(self._deleted))]
         if self._leading:
             self._orphans.extend(entry.uid for entry in self._backlog.entries(scheduler_name))
 
-    def came(self, pod: Pod) -> None:
+    def pod_queued(self, pod: Pod) -> None:
         """A pod came into the backlog."""
-        if self._strange(pod.spec.scheduler_name):
-            self._waiting.append((self._clock.boottime() + PATIENCE, pod.metadata.uid))
+        if self._is_unmatched(pod.spec.scheduler_name):
+            self._waiting.append((self._clock.boottime() + REPORT_AFTER_SECONDS, pod.metadata.uid))
 
     def lead(self) -> None:
         """From now on this replica tells; the leader before it may have left some untold."""
         self._leading = True
-        for name in self._gone:
+        for name in self._deleted:
             self._orphans.extend(entry.uid for entry in self._backlog.entries(name) if self._is_orphan(entry))
-        others = (entry for entry in self._backlog.entries() if self._strange(entry.scheduler_name) and not self._is_orphan(entry))
-        self._waiting = deque(sorted((entry.queued_at + PATIENCE, entry.uid) for entry in others))
+        others = (entry for entry in self._backlog.entries() if self._is_unmatched(entry.scheduler_name) and not self._is_orphan(entry))
+        self._waiting = deque(sorted((entry.timestamp + REPORT_AFTER_SECONDS, entry.uid) for entry in others))
 
     def tick(self) -> None:
         """Tell those whose time has come, for as long as a slice."""
-        until = self._clock.boottime() + SLICE
+        until = self._clock.boottime() + SLICE_SECONDS
         for _ in range(len(self._orphans)):
-            self._tell_orphan(self._orphans.popleft())
+            self._report_orphan(self._orphans.popleft())
             if self._clock.boottime() >= until:
                 return
         while self._waiting and self._waiting[0][0] <= self._clock.boottime() < until:
-            self._look_at(self._waiting.popleft()[1])
+            self._check(self._waiting.popleft()[1])
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _strange(self, scheduler_name: str) -> bool:
+    def _is_unmatched(self, scheduler_name: str) -> bool:
         return scheduler_name not in self._served and scheduler_name not in self._foreign
 
-    def _is_orphan(self, entry: Entry) -> bool:
+    def _is_orphan(self, entry: QueuedPodInfo) -> bool:
         """Whether it was there when its profile went; asked before this replica has tried any pod."""
-        gone = self._gone.get(entry.scheduler_name)
-        return gone is not None and entry.queued_at <= gone.at
+        gone = self._deleted.get(entry.scheduler_name)
+        return gone is not None and entry.timestamp <= gone.at
 
-    def _tell_orphan(self, uid: str) -> None:
+    def _report_orphan(self, uid: str) -> None:
         entry = self._backlog.get(uid)
-        gone = self._gone.get(entry.scheduler_name) if entry is not None else None
+        gone = self._deleted.get(entry.scheduler_name) if entry is not None else None
         if entry is None or gone is None:
             return
-        if entry.place is Place.IN_FLIGHT:
+        if entry.state is QueueState.IN_FLIGHT:
             self._orphans.append(uid)  # it may yet be bound
-        elif entry.place is Place.HELD:
-            self._tell(entry.pod, f"{_lost(gone.profile)}, and no other one has the schedulerName {entry.scheduler_name!r}")
+        elif entry.state is QueueState.UNSERVED:
+            self._report(
+                entry.pod, f"{_deleted_profile_text(gone.profile)}, and no other one has the schedulerName {entry.scheduler_name!r}"
+            )
 
-    def _look_at(self, uid: str) -> None:
+    def _check(self, uid: str) -> None:
         entry = self._backlog.get(uid)
-        if entry is None or entry.place is not Place.HELD or not self._leading or not self._strange(entry.scheduler_name):
+        if entry is None or entry.state is not QueueState.UNSERVED or not self._leading or not self._is_unmatched(entry.scheduler_name):
             return
         if entry.pod.spec.scheduling_gates:  # it has the API server's own word on why it waits
-            self._waiting.append((self._clock.boottime() + PATIENCE, uid))
-        elif text := self._verdict(entry):
+            self._waiting.append((self._clock.boottime() + REPORT_AFTER_SECONDS, uid))
+        elif text := self._explanation(entry):
             event = Event(pod_object(entry.pod), "UnknownScheduler", text, "Scheduling", controller="moorage", warning=True)
-            self._events.emit(event)
+            self._events.record(event)
 
-    def _verdict(self, entry: Entry) -> str:
+    def _explanation(self, entry: QueuedPodInfo) -> str:
         name = entry.scheduler_name
-        if name not in self._verdicts:
-            if len(self._verdicts) >= REMEMBERED:
-                self._verdicts.clear()
-            self._verdicts[name] = self._judge(name)
-        return self._verdicts[name]
+        if name not in self._explanations:
+            if len(self._explanations) >= MAX_REMEMBERED:
+                self._explanations.clear()
+            self._explanations[name] = self._explain(name)
+        return self._explanations[name]
 
-    def _judge(self, name: str) -> str:
-        if (gone := self._gone.get(name)) is not None:
-            return f"no SchedulerProfile has the schedulerName {name!r}: {_lost(gone.profile)}"
+    def _explain(self, name: str) -> str:
+        if (gone := self._deleted.get(name)) is not None:
+            return f"no SchedulerProfile has the schedulerName {name!r}: {_deleted_profile_text(gone.profile)}"
         alike = {served.lower(): served for served in sorted(self._served)}
-        close = difflib.get_close_matches(name.lower(), alike, n=1, cutoff=CLOSE)
+        close = difflib.get_close_matches(name.lower(), alike, n=1, cutoff=MIN_SIMILARITY)
         return f"no SchedulerProfile has the schedulerName {name!r}; did you mean {alike[close[0]]!r}?" if close else ""
 
 
-def _lost(profile: str) -> str:
+def _deleted_profile_text(profile: str) -> str:
     return f"SchedulerProfile {profile!r} was deleted"
 
 
-class Unserved:
+class PodsOfInvalidProfiles:
     """See the module's docstring."""
 
-    def __init__(self, swapper: Swapper, backlog: Backlog, failures: Failures) -> None:
+    def __init__(self, swapper: ProfileSwapper, backlog: SchedulingQueue, failures: PodConditionWriter) -> None:
         self._swapper = swapper
         self._backlog = backlog
-        self._failures = failures
+        self._pod_conditions = failures
 
-    def came(self, pod: Pod) -> None:
+    def pod_queued(self, pod: Pod) -> None:
         """A pod came into the backlog."""
-        for record in self._never_good():
+        for record in self._invalid_profiles():
             if bodies.scheduler_name(record.body) == pod.spec.scheduler_name:
                 self._explain(pod, record)
                 return
 
-    def settled(self) -> None:
+    def profiles_reconciled(self) -> None:
         """Profiles were settled."""
-        for record in self._never_good():
-            for pod in self._backlog.held(bodies.scheduler_name(record.body)):
+        for record in self._invalid_profiles():
+            for pod in self._backlog.unserved(bodies.scheduler_name(record.body)):
                 self._explain(pod, record)
 
-    def tell(self, pod: Pod, text: str) -> None:
+    def report(self, pod: Pod, text: str) -> None:
         """Say to a waiting pod that its profile is what it lacks; a gated one has the API server's own word on why it waits."""
         if not pod.spec.scheduling_gates:
-            self._failures.report_once(Verdict(pod, SCHEDULER_ERROR, text))
+            self._pod_conditions.report_if_new(PodConditionUpdate(pod, SCHEDULER_ERROR, text))
 
-    def _never_good(self) -> Iterator[ProfileRecord]:
+    def _invalid_profiles(self) -> Iterator[ProfileRecord]:
         """Profiles whose pods only a better spec helps; none while another replica leads."""
         for record in self._swapper.records.values() if self._swapper.leading else ():
             if record.active is None and record.errors and not record.conflicts:
                 yield record
 
     def _explain(self, pod: Pod, record: ProfileRecord) -> None:
-        hung = any(error.reason == Reason.PLUGIN_QUARANTINED for error in record.errors)
+        hung = any(error.reason == ConditionReason.PLUGIN_QUARANTINED for error in record.errors)
         what = "cannot be served any more" if hung or record.lost else "has never been valid"
-        self.tell(pod, f"SchedulerProfile {record.name!r} {what}: {'; '.join(map(str, record.errors))}")
+        self.report(pod, f"SchedulerProfile {record.name!r} {what}: {'; '.join(map(str, record.errors))}")

@@ -15,31 +15,31 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable,
 from typing import Any, NamedTuple, TypeVar
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.pod_info import Record, State
+from moorage.core.columns.pod_info import PodInfo, PodState
 from moorage.core.objects.meta import key
-from moorage.core.queue.queued_pod import Entry, Place
-from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.sparse import HAS, TAKEN
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import guard
-from moorage.ports.kube import PodPlace, Reads
+from moorage.ports.kube import KubeReader, PodNode
 from moorage.ports.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-AT_ONCE = 32
+ITEMS_PER_STEP = 32
 """Items between two turns of the others: nodes, with their pods."""
-PLACES_AT_ONCE = 2000
+PLACES_PER_STEP = 2000
 """The same for pods that are only looked up."""
-LOOK_AGAIN = 3.0
+RECHECK_DELAY_SECONDS = 3.0
 """Seconds until what differs is looked at again."""
 LINES, LINES_EVERY = 100, 0.05
 """So many lines of log in so many seconds: its queue is bounded."""
 
 
-class Difference(NamedTuple):
+class CacheDifference(NamedTuple):
     """Something that we have (``ours``) otherwise than the API server (``theirs``); "" for none."""
 
     kind: str
@@ -51,17 +51,17 @@ class Difference(NamedTuple):
 _IN_LOG = {"message": "condition"}
 """What a log record has a field of its own for."""
 
-KINDS = ("missed node", "redundant node", "missed pod", "redundant pod", "misplaced pod")
+DIFFERENCE_KINDS = ("missed node", "redundant node", "missed pod", "redundant pod", "misplaced pod")
 """Missed: the API server alone has it; redundant: we alone have it; misplaced: on another node than we think."""
 
 
-class Inspector:
+class CacheInspector:
     """Looks at cache and backlog; changes nothing. ``run`` it to have ``request`` answered in the log.
 
     What it gives has no names that a log record has already (name, message).
     """
 
-    def __init__(self, cache: Cache, backlog: Backlog, reads: Reads, clock: Clock, telemetry: Telemetry) -> None:
+    def __init__(self, cache: Cache, backlog: SchedulingQueue, reads: KubeReader, clock: Clock, telemetry: Telemetry) -> None:
         self._cache = cache
         self._backlog = backlog
         self._reads = reads
@@ -75,7 +75,7 @@ class Inspector:
     async def nodes(self) -> AsyncGenerator[Mapping[str, Any], None]:
         """The nodes, with what is on them and promised there, and at the end pods on nodes that are not there."""
         table = self._cache.nodes
-        async for name in _paced(sorted({*table.row_of, *self._cache.occupied, *self._cache.nominations.nodes}), AT_ONCE):
+        async for name in _paced(sorted({*table.row_of, *self._cache.occupied, *self._cache.nominations.nodes}), ITEMS_PER_STEP):
             row = table.row_of.get(name)
             amounts = {} if row is None else table.amounts_on(row)
             yield {
@@ -84,14 +84,14 @@ class Inspector:
                 "allocatable": _quantities(amounts, HAS),
                 "requested": _quantities(amounts, TAKEN),
                 "pods": [_on_node(record) for record in self._cache.pods_on(name)],
-                "nominatedPods": [_on_node(record) for record in self._cache.nominations.on(name)],
+                "nominatedPods": [_on_node(record) for record in self._cache.nominations.nominated_pods(name)],
             }
 
     async def pods(self) -> AsyncGenerator[Mapping[str, Any], None]:
         """The pods that wait, in the order in which they came."""
-        async for entry in _paced(list(self._backlog.entries()), AT_ONCE):
-            if entry.place is not None:
-                yield self._waiting(entry, entry.place)
+        async for entry in _paced(list(self._backlog.entries()), ITEMS_PER_STEP):
+            if entry.state is not None:
+                yield self._waiting(entry, entry.state)
 
     async def differences(self) -> AsyncGenerator[Mapping[str, str], None]:
         """What ``compare`` finds."""
@@ -100,44 +100,44 @@ class Inspector:
 
     # ---- the comparison ----------------------------------------------------------------------------------------------------
 
-    async def compare(self) -> list[Difference]:
+    async def compare(self) -> list[CacheDifference]:
         """Where we differ from the API server, twice in a row. Raises EdgeError when it does not answer."""
         async with self._comparing:
-            found = await self._look()
+            found = await self._compare_once()
             if found:
-                await self._clock.sleep(LOOK_AGAIN)
+                await self._clock.sleep(RECHECK_DELAY_SECONDS)
                 before = set(found)
-                found = [difference for difference in await self._look() if difference in before]
+                found = [difference for difference in await self._compare_once() if difference in before]
             counts = collections.Counter(difference.kind for difference in found)
-            self._telemetry.differences({kind: counts[kind] for kind in KINDS})
+            self._telemetry.differences({kind: counts[kind] for kind in DIFFERENCE_KINDS})
             return found
 
-    async def _look(self) -> list[Difference]:
+    async def _compare_once(self) -> list[CacheDifference]:
         """One look, at a list that is as old as it took to get it."""
         names = set(await self._reads.node_names())
         ours = self._cache.nodes.row_of
-        found = [Difference("missed node", name) for name in sorted(names.difference(ours))]
-        found += [Difference("redundant node", name) for name in sorted(set(ours) - names)]
+        found = [CacheDifference("missed node", name) for name in sorted(names.difference(ours))]
+        found += [CacheDifference("redundant node", name) for name in sorted(set(ours) - names)]
         places = {place.uid: place for place in await self._reads.pod_places()}
-        async for place in _paced(list(places.values()), PLACES_AT_ONCE):
-            found += self._compared(place)
-        known: list[Record | Entry] = [*self._cache.records(), *self._backlog.entries()]
-        async for one in _paced(known, PLACES_AT_ONCE):
+        async for place in _paced(list(places.values()), PLACES_PER_STEP):
+            found += self._compare_pod(place)
+        known: list[PodInfo | QueuedPodInfo] = [*self._cache.pod_infos(), *self._backlog.entries()]
+        async for one in _paced(known, PLACES_PER_STEP):
             if one.pod.metadata.uid not in places:
-                found.append(Difference("redundant pod", key(one.pod), ours=one.node if isinstance(one, Record) else ""))
+                found.append(CacheDifference("redundant pod", key(one.pod), ours=one.node if isinstance(one, PodInfo) else ""))
         return found
 
-    def _compared(self, place: PodPlace) -> Iterator[Difference]:
+    def _compare_pod(self, place: PodNode) -> Iterator[CacheDifference]:
         """A pod of the API server's, and ours. One that we have just assumed on a node has none there yet."""
-        record = self._cache.record(place.uid)
+        record = self._cache.pod_info(place.uid)
         if record is not None:
-            if record.node != place.node and (place.node or record.state is State.OBSERVED):
-                yield Difference("misplaced pod", place.name, record.node, place.node)
+            if record.node != place.node and (place.node or record.state is PodState.OBSERVED):
+                yield CacheDifference("misplaced pod", place.name, record.node, place.node)
         elif self._backlog.get(place.uid) is not None:
             if place.node:
-                yield Difference("misplaced pod", place.name, "", place.node)
-        elif place.node or not place.going:  # one that is going is not placed any more, and so not queued
-            yield Difference("missed pod", place.name, "", place.node)
+                yield CacheDifference("misplaced pod", place.name, "", place.node)
+        elif place.node or not place.terminating:  # one that is going is not placed any more, and so not queued
+            yield CacheDifference("missed pod", place.name, "", place.node)
 
     # ---- to the log --------------------------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class Inspector:
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _waiting(self, entry: Entry, place: Place) -> dict[str, Any]:
+    def _waiting(self, entry: QueuedPodInfo, place: QueueState) -> dict[str, Any]:
         conditions = entry.pod.status.conditions or ()
         return {
             "pod": key(entry.pod),
@@ -184,10 +184,10 @@ class Inspector:
             "state": place.value,
             "profile": entry.scheduler_name,
             "attempts": entry.attempts,
-            "unschedulablePlugins": sorted(entry.rejectors),
-            "gatingPlugin": entry.waits_at,
-            "timestamp": self._time(entry.queued_at),
-            "backoffExpiration": self._time(entry.backoff_until) if place is Place.BACKOFF else "",
+            "unschedulablePlugins": sorted(entry.unschedulable_plugins),
+            "gatingPlugin": entry.gate_name,
+            "timestamp": self._time(entry.timestamp),
+            "backoffExpiration": self._time(entry.backoff_expiration) if place is QueueState.BACKOFF else "",
             "nominatedNodeName": entry.pod.status.nominated_node_name,
             "message": next((c.message for c in conditions if c.type == "PodScheduled"), ""),
         }
@@ -202,7 +202,7 @@ def _quantities(amounts: Mapping[str, tuple[int, int]], which: int) -> dict[str,
     return {resource: f"{pair[which]}m" if resource == "cpu" else str(pair[which]) for resource, pair in amounts.items() if pair[which]}
 
 
-def _on_node(record: Record) -> dict[str, str]:
+def _on_node(record: PodInfo) -> dict[str, str]:
     return {"pod": key(record.pod), "uid": record.pod.metadata.uid, "state": record.state.value}
 
 

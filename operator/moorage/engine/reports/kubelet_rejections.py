@@ -12,16 +12,16 @@ from collections.abc import Callable
 
 from moorage.core.objects.meta import ObjectMeta, PartialObject, Struct, key
 from moorage.ports.clock import Clock
-from moorage.ports.event_recorder import Event, EventSink, ObjectRef
+from moorage.ports.event_recorder import Event, EventRecorder, ObjectRef
 from moorage.ports.guards import guard
-from moorage.ports.kube import Unreadable
+from moorage.ports.kube import UnreadableObject
 from moorage.ports.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
-TOLD_EVERY = 300.0
+EVENT_INTERVAL_SECONDS = 300.0
 """Seconds between two events on a profile about the same reason: no more than an object may have."""
-OTHER = "Other"
+OTHER_REASON = "Other"
 
 _REASONS = frozenset(
     {
@@ -46,8 +46,8 @@ _REASONS = frozenset(
     }
 )
 """status.reason of a refusal, lacking resources aside (kubelet 1.36, ``pkg/kubelet/lifecycle``)."""
-_LACKING = "OutOf"
-_REFUSED = "Pod was rejected"
+_OUT_OF_PREFIX = "OutOf"
+_REJECTED_PREFIX = "Pod was rejected"
 """Begins the message of every refusal of newer kubelets, those with a reason that running pods have too (Evicted) among them."""
 
 
@@ -74,7 +74,7 @@ class FailedPod(Struct, frozen=True):
     status: FailedStatus = FailedStatus()
 
 
-class Rejections:
+class KubeletRejections:
     """``ports.kube.FeedSink`` for failed pods. It counts while ``leading``; of those that were refused it keeps the UIDs.
 
     ``profile(scheduler_name)`` gives the profile that has this schedulerName, None for a name of somebody else's;
@@ -84,7 +84,7 @@ class Rejections:
     def __init__(
         self,
         clock: Clock,
-        events: EventSink,
+        events: EventRecorder,
         telemetry: Telemetry,
         profile: Callable[[str], ObjectRef | None],
         resources: Callable[[str], bool],
@@ -98,7 +98,7 @@ class Rejections:
         self._known: set[str] = set()
         self._listed: set[str] | None = None
         self._synced = False
-        self._told: dict[tuple[str, str], float] = {}
+        self._last_event: dict[tuple[str, str], float] = {}
 
     def list_started(self) -> None:
         """Whatever is not put before ``list_ended`` is gone."""
@@ -107,7 +107,7 @@ class Rejections:
     def put(self, pod: FailedPod) -> None:
         """A pod has failed; it may come again."""
         uid = pod.metadata.uid
-        if not _refused(pod):
+        if not _is_rejected(pod):
             return
         if self._listed is not None:
             self._listed.add(uid)
@@ -121,7 +121,7 @@ class Rejections:
         """It is gone."""
         self._known.discard(pod.metadata.uid)
 
-    def unreadable(self, obj: Unreadable, deleted: bool) -> None:
+    def unreadable(self, obj: UnreadableObject, deleted: bool) -> None:
         """Not even its reason is known."""
         if deleted:
             self.delete(obj.partial)
@@ -138,21 +138,27 @@ class Rejections:
         profile = self._profile(name)
         if profile is None:
             return
-        reason = status.reason if self._is_known(status.reason) else OTHER
-        self._telemetry.rejected(name, reason)
+        reason = status.reason if self._is_known(status.reason) else OTHER_REASON
+        self._telemetry.kubelet_rejected(name, reason)
         log.warning("a kubelet refused a pod: %s", status.message, extra={"pod": key(pod), "node": node, "profile": name, "reason": reason})
         now = self._clock.boottime()
-        if now >= self._told.get((name, reason), now - TOLD_EVERY) + TOLD_EVERY:
-            self._told[name, reason] = now
+        if now >= self._last_event.get((name, reason), now - EVENT_INTERVAL_SECONDS) + EVENT_INTERVAL_SECONDS:
+            self._last_event[name, reason] = now
             why = ": ".join(filter(None, (status.reason, status.message)))
             note = f"The kubelet of node {node} refused pod {key(pod)}: {why}"
-            self._events.emit(Event(profile, "KubeletRejected", note, "Binding", controller="moorage", warning=True))
+            self._events.record(Event(profile, "KubeletRejected", note, "Binding", controller="moorage", warning=True))
 
     def _is_known(self, reason: str) -> bool:
-        return reason in _REASONS or reason == "Evicted" or (reason.startswith(_LACKING) and self._is_resource(reason[len(_LACKING) :]))
+        return (
+            reason in _REASONS
+            or reason == "Evicted"
+            or (reason.startswith(_OUT_OF_PREFIX) and self._is_resource(reason[len(_OUT_OF_PREFIX) :]))
+        )
 
 
-def _refused(pod: FailedPod) -> bool:
+def _is_rejected(pod: FailedPod) -> bool:
     """Whether a kubelet would not have it; else it ran, and ended badly."""
     reason, message = pod.status.reason, pod.status.message
-    return pod.status.phase == "Failed" and (reason in _REASONS or reason.startswith(_LACKING) or message.startswith(_REFUSED))
+    return pod.status.phase == "Failed" and (
+        reason in _REASONS or reason.startswith(_OUT_OF_PREFIX) or message.startswith(_REJECTED_PREFIX)
+    )

@@ -6,22 +6,22 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from moorage.core.columns.cache import Cache
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.plugins.default_preemption import plugin as default_preemption
-from moorage.core.queue.scheduling_queue import Backlog
+from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.profiles.records import ProfileRecord
 from moorage.ports.clock import Clock
 from moorage.ports.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
-LAG_EVERY = 0.02
-LAG_LIMIT = 0.05
+LAG_INTERVAL_SECONDS = 0.02
+LAG_LIMIT_SECONDS = 0.05
 """A step of the event loop that takes longer is logged."""
-GAUGES_EVERY = 1.0
+GAUGES_INTERVAL_SECONDS = 1.0
 
 
-class Reporter:
+class MetricsReporter:
     """The core's observer with a clock, and the keeper of gauges."""
 
     def __init__(self, telemetry: Telemetry, clock: Clock) -> None:
@@ -29,46 +29,48 @@ class Reporter:
         self._clock = clock
         self._began = 0.0
         self._gauged_at = float("-inf")
-        self.beat = clock.boottime()
+        self.last_heartbeat = clock.boottime()
         """When the event loop last ran this object's task."""
 
-    def begin(self, point: Point) -> None:
+    def begin(self, point: ExtensionPoint) -> None:
         """An extension point's plugins start."""
         self._began = self._clock.boottime()
 
-    def end(self, point: Point, status: str, profile: str) -> None:
+    def end(self, point: ExtensionPoint, status: str, profile: str) -> None:
         """They are done."""
         self._telemetry.extension_point(point.label, status, profile, self._clock.boottime() - self._began)
 
-    def sought_room(self, plugin: str) -> None:
+    def post_filter_ran(self, plugin: str) -> None:
         """A postFilter plugin was asked to make room for a pod."""
         if plugin == default_preemption.NAME:
             self._telemetry.preemption_attempt()
 
-    def gauges(self, backlog: Backlog, cache: Cache, records: Iterable[ProfileRecord], set_aside: Mapping[str, int]) -> None:
+    def gauges(self, backlog: SchedulingQueue, cache: Cache, records: Iterable[ProfileRecord], set_aside: Mapping[str, int]) -> None:
         """Sizes, once a second."""
         now = self._clock.boottime()
-        if now < self._gauged_at + GAUGES_EVERY:
+        if now < self._gauged_at + GAUGES_INTERVAL_SECONDS:
             return
         self._gauged_at = now
         total = backlog.totals()
         pending = {"active": total.active, "backoff": total.backoff, "unschedulable": total.unschedulable, "gated": total.gated}
-        self._telemetry.unschedulable((plugin, profile, count) for profile, plugin, count in backlog.refusals())
-        self._telemetry.gated(backlog.gates())
-        self._telemetry.in_flight(backlog.in_flight())
+        self._telemetry.unschedulable((plugin, profile, count) for profile, plugin, count in backlog.unschedulable_counts())
+        self._telemetry.gated(backlog.gated_counts())
+        self._telemetry.in_flight(backlog.in_flight_events())
         self._telemetry.revisions(
             (record.name, record.active.revision.id if record.active is not None else "", len(record.superseded)) for record in records
         )
         self._telemetry.set_aside(set_aside)
-        self._telemetry.sizes(pending, {"nodes": len(cache.nodes), "pods": len(cache), "assumed_pods": cache.assumed})
+        self._telemetry.cache_sizes(pending, {"nodes": len(cache.nodes), "pods": len(cache), "assumed_pods": cache.assumed})
 
     async def watch_lag(self) -> None:
         """Measure how late the loop wakes this task."""
         while True:
             before = self._clock.boottime()
-            await self._clock.sleep(LAG_EVERY)
-            self.beat = self._clock.boottime()
-            lag = self.beat - before - LAG_EVERY
-            self._telemetry.loop_lag(max(lag, 0.0))
-            if lag > LAG_LIMIT:
-                log.warning("the event loop was %.0f ms late", lag * 1000, extra={"seconds": round(lag, 4), "at": round(self.beat, 4)})
+            await self._clock.sleep(LAG_INTERVAL_SECONDS)
+            self.last_heartbeat = self._clock.boottime()
+            lag = self.last_heartbeat - before - LAG_INTERVAL_SECONDS
+            self._telemetry.event_loop_lag(max(lag, 0.0))
+            if lag > LAG_LIMIT_SECONDS:
+                log.warning(
+                    "the event loop was %.0f ms late", lag * 1000, extra={"seconds": round(lag, 4), "at": round(self.last_heartbeat, 4)}
+                )

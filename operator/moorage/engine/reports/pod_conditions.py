@@ -25,10 +25,10 @@ from moorage.core.objects.pods import Pod
 from moorage.engine.binding.actors.contract import pod_ref
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
-from moorage.ports.event_recorder import Event, EventSink, ObjectRef
+from moorage.ports.event_recorder import Event, EventRecorder, ObjectRef
 from moorage.ports.guards import guard
-from moorage.ports.kube import Writes
-from moorage.ports.repeated_logs import bug
+from moorage.ports.kube import KubeWriter
+from moorage.ports.repeated_logs import once_per_bug
 from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
@@ -37,14 +37,14 @@ UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 GATED = "SchedulingGated"
 """Not to be tried yet, so nothing that an autoscaler could add would help: those act on Unschedulable alone."""
-_ATTEMPTS = 4
+_MAX_ATTEMPTS = 4
 _AGAIN = Backoff(0.1)
-LONGEST = 4096
+MAX_MESSAGE_LENGTH = 4096
 """Characters of a message: what pods ask for decides how long texts become, and they are kept until they are written."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Verdict:
+class PodConditionUpdate:
     """What a pod's condition should say; without a ``reason`` only its nomination has to be looked after."""
 
     pod: Pod
@@ -53,44 +53,44 @@ class Verdict:
 
     def __post_init__(self) -> None:
         """Cut its message to what is written."""
-        if len(self.message) > LONGEST:
-            object.__setattr__(self, "message", f"{self.message[: LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}")
+        if len(self.message) > MAX_MESSAGE_LENGTH:
+            object.__setattr__(self, "message", f"{self.message[: MAX_MESSAGE_LENGTH - 1]}\N{HORIZONTAL ELLIPSIS}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Writing:
     """A verdict that is being written; ``over`` is set when that has ended."""
 
-    verdict: Verdict
-    over: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+    update: PodConditionUpdate
+    done: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
 
 
-def _no_opinion(_uid: str) -> str | None:
+def _unknown_nomination(_uid: str) -> str | None:
     return None
 
 
-class Failures:
+class PodConditionWriter:
     """Says why pods wait. ``current(uid)`` gives the pod's newest state, None when it is gone or bound.
 
     ``promised(uid)`` gives the node that it is promised now, "" for none, None when its status is to be left as it is.
     """
 
-    def __init__(self, writes: Writes, events: EventSink, clock: Clock, current: Callable[[str], Pod | None]) -> None:
+    def __init__(self, writes: KubeWriter, events: EventRecorder, clock: Clock, current: Callable[[str], Pod | None]) -> None:
         self._writes = writes
         self._events = events
         self._clock = clock
         self._current = current
-        self.promised: Callable[[str], str | None] = _no_opinion
-        self._pending: dict[str, Verdict] = {}
+        self.nominated: Callable[[str], str | None] = _unknown_nomination
+        self._pending: dict[str, PodConditionUpdate] = {}
         self._writing: dict[str, _Writing] = {}
         self._wanted = asyncio.Event()
 
-    def report(self, verdict: Verdict) -> None:
+    def report(self, verdict: PodConditionUpdate) -> None:
         """Have the condition written and emit the event."""
         pod = verdict.pod
-        if not self.note(verdict):
+        if not self.write(verdict):
             return
-        self._events.emit(
+        self._events.record(
             Event(
                 pod_object(pod),
                 "FailedScheduling",
@@ -101,7 +101,7 @@ class Failures:
             )
         )
 
-    def note(self, verdict: Verdict) -> bool:
+    def write(self, verdict: PodConditionUpdate) -> bool:
         """Have the condition written, without an event. Returns whether the pod still waits."""
         uid = verdict.pod.metadata.uid
         if self._current(uid) is None:
@@ -110,26 +110,26 @@ class Failures:
         self._wanted.set()
         return True
 
-    def renominate(self, pod: Pod) -> None:
+    def write_nomination(self, pod: Pod) -> None:
         """The pod is promised another node, or none any more: have that written, and whatever else is yet to be said of it."""
-        last = self._last(pod.metadata.uid)
-        self.note(last if last is not None else Verdict(pod))
+        last = self._newest(pod.metadata.uid)
+        self.write(last if last is not None else PodConditionUpdate(pod))
 
-    def told(self, verdict: Verdict) -> bool:
+    def is_written(self, verdict: PodConditionUpdate) -> bool:
         """Whether the pod's condition says this already, or soon will."""
-        last = self._last(verdict.pod.metadata.uid)
-        return not _news(verdict.pod, verdict) or (last is not None and last.message == verdict.message)
+        last = self._newest(verdict.pod.metadata.uid)
+        return not _differs(verdict.pod, verdict) or (last is not None and last.message == verdict.message)
 
-    def report_once(self, verdict: Verdict) -> None:
+    def report_if_new(self, verdict: PodConditionUpdate) -> None:
         """The same, unless the pod was told exactly this before and has heard nothing else since."""
-        if not self.told(verdict):
+        if not self.is_written(verdict):
             self.report(verdict)
 
-    async def settle(self, uid: str) -> None:
+    async def flush(self, uid: str) -> None:
         """Return when all that is to be written of this pod has been written, or given up; no other pod is waited for."""
         while True:
             if (writing := self._writing.get(uid)) is not None:
-                await writing.over.wait()
+                await writing.done.wait()
             elif uid in self._pending:
                 await self._work(uid)
             else:
@@ -148,29 +148,29 @@ class Failures:
     async def _work(self, uid: str) -> None:
         writing = self._writing[uid] = _Writing(self._pending.pop(uid))
         try:
-            with guard("writing a pod's condition", pod=key(writing.verdict.pod)):
-                await self._write(writing.verdict)
+            with guard("writing a pod's condition", pod=key(writing.update.pod)):
+                await self._patch(writing.update)
         finally:
             del self._writing[uid]
-            writing.over.set()
+            writing.done.set()
 
-    def _last(self, uid: str) -> Verdict | None:
+    def _newest(self, uid: str) -> PodConditionUpdate | None:
         """The newest of a pod that is not written for sure."""
         if uid in self._pending:
             return self._pending[uid]
-        return self._writing[uid].verdict if uid in self._writing else None
+        return self._writing[uid].update if uid in self._writing else None
 
-    async def _write(self, verdict: Verdict) -> None:
+    async def _patch(self, verdict: PodConditionUpdate) -> None:
         uid = verdict.pod.metadata.uid
-        for failures in range(1, _ATTEMPTS + 1):
+        for failures in range(1, _MAX_ATTEMPTS + 1):
             pod = self._current(uid)
             if pod is None or uid in self._pending:
                 return
-            node = self.promised(uid)
+            node = self.nominated(uid)
             if node == pod.status.nominated_node_name:
                 node = None
             try:
-                if _news(pod, verdict):
+                if _differs(pod, verdict):
                     await self._writes.pod_condition(pod_ref(pod), _condition(pod, verdict, self._clock.now()), node)
                 elif node is not None:
                     await self._writes.pod_nomination(pod_ref(pod), node)
@@ -182,12 +182,12 @@ class Failures:
             except EdgeError as error:
                 log.warning("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
             return
-        log.warning("a pod's condition was given up after %d attempts", _ATTEMPTS, extra={"pod": verdict.pod.metadata.name})
+        log.warning("a pod's condition was given up after %d attempts", _MAX_ATTEMPTS, extra={"pod": verdict.pod.metadata.name})
 
 
-def broken(pod: Pod, revision: Revision, error: BaseException) -> Diagnosis:
+def attempt_error(pod: Pod, revision: Revision, error: BaseException) -> Diagnosis:
     """The outcome of an attempt that a bug has ended."""
-    log.error("an attempt failed with a bug", exc_info=error, extra=bug(error, pod=key(pod), profile=revision.scheduler_name))
+    log.error("an attempt failed with a bug", exc_info=error, extra=once_per_bug(error, pod=key(pod), profile=revision.scheduler_name))
     return Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")
 
 
@@ -205,7 +205,7 @@ def pod_condition(pod: Pod, said: Mapping[str, str], now: datetime.datetime) -> 
     return {**said, **observed, "lastTransitionTime": timestamp(now)}
 
 
-def _condition(pod: Pod, verdict: Verdict, now: datetime.datetime) -> dict[str, str | int]:
+def _condition(pod: Pod, verdict: PodConditionUpdate, now: datetime.datetime) -> dict[str, str | int]:
     """Its transition time only where the status changes, else the one that stands there stays."""
     said = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
     condition = pod_condition(pod, said, now)
@@ -214,7 +214,7 @@ def _condition(pod: Pod, verdict: Verdict, now: datetime.datetime) -> dict[str, 
     return condition
 
 
-def _news(pod: Pod, verdict: Verdict) -> bool:
+def _differs(pod: Pod, verdict: PodConditionUpdate) -> bool:
     """Whether the pod's condition does not say this already."""
     return bool(verdict.reason) and not any(
         c.type == "PodScheduled" and c.status == "False" and c.reason == verdict.reason and c.message == verdict.message

@@ -15,199 +15,208 @@ from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from moorage.core.cycle import cycle, extender_cycle
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.framework.evaluation.evaluation import Blueprint
-from moorage.core.framework.extenders import Answer, AskFilter, AskPriorities, AskVictims, Extender, Fault, Question, Spared
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.evaluation.evaluation import Evaluation
+from moorage.core.framework.extenders import (
+    AskFilter,
+    AskPriorities,
+    AskVictims,
+    Extender,
+    ExtenderAnswer,
+    ExtenderFailure,
+    ExtenderQuestion,
+    MetaVictims,
+)
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.heaps import LazyHeap
-from moorage.core.queue.queued_pod import Entry, Place
-from moorage.core.queue.scheduling_queue import Backlog
-from moorage.engine.background_tasks import Background
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.background_tasks import BackgroundTasks
 from moorage.engine.binding.actors.contract import pod_ref
-from moorage.engine.reports.pod_conditions import broken
-from moorage.engine.scheduling.slices import Slices, TookTooLong
-from moorage.ports.bundle import Surroundings
+from moorage.engine.reports.pod_conditions import attempt_error
+from moorage.engine.scheduling.slices import DecisionTimeout, SliceRunner
+from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
-from moorage.ports.extender_calls import Candidates, Proposal
+from moorage.ports.extender_calls import CandidateNodes, NodeVictims
 from moorage.ports.guards import FAULTS, guard
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-AT_ONCE = 16
+MAX_CYCLES_PER_PROFILE = 16
 """Pods of one profile that extenders are asked about at a time."""
-AGAIN = 30.0
+REQUEUE_INTERVAL_SECONDS = 30.0
 """Seconds after which pods that extenders refused are tried again although nothing has happened: of what an extender decides by
 there are no events."""
-_READS = 16
-_CHANGED_MIND = ClusterEvent(Resource.EXTENDER, Action.UPDATE)
+_MAX_READS = 16
+_EXTENDER_UPDATED = ClusterEvent(EventResource.EXTENDER, ActionType.UPDATE)
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class _Asking:
+class _RunningCycle:
     """One cycle; ``pod`` and ``nodes`` are JSON as the API server had it when it was first needed."""
 
-    entry: Entry
+    entry: QueuedPodInfo
     revision: Revision
     started: float
-    broken_off: str = "asking extenders was broken off"
+    interruption: str = "asking extenders was broken off"
     task: asyncio.Task[None] | None = None
     running: bool = False
     ended: bool = False
     pod: bytes = b""
     nodes: Mapping[str, bytes] | None = None
 
-    def break_off(self, why: str) -> None:
+    def interrupt(self, why: str) -> None:
         """End it; "": the pod is gone. A task that has not begun must not be cancelled: it would not even tell that it has ended."""
-        self.broken_off, self.ended = why, True
+        self.interruption, self.ended = why, True
         if self.running and self.task is not None:
             self.task.cancel()
 
 
-class Decider(Protocol):
+class ExtenderCycleListener(Protocol):
     """Whose pods these are: the loop."""
 
-    def extended(self, entry: Entry, outcome: Placement | Diagnosis | None, started: float) -> None:
+    def extender_cycle_done(self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis | None, started: float) -> None:
         """A cycle has ended, whatever happened. Its outcome is to be committed at once; None: the pod is gone."""
 
-    def attempt_again(self, entry: Entry) -> None:
+    def attempt_again(self, entry: QueuedPodInfo) -> None:
         """A pod that waited has its turn."""
 
 
-class Extending:
+class ExtenderCycles:
     """Runs such cycles, and tells the decider on the loop's thread."""
 
-    def __init__(self, scheduler: Scheduler, backlog: Backlog, around: Surroundings, decider: Decider) -> None:
+    def __init__(self, scheduler: CycleContext, backlog: SchedulingQueue, around: Ports, decider: ExtenderCycleListener) -> None:
         self._scheduler = scheduler
         self._backlog = backlog
         self._decider = decider
         self._extenders = around.extenders
         self._reads = around.reads
         self._clock = around.clock
-        self._slices = Slices(scheduler.snapshot.budget, around.clock.boottime)
-        self._work = Background("asking extenders")
-        self._asking: dict[Entry, _Asking] = {}
+        self._slices = SliceRunner(scheduler.snapshot.budget, around.clock.boottime)
+        self._work = BackgroundTasks("asking extenders")
+        self._cycles: dict[QueuedPodInfo, _RunningCycle] = {}
         self._busy: Counter[str] = Counter()
         self._waiting: defaultdict[str, LazyHeap] = defaultdict(LazyHeap)
-        self._reading = asyncio.Semaphore(_READS)
+        self._reading = asyncio.Semaphore(_MAX_READS)
         self._again_at = 0.0
 
-    def takes(self, entry: Entry, revision: Revision) -> bool:
+    def start_if_interested(self, entry: QueuedPodInfo, revision: Revision) -> bool:
         """Begin the pod's cycle, or have it wait for its turn; False when no extender has a say about it."""
-        if not extender_cycle.asked(entry.pod, revision):
+        if not extender_cycle.extenders_interested(entry.pod, revision):
             return False
         name = entry.scheduler_name
-        if self._busy[name] >= AT_ONCE:
-            self._waiting[name].push(self._backlog.sort(entry.pod, entry.queued_at), entry)
+        if self._busy[name] >= MAX_CYCLES_PER_PROFILE:
+            self._waiting[name].push(self._backlog.sort(entry.pod, entry.timestamp), entry)
             return True
         self._busy[name] += 1
-        asking = self._asking[entry] = _Asking(entry, revision, self._clock.boottime())
+        asking = self._cycles[entry] = _RunningCycle(entry, revision, self._clock.boottime())
         asking.task = self._work.start(self._run(asking))
         return True
 
-    def draining(self, revision: Revision) -> int:
+    def count(self, revision: Revision) -> int:
         """How many cycles are this revision's."""
-        return sum(asking.revision is revision for asking in self._asking.values())
+        return sum(asking.revision is revision for asking in self._cycles.values())
 
-    def tick(self, live: Iterable[Revision]) -> None:
+    def requeue_rejected(self, live: Iterable[Revision]) -> None:
         """Have refused pods tried again from time to time, where any of these revisions asks extenders."""
         now = self._clock.boottime()
         if now >= self._again_at and any(revision.extenders for revision in live):
-            self._again_at = now + AGAIN
-            self._backlog.wake(_CHANGED_MIND, now)
+            self._again_at = now + REQUEUE_INTERVAL_SECONDS
+            self._backlog.move_on_event(_EXTENDER_UPDATED, now)
 
-    def recall(self, scheduler_name: str, why: str) -> None:
+    def interrupt_profile(self, scheduler_name: str, why: str) -> None:
         """Break off the cycles of this profile's pods: they go back to the queue, and so do those that wait for their turn."""
         waiting = self._waiting.pop(scheduler_name, LazyHeap())
         while (entry := waiting.first()) is not None:
             waiting.discard(entry)
             self._backlog.requeue(entry, frozenset(), self._clock.boottime())
-        for entry, asking in self._asking.items():
+        for entry, asking in self._cycles.items():
             if entry.scheduler_name == scheduler_name:
-                asking.break_off(why)
+                asking.interrupt(why)
 
-    def gone(self, uid: str) -> None:
+    def interrupt_pod(self, uid: str) -> None:
         """Nothing is to be decided about this pod any more."""
-        for entry, asking in self._asking.items():
+        for entry, asking in self._cycles.items():
             if entry.uid == uid:
-                asking.break_off("")
+                asking.interrupt("")
 
     async def settle(self) -> None:
         """Break off all cycles, and wait until that is done."""
-        for asking in self._asking.values():
-            asking.break_off("this replica stops")
+        for asking in self._cycles.values():
+            asking.interrupt("this replica stops")
         await self._work.settle()
 
     # ---- one cycle ---------------------------------------------------------------------------------------------------------
 
-    async def _run(self, asking: _Asking) -> None:
+    async def _run(self, asking: _RunningCycle) -> None:
         entry, name = asking.entry, asking.entry.scheduler_name
-        outcome: Placement | Diagnosis | None = None
+        outcome: ScheduleResult | Diagnosis | None = None
         asking.running = True
         try:
             if asking.ended:
                 raise asyncio.CancelledError  # it was broken off before it began
             outcome = await self._outcome(asking)
         except asyncio.CancelledError:
-            outcome = _failed(asking, asking.broken_off) if asking.broken_off else None
+            outcome = _failed(asking, asking.interruption) if asking.interruption else None
         finally:
-            del self._asking[entry]
+            del self._cycles[entry]
             self._busy[name] -= 1
             with guard("ending a cycle with extenders", pod=key(entry.pod)):
-                self._decider.extended(entry, outcome, asking.started)
-            self._call_waiting(name)
+                self._decider.extender_cycle_done(entry, outcome, asking.started)
+            self._start_waiting(name)
 
-    def _call_waiting(self, name: str) -> None:
+    def _start_waiting(self, name: str) -> None:
         """Let those that wait have their turn, as far as there is room."""
         waiting = self._waiting[name]
-        while self._busy[name] < AT_ONCE and (entry := waiting.first()) is not None:
+        while self._busy[name] < MAX_CYCLES_PER_PROFILE and (entry := waiting.first()) is not None:
             waiting.discard(entry)
-            if entry.place is Place.IN_FLIGHT:
+            if entry.state is QueueState.IN_FLIGHT:
                 self._decider.attempt_again(entry)
         if not len(waiting):
             del self._waiting[name]
 
-    async def _outcome(self, asking: _Asking) -> Placement | Diagnosis | None:
+    async def _outcome(self, asking: _RunningCycle) -> ScheduleResult | Diagnosis | None:
         """What is decided; None when the pod is gone."""
         entry = asking.entry
         try:
-            steps = extender_cycle.deciding(entry.pod, asking.revision, self._scheduler)
-            await self._look(asking)
+            steps = extender_cycle.extender_cycle(entry.pod, asking.revision, self._scheduler)
+            await self._filter_in_slices(asking)
             question = next(steps)
             while True:
-                answer = await self._answer(asking, question)
-                if answer is None or entry.place is not Place.IN_FLIGHT:
+                answer = await self._ask(asking, question)
+                if answer is None or entry.state is not QueueState.IN_FLIGHT:
                     return None
-                await self._look(asking)
+                await self._filter_in_slices(asking)
                 question = steps.send(answer)
         except StopIteration as end:
-            decided: Placement | Diagnosis = end.value
+            decided: ScheduleResult | Diagnosis = end.value
             return decided
         except EdgeError as error:
             return _failed(asking, f"extenders could not be asked: {error}")
-        except TookTooLong as error:
+        except DecisionTimeout as error:
             return _failed(asking, str(error))
         except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
-            return broken(entry.pod, asking.revision, error)
+            return attempt_error(entry.pod, asking.revision, error)
 
-    async def _look(self, asking: _Asking) -> None:
+    async def _filter_in_slices(self, asking: _RunningCycle) -> None:
         """Have plugins look at all nodes in slices, so that the next step has it by it."""
         pod, revision, scheduler = asking.entry.pod, asking.revision, self._scheduler
 
         def look() -> None:
-            blueprint = cycle.look(pod, revision, scheduler)
-            if isinstance(blueprint, Blueprint) and blueprint.fits:
+            blueprint = cycle.run_filters(pod, revision, scheduler)
+            if isinstance(blueprint, Evaluation) and blueprint.fits:
                 blueprint.refresh_scores(scheduler.snapshot)
 
         await self._slices.run(look)
 
     # ---- questions ---------------------------------------------------------------------------------------------------------
 
-    async def _answer(self, asking: _Asking, question: Question) -> Answer | None:
+    async def _ask(self, asking: _RunningCycle, question: ExtenderQuestion) -> ExtenderAnswer | None:
         """The answer, None when the pod is gone. Raises EdgeError where the API server fails, not where an extender does."""
         asking.pod = asking.pod or await self._reads.pod_json(pod_ref(asking.entry.pod)) or b""
         if not asking.pod:
@@ -219,41 +228,41 @@ class Extending:
             asked = [(extender, await self._candidates(asking, extender, question.nodes)) for extender in question.extenders]
             questions = [self._try(one, asking, self._extenders.prioritize(one, asking.pod, nodes)) for one, nodes in asked]
             return tuple(await asyncio.gather(*questions))
-        return await self._bargain(asking, question)
+        return await self._process_preemption(asking, question)
 
-    async def _bargain(self, asking: _Asking, question: AskVictims) -> Mapping[str, Spared] | Fault:
+    async def _process_preemption(self, asking: _RunningCycle, question: AskVictims) -> Mapping[str, MetaVictims] | ExtenderFailure:
         extender = question.extender
-        proposals: dict[str, Proposal] = {}
+        proposals: dict[str, NodeVictims] = {}
         for node, victims in question.victims.items():
-            whole = await asyncio.gather(*(self._whole(pod, extender) for pod in victims.pods))
+            whole = await asyncio.gather(*(self._pod_json(pod, extender) for pod in victims.pods))
             known = {pod.metadata.uid: text for pod, text in zip(victims.pods, whole, strict=True) if text is not None}
-            proposals[node] = Proposal(known, victims.violations)
+            proposals[node] = NodeVictims(known, victims.num_pdb_violations)
         return await self._try(extender, asking, self._extenders.preempt(extender, asking.pod, proposals))
 
-    async def _whole(self, pod: Pod, extender: Extender) -> bytes | None:
+    async def _pod_json(self, pod: Pod, extender: Extender) -> bytes | None:
         """The pod's JSON where its UID is not enough; None when it is gone."""
         if extender.node_cache_capable:
             return b""
         async with self._reading:
             return await self._reads.pod_json(pod_ref(pod))
 
-    async def _candidates(self, asking: _Asking, extender: Extender, names: Iterable[str]) -> Candidates:
+    async def _candidates(self, asking: _RunningCycle, extender: Extender, names: Iterable[str]) -> CandidateNodes:
         """The nodes to ask about; of those in full the ones that are gone by now are left out."""
         if extender.node_cache_capable:
-            return Candidates(tuple(names), {})
+            return CandidateNodes(tuple(names), {})
         if asking.nodes is None:
             asking.nodes = await self._reads.nodes_json()
         there = tuple(name for name in names if name in asking.nodes)
-        return Candidates(there, {name: asking.nodes[name] for name in there})
+        return CandidateNodes(there, {name: asking.nodes[name] for name in there})
 
-    async def _try(self, extender: Extender, asking: _Asking, asked: Awaitable[T]) -> T | Fault:
+    async def _try(self, extender: Extender, asking: _RunningCycle, asked: Awaitable[T]) -> T | ExtenderFailure:
         """The answer, or why there is none."""
         try:
             return await asked
         except EdgeError as error:
             log.warning("an extender failed: %s", error, extra={"pod": key(asking.entry.pod), "extender": extender.url})
-            return Fault(str(error))
+            return ExtenderFailure(str(error))
 
 
-def _failed(asking: _Asking, text: str) -> Diagnosis:
+def _failed(asking: _RunningCycle, text: str) -> Diagnosis:
     return Diagnosis(asking.entry.pod, asking.revision, Code.ERROR, text)

@@ -16,39 +16,39 @@ import logging
 from collections.abc import Callable, Sequence
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.pod_info import Record, beside
+from moorage.core.columns.pod_info import PodInfo, fits_with
 from moorage.core.cycle.context import Diagnosis
-from moorage.core.framework.object_changes import room_freed
+from moorage.core.framework.object_changes import resources_freed
 from moorage.core.objects.meta import PartialObject, key
 from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod, on_node, priority
-from moorage.core.queue.queued_pod import Place
-from moorage.core.queue.scheduling_queue import Backlog
-from moorage.engine.reports.pod_conditions import Failures
+from moorage.core.queue.queued_pod import QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.reports.pod_conditions import PodConditionWriter
 from moorage.ports.clock import Clock
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 60.0
+NOMINATION_TIMEOUT_SECONDS = 60.0
 """Seconds that a victim may take to be gone, beyond its grace. A kubelet needs a few to kill and clean up."""
-LOOK_EVERY = 1.0
-WRITE_EVERY = 10.0
+CHECK_INTERVAL_SECONDS = 1.0
+REWRITE_INTERVAL_SECONDS = 10.0
 """Seconds after which a status that could not be written, or is not seen to be, is written again."""
-USUAL_GRACE = 30
-_NAMED = 3
+DEFAULT_GRACE_SECONDS = 30
+_MAX_NAMED = 3
 """Pods that a message names at most."""
-_TRIED = (Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.IN_FLIGHT)
+_TRIED_STATES = (QueueState.ACTIVE, QueueState.BACKOFF, QueueState.UNSCHEDULABLE, QueueState.IN_FLIGHT)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Promises:
+class NominationController:
     """See the module's docstring. ``ours(scheduler_name)``: whether we lead and place such pods."""
 
     cache: Cache
-    backlog: Backlog
-    failures: Failures
+    backlog: SchedulingQueue
+    pod_conditions: PodConditionWriter
     clock: Clock
-    ours: Callable[[str], bool]
+    owns: Callable[[str], bool]
     _since: dict[str, tuple[str, float]] = dataclasses.field(default_factory=dict)
     """UID -> the node that the pod is promised and since when, as ``sweep`` has seen it."""
     _lagging: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -56,44 +56,44 @@ class Promises:
 
     def __post_init__(self) -> None:
         self.cache.nominations.freed = self._freed
-        self.failures.promised = self._promised
+        self.pod_conditions.nominated = self._nominated
 
-    def decide(self, pod: Pod, node: str, held: bool = False) -> None:
+    def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
         """The pod is promised this node, or none (""); its status follows with the next word on it. ``held`` as in ``Record``."""
         entry = self.backlog.get(pod.metadata.uid)
         if entry is not None:  # else it is gone meanwhile, or has a node
-            self.cache.nominations.decide(entry.pod, node, held)
+            self.cache.nominations.nominate(entry.pod, node, held)
 
-    def outrank(self, pod: Pod, node: str) -> None:
+    def clear_lower(self, pod: Pod, node: str) -> None:
         """Pods of lower priority lose this node, and look for another one."""
         for other in self._ours_on(node):
             if priority(other) < priority(pod):
                 self._end(other)
 
-    def node_gone(self, node: str) -> None:
+    def node_deleted(self, node: str) -> None:
         """A node was deleted: what was promised there cannot be kept."""
         for pod in self._ours_on(node):
             self._end(pod)
 
-    def pod_came(self, node: str) -> None:
+    def pod_placed(self, node: str) -> None:
         """A pod has come to a node: promises end for which there is no room there any more, even when all have gone that go.
 
         A pod in flight is left out: those that are to go for it may not have been told yet.
         """
         for pod in self._ours_on(node):
             record, entry = self.cache.nominations.get(pod.metadata.uid), self.backlog.get(pod.metadata.uid)
-            if record is None or entry is None or entry.place is Place.IN_FLIGHT or node not in self.cache.nodes.row_of:
+            if record is None or entry is None or entry.state is QueueState.IN_FLIGHT or node not in self.cache.nodes.row_of:
                 continue
-            if not beside(record, [other for other in self.cache.pods_on(node) if not _goes(other)], self.cache.nodes):
+            if not fits_with(record, [other for other in self.cache.pods_on(node) if not _is_leaving(other)], self.cache.nodes):
                 self._end(pod)
 
     def node_changed(self, node: str) -> None:
         """A node is another: pods that are promised room there look whether it suits them still."""
-        self.pod_came(node)
+        self.pod_placed(node)
         for pod in self._ours_on(node):
             self.backlog.retry(pod.metadata.uid, self.clock.boottime())
 
-    def sweep(self) -> None:
+    def check(self) -> None:
         """Look for victims that do not die, for pods that will not come, and for statuses that lag; only a leader does."""
         now, since = self.clock.boottime(), dict[str, tuple[str, float]]()
         for record in list(self.cache.nominations):
@@ -101,33 +101,33 @@ class Promises:
             known = self._since.get(uid)
             since[uid] = known if known is not None and known[0] == node else (node, now)
             waited = now - since[uid][1]
-            if waited <= PATIENCE or not isinstance(record.pod, Pod):
+            if waited <= NOMINATION_TIMEOUT_SECONDS or not isinstance(record.pod, Pod):
                 continue
             if self._is_tried(record.pod):
-                self._lose_patience(record.pod, node, waited)
-            elif waited > PATIENCE + self._grace_on(node):
+                self._give_up_victims(record.pod, node, waited)
+            elif waited > NOMINATION_TIMEOUT_SECONDS + self._grace_on(node):
                 self._lapse(record.pod, node, waited)
         self._since.clear()
         self._since.update(since)
-        self._remind(now)
+        self._rewrite_status(now)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
     def _ours_on(self, node: str) -> list[Pod]:
-        there = [record.pod for record in self.cache.nominations.on(node)]
-        return [pod for pod in there if isinstance(pod, Pod) and self.ours(pod.spec.scheduler_name)]
+        there = [record.pod for record in self.cache.nominations.nominated_pods(node)]
+        return [pod for pod in there if isinstance(pod, Pod) and self.owns(pod.spec.scheduler_name)]
 
     def _end(self, pod: Pod) -> None:
-        self.decide(pod, "")
-        self.failures.renominate(pod)
+        self.nominate(pod, "")
+        self.pod_conditions.write_nomination(pod)
         self.backlog.retry(pod.metadata.uid, self.clock.boottime())
 
-    def _remind(self, now: float) -> None:
+    def _rewrite_status(self, now: float) -> None:
         lagging = self.cache.nominations.unwritten
         since = {uid: self._lagging.get(uid, now) for uid in lagging}
         for uid, entry in [(uid, self.backlog.get(uid)) for uid in lagging]:
-            if now - since[uid] >= WRITE_EVERY and entry is not None and self.ours(entry.scheduler_name):
-                self.failures.renominate(entry.pod)
+            if now - since[uid] >= REWRITE_INTERVAL_SECONDS and entry is not None and self.owns(entry.scheduler_name):
+                self.pod_conditions.write_nomination(entry.pod)
                 since[uid] = now
         self._lagging.clear()
         self._lagging.update(since)
@@ -135,7 +135,7 @@ class Promises:
     def _is_tried(self, pod: Pod) -> bool:
         """Whether the pod has its turns with us, each of which says what it is promised."""
         entry = self.backlog.get(pod.metadata.uid)
-        return entry is not None and entry.place in _TRIED and self.ours(pod.spec.scheduler_name)
+        return entry is not None and entry.state in _TRIED_STATES and self.owns(pod.spec.scheduler_name)
 
     def _grace_on(self, node: str) -> float:
         """The longest grace of the pods that go from a node."""
@@ -146,33 +146,33 @@ class Promises:
         log.warning("room is not kept any more for a pod that is nominated to a node and does not come", extra=extra)
         self.cache.nominations.lapse(pod.metadata.uid)
 
-    def _lose_patience(self, pod: Pod, node: str, waited: float) -> None:
+    def _give_up_victims(self, pod: Pod, node: str, waited: float) -> None:
         stuck = [other for other in self.cache.pods_on(node) if _should_be_gone(other, pod, waited)]
         for other in stuck:
             log.warning("a pod that was told to go does not", extra={"pod": key(other.pod), "node": node, "for": key(pod)})
-            self.cache.give_up(other.pod.metadata.uid)
+            self.cache.mark_stuck(other.pod.metadata.uid)
         if stuck:
             self.backlog.retry(pod.metadata.uid, self.clock.boottime())
 
     def _freed(self, pod: Pod, node: str) -> None:
         """Whoever was kept out for this pod may fit now."""
-        self.backlog.wake(room_freed(on_node(pod, node)), self.clock.boottime())
+        self.backlog.move_on_event(resources_freed(on_node(pod, node)), self.clock.boottime())
 
-    def _promised(self, uid: str) -> str | None:
+    def _nominated(self, uid: str) -> str | None:
         """A pod that has its place, as far as we know, keeps the status that it has."""
-        return None if self.cache.record(uid) is not None else self.cache.nominations.node(uid)
+        return None if self.cache.pod_info(uid) is not None else self.cache.nominations.nominated_node(uid)
 
 
-def made_room(diagnosis: Diagnosis) -> str:
+def preemption_message(diagnosis: Diagnosis) -> str:
     """That preemption found a node, for the pod's message, as kube-scheduler 1.37 says it; "" when it did not."""
     node, victims = diagnosis.nominated_node, len(diagnosis.victims)
     return f" preemption: found a potential placement for pod on node {node}, preempting {victims} victims" if node and victims else ""
 
 
-def kept_for(records: Sequence[Record]) -> str:
+def nominated_message(records: Sequence[PodInfo]) -> str:
     """Who keeps room that a pod would fit in, for its message; "" when nobody does."""
-    each = [f"{record.node} for {key(record.pod)} {_known_by(record.pod)}" for record in records[:_NAMED]]
-    more = f" and {len(records) - _NAMED} more" if len(records) > _NAMED else ""
+    each = [f"{record.node} for {key(record.pod)} {_known_by(record.pod)}" for record in records[:_MAX_NAMED]]
+    more = f" and {len(records) - _MAX_NAMED} more" if len(records) > _MAX_NAMED else ""
     return f" Room is kept on {', '.join(each)}{more}." if each else ""
 
 
@@ -182,19 +182,19 @@ def _known_by(pod: Pod | PartialObject) -> str:
     return f"(schedulerName {pod.spec.scheduler_name}, priority {priority(pod)})" if isinstance(pod, Pod) else ""
 
 
-def _goes(record: Record) -> bool:
+def _is_leaving(record: PodInfo) -> bool:
     """Whether somebody may count on its room."""
-    return not record.stuck and (record.leaving or record.pod.metadata.deletion_timestamp is not None)
+    return not record.stuck and (record.preempted or record.pod.metadata.deletion_timestamp is not None)
 
 
-def _should_be_gone(record: Record, pod: Pod, waited: float) -> bool:
+def _should_be_gone(record: PodInfo, pod: Pod, waited: float) -> bool:
     """Whether a pod of lower priority is terminating for longer than it may take."""
     other = record.pod
     if record.stuck or not isinstance(other, Pod) or other.metadata.deletion_timestamp is None or priority(other) >= priority(pod):
         return False
-    return waited > PATIENCE + _grace(record)
+    return waited > NOMINATION_TIMEOUT_SECONDS + _grace(record)
 
 
-def _grace(record: Record) -> int:
+def _grace(record: PodInfo) -> int:
     grace = record.pod.metadata.deletion_grace_period_seconds
-    return USUAL_GRACE if grace is None else grace
+    return DEFAULT_GRACE_SECONDS if grace is None else grace

@@ -12,50 +12,50 @@ from typing import TypeAlias
 
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.objects.meta import key
-from moorage.core.queue.queued_pod import Entry
-from moorage.engine.background_tasks import Background
-from moorage.engine.binding.actors.contract import Actor, ErrandActor
+from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.engine.background_tasks import BackgroundTasks
+from moorage.engine.binding.actors.contract import Actor, PostFilterActor
 from moorage.ports.errors import EdgeError
-from moorage.ports.guards import FAULTS, tell
+from moorage.ports.guards import FAULTS, log_bug
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Errand:
+class PostFilterAction:
     """What is under way for a pod: all the errands of its diagnosis. ``seconds``: how long the decision took."""
 
-    entry: Entry
+    entry: QueuedPodInfo
     diagnosis: Diagnosis
     seconds: float
 
 
-Finish: TypeAlias = Callable[[Errand, str], None]
+ActionsCallback: TypeAlias = Callable[[PostFilterAction, str], None]
 """Called on the loop's thread when a pod's errands have ended, whatever happened; "" when all are done, else why not."""
 
 
-class Errands:
+class PostFilterActions:
     """Runs errands."""
 
     def __init__(self, actors: Mapping[str, Actor]) -> None:
-        self.work = Background("an errand")
+        self.tasks = BackgroundTasks("an errand")
         self._actors = actors
 
-    def start(self, errand: Errand, finish: Finish) -> None:
+    def start(self, errand: PostFilterAction, finish: ActionsCallback) -> None:
         """Do it in the background."""
-        self.work.start(self._run(errand, finish))
+        self.tasks.start(self._run(errand, finish))
 
-    async def _run(self, errand: Errand, finish: Finish) -> None:
+    async def _run(self, errand: PostFilterAction, finish: ActionsCallback) -> None:
         pod, why = errand.diagnosis.pod, "it was interrupted"
         try:
-            for name, wish in errand.diagnosis.errands.items():
+            for name, wish in errand.diagnosis.post_filter_actions.items():
                 actor = self._actors.get(name)
-                if not isinstance(actor, ErrandActor):
+                if not isinstance(actor, PostFilterActor):
                     raise TypeError(f"the actor of plugin {name!r} runs no errands")
-                await actor.run_errand(pod, wish)
+                await actor.run_action(pod, wish)
             why = ""
         except EdgeError as error:
             why = str(error)
         except FAULTS as error:
-            tell("an errand", error, pod=key(pod))
+            log_bug("an errand", error, pod=key(pod))
             why = repr(error)
         finally:
             finish(errand, why)

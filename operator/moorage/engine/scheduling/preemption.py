@@ -23,74 +23,74 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.pod_info import Record
+from moorage.core.columns.pod_info import PodInfo
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.default_preemption.plugin import BY_PREEMPTION
-from moorage.core.queue.queued_pod import Entry, Place
-from moorage.engine.background_tasks import Background
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.engine.background_tasks import BackgroundTasks
 from moorage.engine.binding.actors.contract import pod_ref
 from moorage.engine.binding.binder import Binder
-from moorage.engine.reports.pod_conditions import Failures, pod_condition, pod_object
-from moorage.ports.bundle import Surroundings
-from moorage.ports.errors import Conflict, EdgeError, NotFound, Protected, Retryable
+from moorage.engine.reports.pod_conditions import PodConditionWriter, pod_condition, pod_object
+from moorage.ports.bundle import Ports
+from moorage.ports.errors import Conflict, EdgeError, EvictionBlocked, NotFound, Retryable
 from moorage.ports.event_recorder import Event
 from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
 
-_AT_ONCE = 8
+_MAX_CONCURRENT = 8
 """Pods that have their victims told at a time: who was decided first has its room first."""
-_ATTEMPTS, _BACKOFF = 4, Backoff(0.1)
-_LOOKS, _BETWEEN_LOOKS = 6, Backoff(0.02)
+_MAX_ATTEMPTS, _BACKOFF = 4, Backoff(0.1)
+_MAX_CHECKS, _BETWEEN_LOOKS = 6, Backoff(0.02)
 """How often we look what became of the victims: for about a second in all."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Eviction:
+class PreemptionTask:
     """What is to be done for a pod: ``diagnosis`` names victims and node."""
 
-    entry: Entry
+    entry: QueuedPodInfo
     diagnosis: Diagnosis
 
 
-Finish: TypeAlias = Callable[[Eviction, EdgeError | None], None]
+PreemptionCallback: TypeAlias = Callable[[PreemptionTask, EdgeError | None], None]
 """Called on the loop's thread when an eviction has ended, whatever happened; None when all victims were told."""
 
 
 class Preemptor:
     """Carries out evictions."""
 
-    def __init__(self, around: Surroundings, cache: Cache, failures: Failures, binder: Binder) -> None:
-        self.work = Background("an eviction")
+    def __init__(self, around: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder) -> None:
+        self.tasks = BackgroundTasks("an eviction")
         self._reads = around.reads
         self._writes = around.writes
         self._events = around.events
         self._clock = around.clock
         self._cache = cache
-        self._failures = failures
+        self._pod_conditions = failures
         self._binder = binder
-        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._free = asyncio.Semaphore(_MAX_CONCURRENT)
 
-    def start(self, eviction: Eviction, finish: Finish) -> None:
+    def start(self, eviction: PreemptionTask, finish: PreemptionCallback) -> None:
         """Evict in the background."""
-        self.work.start(self._run(eviction, finish))
+        self.tasks.start(self._run(eviction, finish))
 
-    async def _run(self, eviction: Eviction, finish: Finish) -> None:
+    async def _run(self, eviction: PreemptionTask, finish: PreemptionCallback) -> None:
         outcome: EdgeError | None = EdgeError("the eviction was interrupted")
         try:
             async with self._free:
                 await self._carry_out(eviction)
-            await self._see_off(eviction.diagnosis.victims)
+            await self._wait_for_victims(eviction.diagnosis.victims)
             outcome = None
         except EdgeError as error:
             outcome = error
         finally:
             finish(eviction, outcome)
 
-    async def _carry_out(self, eviction: Eviction) -> None:
-        await self._failures.settle(eviction.entry.uid)
+    async def _carry_out(self, eviction: PreemptionTask) -> None:
+        await self._pod_conditions.flush(eviction.entry.uid)
         *most, last = eviction.diagnosis.victims
         told = await asyncio.gather(*(self._evict(victim, eviction) for victim in most), return_exceptions=True)
         for failure in told:
@@ -98,63 +98,65 @@ class Preemptor:
                 raise failure
         await self._evict(last, eviction)
 
-    async def _see_off(self, victims: Sequence[Pod]) -> None:
+    async def _wait_for_victims(self, victims: Sequence[Pod]) -> None:
         """Wait a moment until each is seen to be gone, or going with a grace."""
-        for look in range(1, _LOOKS + 1):
-            left = [record.pod.metadata for victim in victims if (record := self._cache.record(victim.metadata.uid)) is not None]
+        for look in range(1, _MAX_CHECKS + 1):
+            left = [record.pod.metadata for victim in victims if (record := self._cache.pod_info(victim.metadata.uid)) is not None]
             if all(metadata.deletion_timestamp is not None and metadata.deletion_grace_period_seconds != 0 for metadata in left):
                 return
             await self._clock.sleep(_BETWEEN_LOOKS.seconds(look))
 
-    async def _evict(self, victim: Pod, eviction: Eviction) -> None:
+    async def _evict(self, victim: Pod, eviction: PreemptionTask) -> None:
         """Have a victim go, unless it goes anyway or nobody needs its room any more."""
-        record, entry = self._cache.record(victim.metadata.uid), eviction.entry
-        needed = entry.place is Place.IN_FLIGHT and entry.pod.metadata.deletion_timestamp is None
-        if not needed or record is None or _is_going(record):
+        record, entry = self._cache.pod_info(victim.metadata.uid), eviction.entry
+        needed = entry.state is QueueState.IN_FLIGHT and entry.pod.metadata.deletion_timestamp is None
+        if not needed or record is None or _is_leaving(record):
             return
         pod, node = eviction.diagnosis.pod, eviction.diagnosis.nominated_node
         note = f"Preempted by pod {pod.metadata.uid} on node {node}"
-        if self._binder.displace(victim.metadata.uid, f"preempted to make room for pod {key(pod)} of higher priority on node {node!r}"):
+        if self._binder.preempt(victim.metadata.uid, f"preempted to make room for pod {key(pod)} of higher priority on node {node!r}"):
             note += " (in kube-scheduler memory)."
         elif not await (self._ask_to_evict if eviction.diagnosis.by_eviction else self._delete)(victim, eviction):
             return
-        record.leaving = True
-        self._events.emit(
+        record.preempted = True
+        self._events.record(
             Event(pod_object(victim), "Preempted", note, "Preempting", controller=pod.spec.scheduler_name, related=pod_object(pod))
         )
 
-    async def _delete(self, victim: Pod, eviction: Eviction) -> bool:
+    async def _delete(self, victim: Pod, eviction: PreemptionTask) -> bool:
         """Whether it was there to be deleted."""
-        return await self._say_why(victim, eviction) and await self._insist(lambda: self._writes.delete_pod(pod_ref(victim)), victim)
+        return await self._write_condition(victim, eviction) and await self._write_with_retries(
+            lambda: self._writes.delete_pod(pod_ref(victim)), victim
+        )
 
-    async def _ask_to_evict(self, victim: Pod, eviction: Eviction) -> bool:
+    async def _ask_to_evict(self, victim: Pod, eviction: PreemptionTask) -> bool:
         """Likewise. Only then the condition: a pod that stays must not have it, and the API server sets one of its own."""
-        done = await self._insist(lambda: self._writes.evict_pod(pod_ref(victim)), victim)
+        done = await self._write_with_retries(lambda: self._writes.evict_pod(pod_ref(victim)), victim)
         if done:
             try:
-                await self._say_why(victim, eviction)
+                await self._write_condition(victim, eviction)
             except EdgeError as error:
                 log.info("a pod was evicted, and its condition does not say for whom: %s", error, extra={"pod": key(victim)})
         return done
 
-    async def _say_why(self, victim: Pod, eviction: Eviction) -> bool:
-        condition = pod_condition(victim, _sentenced(eviction.diagnosis.pod.spec.scheduler_name), self._clock.now())
-        return await self._insist(lambda: self._writes.pod_condition(pod_ref(victim), condition), victim)
+    async def _write_condition(self, victim: Pod, eviction: PreemptionTask) -> bool:
+        condition = pod_condition(victim, _preemption_condition(eviction.diagnosis.pod.spec.scheduler_name), self._clock.now())
+        return await self._write_with_retries(lambda: self._writes.pod_condition(pod_ref(victim), condition), victim)
 
-    async def _insist(self, write: Callable[[], Awaitable[None]], pod: Pod) -> bool:
+    async def _write_with_retries(self, write: Callable[[], Awaitable[None]], pod: Pod) -> bool:
         """Write it, again if need be: True when it is done, False when the pod was gone. Raises what cannot be helped."""
         perhaps = False
-        for failures in range(1, _ATTEMPTS + 1):
+        for failures in range(1, _MAX_ATTEMPTS + 1):
             try:
                 await write()
             except (NotFound, Conflict, Retryable) as error:
                 if not isinstance(error, Retryable) and await self._reads.pod_node(pod_ref(pod)) is None:
                     return perhaps  # gone by what was sent before, or by itself
                 perhaps |= isinstance(error, Retryable) and error.outcome_unknown
-                if failures == _ATTEMPTS:
+                if failures == _MAX_ATTEMPTS:
                     raise
                 await self._clock.sleep(_BACKOFF.seconds(failures, error))
-            except Protected:
+            except EvictionBlocked:
                 raise
             except EdgeError as error:
                 log.warning("a pod could not be evicted: %s", error, extra={"pod": key(pod)})
@@ -164,10 +166,10 @@ class Preemptor:
         raise AssertionError("the last attempt returns or raises")
 
 
-def _is_going(record: Record) -> bool:
-    return record.leaving or record.pod.metadata.deletion_timestamp is not None
+def _is_leaving(record: PodInfo) -> bool:
+    return record.preempted or record.pod.metadata.deletion_timestamp is not None
 
 
-def _sentenced(scheduler_name: str) -> dict[str, str]:
+def _preemption_condition(scheduler_name: str) -> dict[str, str]:
     text = f"{scheduler_name}: preempting to accommodate a higher priority pod"
     return {"type": "DisruptionTarget", "status": "True", "reason": BY_PREEMPTION, "message": text}

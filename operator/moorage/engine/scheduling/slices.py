@@ -6,25 +6,25 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from moorage.core.structures.budget import Budget, OutOfTime
+from moorage.core.structures.budget import OutOfTime, TimeBudget
 
 T = TypeVar("T")
 
-MOST = 10.0
+MAX_DECISION_SECONDS = 10.0
 """Seconds of its own time that an attempt may take; of a group's, for one member."""
-TOO_LONG = f"deciding took longer than {MOST:g} s of the scheduler's own time, so it was given up: the pod's spec asks for too much work"
-SHORT = 0.001
+TOO_LONG_MESSAGE = f"deciding took longer than {MAX_DECISION_SECONDS:g} s of the scheduler's own time, so it was given up: the pod's spec asks for too much work"
+SHORT_SECONDS = 0.001
 """Seconds after which others than those that want a slice have their turn first."""
 
 
-class TookTooLong(Exception):
+class DecisionTimeout(Exception):
     """It was given up."""
 
 
-class Slices:
+class SliceRunner:
     """Those that want a slice have one after another, and everybody else a turn in between, however many they are."""
 
-    def __init__(self, budget: Budget, now: Callable[[], float]) -> None:
+    def __init__(self, budget: TimeBudget, now: Callable[[], float]) -> None:
         self._budget = budget
         self._now = now
         self._turn = asyncio.Lock()
@@ -34,7 +34,7 @@ class Slices:
     async def run(self, step: Callable[[], T]) -> T:
         """What the step gives, which is called until it comes to its end within a slice. Raises TookTooLong."""
         spent = 0.0
-        while spent <= MOST:
+        while spent <= MAX_DECISION_SECONDS:
             async with self._turn:
                 if self._long:
                     self._long = False
@@ -46,5 +46,5 @@ class Slices:
                 except OutOfTime:
                     spent += self._now() - began
                 finally:
-                    self._long = self._now() - began > SHORT
-        raise TookTooLong(TOO_LONG)
+                    self._long = self._now() - began > SHORT_SECONDS
+        raise DecisionTimeout(TOO_LONG_MESSAGE)

@@ -7,15 +7,15 @@ against it the next time.
 
 from __future__ import annotations
 
-from moorage.core.structures.budget import SLICE
+from moorage.core.structures.budget import SLICE_SECONDS
 
-ROUND = 0.25
+ROUND_SECONDS = 0.25
 """Seconds of own time that the turns of all profiles take which are busy."""
-SHORTEST = 0.001
+MIN_SLICE_SECONDS = 0.001
 """Seconds of a slice: in a shorter one little would be done beside beginning anew."""
 
 
-class Turns:
+class ProfileTurns:
     """See the module's docstring."""
 
     def __init__(self) -> None:
@@ -26,12 +26,12 @@ class Turns:
     @property
     def slice(self) -> float:
         """How long an attempt may take before it is set down, so that a round is not longer where many profiles are busy."""
-        return min(SLICE, max(SHORTEST, ROUND / max(1, len(self._used))))
+        return min(SLICE_SECONDS, max(MIN_SLICE_SECONDS, ROUND_SECONDS / max(1, len(self._used))))
 
     def used(self, name: str, seconds: float) -> None:
         """So much time went to a pod of this profile."""
         total = self._used[name] = self._used.get(name, 0.0) + seconds
-        if total >= ROUND / len(self._used):
+        if total >= ROUND_SECONDS / len(self._used):
             self.late[name] = total
 
     def begins(self, name: str) -> None:
@@ -39,5 +39,5 @@ class Turns:
         off = self.late.get(name)
         if off is not None:
             self._used = {other: left for other, total in self._used.items() if (left := total - off) > 0}
-            turn = ROUND / max(1, len(self._used))
+            turn = ROUND_SECONDS / max(1, len(self._used))
             self.late = {other: total for other, total in self._used.items() if total >= turn}

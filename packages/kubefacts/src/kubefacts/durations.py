@@ -7,13 +7,13 @@ import re
 _NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _TERM = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE = re.compile(rf"0|({_TERM.pattern})+")
-LONGEST = 40
+MAX_CHARACTERS = 40
 """Characters; the longest that makes sense has fewer."""
 
 
 def parse(text: object) -> float:
     """Seconds. Raises ValueError for what is no such duration; none is negative here."""
-    if not isinstance(text, str) or len(text) > LONGEST or not _WHOLE.fullmatch(text):
+    if not isinstance(text, str) or len(text) > MAX_CHARACTERS or not _WHOLE.fullmatch(text):
         raise ValueError('must be a duration such as "15s", "1m30s" or "200ms"')
     return sum(float(number) * _NANOSECONDS[unit] for number, unit in _TERM.findall(text)) / 10**9
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 NANO = 10**9
 """Nano-units in a unit."""
-LIMIT = 10**50
+MAX_NANOS = 10**50
 """Nano-units beyond which an amount is taken to be just this: far more than any field can hold, small enough to calculate with."""
 
 _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,18})|([numkMGTPE]?)|([KMGTPE])i)")
@@ -41,9 +41,9 @@ _MOST_DIGITS = 1100
 """Of an amount in nano-units that is written back, or calculated with as a fraction."""
 _LARGEST_EXPONENT = 999
 """Of these."""
-_FAR = 10**8
+_MAX_EXPONENT = 10**8
 """A decimal exponent that no number of digits in an API object can make up for; larger ones count as this."""
-_EXACT = decimal.Context(prec=100, rounding=decimal.ROUND_UP, Emin=-10 * _FAR, Emax=10 * _FAR, traps=[])
+_EXACT = decimal.Context(prec=100, rounding=decimal.ROUND_UP, Emin=-10 * _MAX_EXPONENT, Emax=10 * _MAX_EXPONENT, traps=[])
 """100 digits: beyond LIMIT on the left, and far below nano on the right, where rounding up twice is the same as once."""
 
 
@@ -93,7 +93,7 @@ def _form(text: str) -> re.Match[str]:
 def _any(text: str, digits: int = _DIGITS) -> int:
     """Any quantity, also one with a sign or a fraction, or of more digits than are calculated with."""
     sign, whole, fraction, exponent, suffix, binary = _form(text).groups()
-    power = max(-_FAR, min(int(exponent), _FAR)) if exponent else _DECIMAL[suffix or ""]
+    power = max(-_MAX_EXPONENT, min(int(exponent), _MAX_EXPONENT)) if exponent else _DECIMAL[suffix or ""]
     number = _EXACT.create_decimal(f"{whole or 0}.{fraction or 0}").scaleb(9 + power, _EXACT)
     if binary:
         number = _EXACT.multiply(number, decimal.Decimal(1024 ** (_BINARY.index(binary) + 1)))

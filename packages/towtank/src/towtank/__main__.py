@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Final
 
 from towtank import controllers, shapes
-from towtank.cluster import DevCluster, Settings
+from towtank.cluster import Cluster, ClusterSettings
 from towtank.model.kinds import Body
 
-_LONGEST: Final = 86_400
+_MAX_SECONDS: Final = 86_400
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m towtank", description="A small Kubernetes API server in memory, on loopback.")
     parser.add_argument("--port", type=_number(0, 65535), default=0, help="0 takes any")
-    parser.add_argument("--nodes", type=_number(0, shapes.MOST_NODES), default=0, help="how many like nodes there are at the start")
-    parser.add_argument("--zones", type=_number(1, shapes.MOST_NODES), default=3, help="over how many zones they are spread")
+    parser.add_argument("--nodes", type=_number(0, shapes.MAX_NODES), default=0, help="how many like nodes there are at the start")
+    parser.add_argument("--zones", type=_number(1, shapes.MAX_NODES), default=3, help="over how many zones they are spread")
     parser.add_argument("--shape", type=Path, help="a YAML file of nodes, or of groups of like nodes, instead")
     parser.add_argument("--kubeconfig-file", type=Path, help="write the kubeconfig here too")
     parser.add_argument("--start-after", type=_seconds, default=1.0, help="seconds from a pod's binding until it runs")
@@ -51,8 +51,8 @@ def _seconds(word: str) -> float:
         seconds = float(word)
     except ValueError:
         seconds = -1
-    if not 0 <= seconds <= _LONGEST:
-        raise argparse.ArgumentTypeError(f"{word!r} is no number of seconds from 0 to {_LONGEST}")
+    if not 0 <= seconds <= _MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{word!r} is no number of seconds from 0 to {_MAX_SECONDS}")
     return seconds
 
 
@@ -68,11 +68,11 @@ async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, stop.set)
     if sys.stdin is not None:  # it is None where it was closed from the start: then a signal ends us
-        threading.Thread(target=_wait_for_the_end_of_input, args=(loop, stop), daemon=True).start()
-    moving = controllers.Settings(arguments.start_after, arguments.stop_after, kubelets=not arguments.no_kubelet)
+        threading.Thread(target=_wait_for_end_of_input, args=(loop, stop), daemon=True).start()
+    moving = controllers.ControllerSettings(arguments.start_after, arguments.stop_after, kubelets=not arguments.no_kubelet)
     if arguments.no_controllers:
-        moving = controllers.Settings.bare()
-    async with DevCluster(Settings(arguments.port, nodes, moving)) as cluster:
+        moving = controllers.ControllerSettings.bare()
+    async with Cluster(ClusterSettings(arguments.port, nodes, moving)) as cluster:
         if arguments.kubeconfig_file:
             _write_secret(arguments.kubeconfig_file, cluster.kubeconfig.read_text())
         ready = {"server": cluster.server, "kubeconfig": str(cluster.kubeconfig), "pid": os.getpid()}
@@ -93,7 +93,7 @@ def _write_secret(file: Path, text: str) -> None:
         raise
 
 
-def _wait_for_the_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+def _wait_for_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     """Whoever started this and dies closes our input, on every system."""
     while os.read(sys.stdin.fileno(), 4096):  # not through Python's buffer, whose lock would be held when the process ends
         pass

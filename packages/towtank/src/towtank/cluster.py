@@ -18,45 +18,45 @@ from aiohttp import web
 
 from towtank import controllers
 from towtank.model.kinds import Body
-from towtank.parts import Parts
-from towtank.serving.certificates import Certificates
-from towtank.serving.web import Web
+from towtank.parts import ApiServer
+from towtank.serving.certificates import ClusterCertificates
+from towtank.serving.web import HttpFrontend
 
 log = logging.getLogger(__name__)
 
 _HOST: Final = "127.0.0.1"
-_LONGEST_SLEEP: Final = 3600.0
+_MAX_SLEEP_SECONDS: Final = 3600.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class ClusterSettings:
     """``port`` 0 takes any; ``nodes`` are there when the cluster is."""
 
     port: int = 0
     nodes: Sequence[Body] = ()
-    moving: controllers.Settings = dataclasses.field(default_factory=controllers.Settings)
+    controller_settings: controllers.ControllerSettings = dataclasses.field(default_factory=controllers.ControllerSettings)
 
 
-class DevCluster:
+class Cluster:
     """``async with DevCluster(Settings()) as cluster:`` - then ``cluster.kubeconfig`` is a file and ``cluster.server`` an address."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
         self._ending = contextlib.AsyncExitStack()
         self._work = asyncio.Event()
         self.kubeconfig = Path()
         self.server = ""
-        self._certificates = Certificates(_now())
+        self._certificates = ClusterCertificates(_now())
         bodies = (self._certificates.configuration(), *settings.nodes)
-        self._parts = Parts(_now, lambda: str(uuid.uuid4()), settings.moving, bodies)
-        self._parts.verbs.store.listen_to_all(lambda *_: self._work.set())
+        self._api_server = ApiServer(_now, lambda: str(uuid.uuid4()), settings.controller_settings, bodies)
+        self._api_server.verbs.store.subscribe_to_all(lambda *_: self._work.set())
 
     async def __aenter__(self) -> Self:
         """Listen."""
-        parts = self._parts
+        parts = self._api_server
         async with contextlib.AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-")))
-            runner = web.ServerRunner(Web(parts.answering, parts.watches, parts.tokens.user).server(), shutdown_timeout=1.0)
+            runner = web.ServerRunner(HttpFrontend(parts.dispatcher, parts.watches, parts.tokens.user).server(), shutdown_timeout=1.0)
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
             stack.callback(parts.watches.end_all)
@@ -66,8 +66,8 @@ class DevCluster:
             self.kubeconfig = folder / "kubeconfig"
             self.kubeconfig.touch(mode=0o600)
             self.kubeconfig.write_text(self._certificates.kubeconfig(self.server))
-            task = asyncio.create_task(self._move())
-            task.add_done_callback(_tell_fault)
+            task = asyncio.create_task(self._run_controllers())
+            task.add_done_callback(_report_fault)
             stack.push_async_callback(_stopped, task)
             self._ending = stack.pop_all()
         return self
@@ -78,17 +78,17 @@ class DevCluster:
 
     # ---- what moves --------------------------------------------------------------------------------------------------------
 
-    async def _move(self) -> None:
+    async def _run_controllers(self) -> None:
         """Let the controllers work, a slice at a time: requests come in between."""
         while True:
             self._work.clear()
-            due = self._parts.controllers.due()
-            wait = _LONGEST_SLEEP if due is None else min((due - _now()).total_seconds(), _LONGEST_SLEEP)
+            due = self._api_server.controllers.due()
+            wait = _MAX_SLEEP_SECONDS if due is None else min((due - _now()).total_seconds(), _MAX_SLEEP_SECONDS)
             if wait > 0:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._work.wait(), wait)
                 continue
-            self._parts.controllers.work(_now())
+            self._api_server.controllers.work(_now())
             await asyncio.sleep(0)
 
 
@@ -96,7 +96,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _tell_fault(task: asyncio.Task[None]) -> None:
+def _report_fault(task: asyncio.Task[None]) -> None:
     """Without what moves, a cluster looks alive: it has to be said at once."""
     if not task.cancelled() and (fault := task.exception()):
         log.critical("the controllers have stopped", exc_info=fault)

@@ -13,13 +13,13 @@ from towtank.model import times
 from towtank.model.catalogue import Catalogue
 from towtank.model.json_values import cloned
 from towtank.model.kinds import Body
-from towtank.model.requests import SERVER, Target, WriteOptions
-from towtank.storage.store import Change
+from towtank.model.requests import SERVER, RequestTarget, WriteOptions
+from towtank.storage.store import StoreChange
 from towtank.storage.verbs import Verbs
 from towtank.strategies import crds
 
 
-class Definitions:
+class CRDRegistry:
     """Follows the definitions of a store; ``ended`` is told the qualified names of resources that are not served any more."""
 
     def __init__(self, verbs: Verbs, catalogue: Catalogue, ended: Callable[[str], None]) -> None:
@@ -27,18 +27,18 @@ class Definitions:
         self._catalogue: Final = catalogue
         self._resource: Final = next(each for each in catalogue if each.key == crds.KEY)
         self._ended: Final = ended
-        verbs.store.listen(crds.KEY, self._changed)
+        verbs.store.subscribe(crds.KEY, self._on_change)
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: StoreChange) -> None:
         body = change.now.body
         group, plural = body["spec"]["group"], body["spec"]["names"]["plural"]
         served = [] if change.type == "DELETED" else crds.resources(body)
         self._catalogue.replace(group, plural, served)
         if not served:
             self._ended(f"{plural}.{group}")
-        self._name_one(group)
+        self._accept_names(group)
 
-    def _name_one(self, group: str) -> None:
+    def _accept_names(self, group: str) -> None:
         """Write the status of a definition that can have other names now; who comes next is looked at when that is told."""
         every, now = self._verbs.every(crds.KEY), times.timestamp(self._verbs.clock())
         for definition in every:
@@ -47,5 +47,5 @@ class Definitions:
                 return
 
     def _write(self, definition: Body) -> None:
-        target = Target(self._resource, "", definition["metadata"]["name"], "status")
+        target = RequestTarget(self._resource, "", definition["metadata"]["name"], "status")
         self._verbs.patch(target, lambda old: {**old, "status": cloned(definition["status"])}, WriteOptions(manager=SERVER))

@@ -21,7 +21,7 @@ from towtank.wire import yamls
 REGION = "local"
 PODS = 110
 _HOSTNAME, _ZONE, _REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
-MOST_NODES = 100_000
+MAX_NODES = 100_000
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _FIELDS = ("count", "name", "zone", "cpu", "memory", "ephemeral-storage", "pods", "labels", "taints")
 _VOLATILE_STATUS = ("images", "volumesInUse", "volumesAttached", "config", "daemonEndpoints", "phase")
@@ -52,8 +52,8 @@ def read(text: str, source: str) -> list[Body]:
             if name in found:
                 place.refuse("name", name, "there is a node of this name already: give each its own")
             found[name] = node
-            if len(found) > MOST_NODES:
-                place.refuse("count", item.get("count"), f"these are more than {MOST_NODES} nodes: use fewer")
+            if len(found) > MAX_NODES:
+                place.refuse("count", item.get("count"), f"these are more than {MAX_NODES} nodes: use fewer")
     if not found:
         raise ShapeError(
             f"{source}: there are no nodes in it: write Node objects, or a list such as [{{count: 3, name: small, cpu: 4, memory: 16Gi}}]"
@@ -61,23 +61,23 @@ def read(text: str, source: str) -> list[Body]:
     return list(found.values())
 
 
-def _items(text: str, source: str) -> Iterator[tuple[_Place, Mapping[str, Any]]]:
+def _items(text: str, source: str) -> Iterator[tuple[_ShapeEntry, Mapping[str, Any]]]:
     """Whatever describes nodes, with its place: lists are opened."""
     try:
-        documents = list(yaml.load_all(text, yamls.Loader))
+        documents = list(yaml.load_all(text, yamls.KubernetesYamlLoader))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ShapeError(f"{source}: this is no YAML: {error}") from error
     for number, document in enumerate(documents, 1):
         listed = document.get("items") if isinstance(document, dict) and str(document.get("kind", "")).endswith("List") else document
         for index, item in enumerate(listed if isinstance(listed, list) else [listed] if listed is not None else (), 1):
-            place = _Place(source, f"document {number}" + (f", item {index}" if isinstance(listed, list) else ""))
+            place = _ShapeEntry(source, f"document {number}" + (f", item {index}" if isinstance(listed, list) else ""))
             if not isinstance(item, dict):
                 place.refuse("", item, "write a Node object or a group such as {count: 3, name: small, cpu: 4, memory: 16Gi}")
             yield place, item
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Place:
+class _ShapeEntry:
     """An item of a file, and how to refuse what it says."""
 
     source: str
@@ -116,8 +116,8 @@ class _Place:
         return value
 
     def _count(self, value: object) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= MOST_NODES:
-            self.refuse("count", value, f"write a whole number from 1 to {MOST_NODES}")
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= MAX_NODES:
+            self.refuse("count", value, f"write a whole number from 1 to {MAX_NODES}")
         return value
 
     def _quantity(self, field: str, value: object) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from towtank.controllers import Controllers, Settings
+from towtank.controllers import ControllerManager, ControllerSettings
 from towtank.model.catalogue import Catalogue
-from towtank.model.kinds import Body, Resource
-from towtank.model.requests import DeleteOptions, Target, WriteOptions
-from towtank.storage.store import Change, Store
+from towtank.model.kinds import APIResource, Body
+from towtank.model.requests import DeleteOptions, RequestTarget, WriteOptions
+from towtank.storage.store import RevisionStore, StoreChange
 from towtank.storage.verbs import Verbs
 from towtank.strategies import built_in
 from towtank.subresources import bindings
@@ -20,23 +20,25 @@ NAMESPACE = "default"
 _STEPS = 100_000
 
 
-RESOURCES = (*built_in.resources(), Resource("example.com", "v1", "ships", "Ship", custom=True))
+RESOURCES = (*built_in.resources(), APIResource("example.com", "v1", "ships", "Ship", custom=True))
 
 
-class Cluster:
+class ControllerHarness:
     """What a test acts on. ``binds``: whether a stand-in for a scheduler puts every pod on the node ``node-1``."""
 
-    def __init__(self, settings: Settings | None = None, *, binds: bool = True, resources: Sequence[Resource] = RESOURCES) -> None:
+    def __init__(
+        self, settings: ControllerSettings | None = None, *, binds: bool = True, resources: Sequence[APIResource] = RESOURCES
+    ) -> None:
         self.now = datetime(2030, 1, 1, tzinfo=UTC)
-        self.store = Store()
+        self.store = RevisionStore()
         numbers = itertools.count(1)
         self.verbs = Verbs(self.store, lambda: self.now, lambda: f"uid-{next(numbers)}")
         self.catalogue = Catalogue(resources)
-        self.controllers = Controllers(self.verbs, self.catalogue, settings or Settings())
-        self.store.listen_to_all(self.controllers.told)
+        self.controllers = ControllerManager(self.verbs, self.catalogue, settings or ControllerSettings())
+        self.store.subscribe_to_all(self.controllers.on_change)
         self._unbound: dict[str, None] = {}
         if binds:
-            self.store.listen("pods", self._bind_later)
+            self.store.subscribe("pods", self._bind_later)
         self.watchers: list[Callable[[], None]] = []
         self.create("namespaces", "default")
         self.settle()
@@ -68,10 +70,10 @@ class Cluster:
 
     # ---- what a test does ------------------------------------------------------------------------------------------------------
 
-    def target(self, key: str, name: str, namespace: str = NAMESPACE, subresource: str = "") -> Target:
+    def target(self, key: str, name: str, namespace: str = NAMESPACE, subresource: str = "") -> RequestTarget:
         """Where something is."""
         resource = next(each for each in self.catalogue if each.key == key)
-        return Target(resource, namespace if resource.namespaced else "", name, subresource)
+        return RequestTarget(resource, namespace if resource.namespaced else "", name, subresource)
 
     def create(self, key: str, name: str, namespace: str = NAMESPACE, **body: Any) -> Body:
         """Create; ``body`` has spec, status and so on, and metadata besides the name."""
@@ -103,7 +105,7 @@ class Cluster:
 
     # ---- the scheduler ---------------------------------------------------------------------------------------------------------
 
-    def _bind_later(self, change: Change) -> None:
+    def _bind_later(self, change: StoreChange) -> None:
         if change.type == "ADDED" and not change.now.body["spec"].get("nodeName"):
             self._unbound["/".join(change.now.key)] = None
 

@@ -8,13 +8,13 @@ import pytest
 
 from towtank.model import conditions
 from towtank.model.times import timestamp
-from towtank_tests.controllers.harness import Cluster, deployment
+from towtank_tests.controllers.harness import ControllerHarness, deployment
 
 BUDGETS = "poddisruptionbudgets.policy"
 WEB = {"matchLabels": {"app": "web"}}
 
 
-def counted(cluster: Cluster) -> tuple[int, ...]:
+def counted(cluster: ControllerHarness) -> tuple[int, ...]:
     """Expected, desired, healthy, allowed."""
     status = cluster.get(BUDGETS, "b")["status"]
     return tuple(status[name] for name in ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed"))
@@ -35,7 +35,7 @@ def counted(cluster: Cluster) -> tuple[int, ...]:
 )
 def test_numbers(spec: dict[str, Any], expected: tuple[int, ...]) -> None:
     """By number or share, of pods or of what their controllers want."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create(BUDGETS, "b", spec=spec)
     cluster.create("deployments.apps", "web", spec=deployment(4))
     cluster.run(3)
@@ -46,7 +46,7 @@ def test_numbers(spec: dict[str, Any], expected: tuple[int, ...]) -> None:
 
 def test_it_follows_pods_and_scale() -> None:
     """Pods that go do not count, and what they should be does."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create(BUDGETS, "b", spec={"selector": WEB, "maxUnavailable": 1})
     cluster.create("deployments.apps", "web", spec=deployment(3))
     cluster.settle()
@@ -65,7 +65,7 @@ def test_it_follows_pods_and_scale() -> None:
 
 def test_a_granted_eviction_counts_for_a_while() -> None:
     """Until the pod goes, or does not."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create(BUDGETS, "b", spec={"selector": WEB, "minAvailable": 1})
     cluster.create("deployments.apps", "web", spec=deployment(2))
     cluster.run(3)
@@ -86,9 +86,9 @@ def test_a_granted_eviction_counts_for_a_while() -> None:
 
 def test_many_pods_are_counted_together() -> None:
     """Not at each of their changes: that would cost their square."""
-    cluster, counts = Cluster(), list[int]()
+    cluster, counts = ControllerHarness(), list[int]()
     cluster.create(BUDGETS, "b", spec={"selector": WEB, "maxUnavailable": 1})
-    cluster.store.listen(BUDGETS, lambda change: counts.append(change.now.body["status"]["currentHealthy"]))
+    cluster.store.subscribe(BUDGETS, lambda change: counts.append(change.now.body["status"]["currentHealthy"]))
     cluster.create("deployments.apps", "web", spec=deployment(200))
     cluster.run(3)
     assert counts[-1] == 200 and len(counts) < 10

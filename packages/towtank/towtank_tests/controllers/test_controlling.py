@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towtank.controllers import Controllers, Settings
-from towtank.controllers.controlling import AT_ONCE, Controller, Key, Queue
+from towtank.controllers import ControllerManager, ControllerSettings
+from towtank.controllers.controlling import AT_ONCE, Controller, Key, WorkQueue
 from towtank.model.problems import STALE, conflict
-from towtank.storage.store import Change
-from towtank_tests.controllers.harness import Cluster, deployment
+from towtank.storage.store import StoreChange
+from towtank_tests.controllers.harness import ControllerHarness, deployment
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 keys = st.sampled_from([("a",), ("b",), ("c",)])
@@ -23,7 +23,7 @@ keys = st.sampled_from([("a",), ("b",), ("c",)])
 @given(st.lists(st.tuples(keys, st.integers(0, 9))), st.integers(0, 9))
 def test_each_key_once_at_its_earliest_time(adds: list[tuple[Key, int]], now: int) -> None:
     """However often it was added."""
-    queue, times = Queue(), dict[Key, int]()
+    queue, times = WorkQueue(), dict[Key, int]()
     for key, when in adds:
         queue.add(key, START + timedelta(seconds=when))
         times[key] = min(when, times.get(key, when))
@@ -38,12 +38,12 @@ def test_each_key_once_at_its_earliest_time(adds: list[tuple[Key, int]], now: in
 class _Refused(Controller):
     """Is refused so many times."""
 
-    def __init__(self, cluster: Cluster, times: int, rest: float = 0.0, fault: Exception | None = None) -> None:
-        super().__init__(cluster.controllers._world)
+    def __init__(self, cluster: ControllerHarness, times: int, rest: float = 0.0, fault: Exception | None = None) -> None:
+        super().__init__(cluster.controllers._client)
         self.left, self.looks, self.rest = times, list[datetime](), timedelta(seconds=rest)
         self._fault = fault or conflict("pods", "", "x", STALE)
 
-    def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+    def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         yield "look", change.now.key[1]
 
     def reconcile(self, key: Key, now: datetime) -> None:
@@ -53,7 +53,7 @@ class _Refused(Controller):
             raise self._fault
 
 
-def run(cluster: Cluster, controller: Controller, seconds: float) -> None:
+def run(cluster: ControllerHarness, controller: Controller, seconds: float) -> None:
     """With a controller that is added to the others."""
     cluster.controllers._all.append(controller)
     cluster.create("configmaps", "m")
@@ -65,7 +65,7 @@ def test_a_refusal_is_told_and_looked_at_again_later_and_later(
     fault: Exception | None, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """So is a fault; and not any more when it is overcome."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     controller = _Refused(cluster, 4, fault=fault)
     with caplog.at_level(logging.WARNING):
         run(cluster, controller, 60)
@@ -79,10 +79,10 @@ def test_a_controller_that_does_not_hear_keeps_nobody_from_hearing() -> None:
     """Nor the write from being made."""
 
     class Deaf(_Refused):
-        def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+        def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
             raise KeyError("type")
 
-    cluster = Cluster()
+    cluster = ControllerHarness()
     behind = _Refused(cluster, 0)
     cluster.controllers._all += [Deaf(cluster, 0), behind]
     cluster.create("configmaps", "m")
@@ -92,7 +92,7 @@ def test_a_controller_that_does_not_hear_keeps_nobody_from_hearing() -> None:
 
 def test_a_controller_may_rest_between_looks() -> None:
     """Many changes are one look, and the last is seen."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     controller = _Refused(cluster, 0, rest=1.0)
     run(cluster, controller, 0)
     for _ in range(5):
@@ -104,19 +104,19 @@ def test_a_controller_may_rest_between_looks() -> None:
 
 def test_who_starts_later_finds_what_is_there() -> None:
     """A store that others have filled."""
-    cluster = Cluster(Settings(workloads=False, kubelets=False))
+    cluster = ControllerHarness(ControllerSettings(workloads=False, kubelets=False))
     cluster.create("deployments.apps", "web", spec=deployment(3))
     cluster.run(1)
     assert cluster.names("pods") == []
-    cluster.controllers = Controllers(cluster.verbs, cluster.catalogue, Settings())
-    cluster.store.listen_to_all(cluster.controllers.told)
+    cluster.controllers = ControllerManager(cluster.verbs, cluster.catalogue, ControllerSettings())
+    cluster.store.subscribe_to_all(cluster.controllers.on_change)
     cluster.run(3)
     assert cluster.get("deployments.apps", "web")["status"]["availableReplicas"] == 3
 
 
 def test_work_comes_in_slices_and_turns() -> None:
     """No call makes more than a slice; who has little to do does not wait for who has much."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     for name in ("many", "few"):
         selector = {"matchLabels": {"app": "web"}}
         cluster.create("deployments.apps", name, spec=deployment(200 if name == "many" else 1, selector=selector))

@@ -9,19 +9,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from towtank.controllers import replicas
-from towtank.controllers.rollouts import goal
-from towtank.controllers.world import active, moment
+from towtank.controllers.rollouts import rollout_target
+from towtank.controllers.world import is_active, parse_time
 from towtank.model import conditions
 from towtank.model.problems import forbidden
-from towtank_tests.controllers.harness import Cluster, deployment, template
+from towtank_tests.controllers.harness import ControllerHarness, deployment, template
 
 DEPLOYMENTS, SETS, PODS = "deployments.apps", "replicasets.apps", "pods"
 COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
-def images(cluster: Cluster) -> list[str]:
+def images(cluster: ControllerHarness) -> list[str]:
     """Of the pods that count, sorted."""
-    return sorted(stored.body["spec"]["containers"][0]["image"] for stored in cluster.store.list(PODS) if active(stored.body))
+    return sorted(stored.body["spec"]["containers"][0]["image"] for stored in cluster.store.list(PODS) if is_active(stored.body))
 
 
 def roll_to(image: str) -> Any:
@@ -44,7 +44,7 @@ def rolled_out(body: dict[str, Any]) -> bool:
 
 def test_pods_come_and_the_status_tells() -> None:
     """From nothing to available, with owners and names as kubectl users know them."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create(DEPLOYMENTS, "web", spec=deployment(3))
     cluster.settle()
     (name,) = cluster.names(SETS)
@@ -65,7 +65,7 @@ def test_pods_come_and_the_status_tells() -> None:
 
 def test_a_template_that_comes_back_is_a_new_revision_of_the_old_set() -> None:
     """`kubectl rollout undo`."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create(DEPLOYMENTS, "web", spec=deployment(2))
     cluster.run(2)
     (first,) = cluster.names(SETS)
@@ -82,7 +82,7 @@ def test_a_template_that_comes_back_is_a_new_revision_of_the_old_set() -> None:
 
 def test_a_paused_deployment_is_scaled_and_does_not_roll() -> None:
     """Until it goes on."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create(DEPLOYMENTS, "web", spec=deployment(2))
     cluster.run(2)
     cluster.change(DEPLOYMENTS, "web", lambda body: body["spec"].update(paused=True, template=template("app:2")))
@@ -100,7 +100,7 @@ def test_a_paused_deployment_is_scaled_and_does_not_roll() -> None:
 
 def test_recreate_waits_until_the_old_pods_are_gone() -> None:
     """At no moment there are pods of both."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create(DEPLOYMENTS, "web", spec=deployment(3, strategy={"type": "Recreate"}))
     cluster.run(2)
     seen = set()
@@ -113,7 +113,7 @@ def test_recreate_waits_until_the_old_pods_are_gone() -> None:
 
 def test_a_rollout_that_does_not_move_is_late_and_may_recover() -> None:
     """Nobody binds its pods."""
-    cluster = Cluster(binds=False)
+    cluster = ControllerHarness(binds=False)
     cluster.create(DEPLOYMENTS, "web", spec=deployment(2))
     cluster.run(601)
     late = conditions.find(cluster.get(DEPLOYMENTS, "web"), "Progressing")
@@ -126,7 +126,7 @@ def test_a_rollout_that_does_not_move_is_late_and_may_recover() -> None:
 
 def test_early_templates_are_forgotten() -> None:
     """But as many as revisionHistoryLimit says."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create(DEPLOYMENTS, "web", spec=deployment(1, revisionHistoryLimit=2))
     for number in range(5):
         cluster.change(DEPLOYMENTS, "web", roll_to(f"app:{number}"))
@@ -144,7 +144,7 @@ def test_what_cannot_be_read_is_no_hindrance() -> None:
     cheap = {"metadata": {**metadata, "annotations": {COST: "-1"}}, "spec": {}}
     assert replicas.surplus([odd, old, cheap], 3) == [cheap, old, odd]
     for text in ("0000-01-01T00:00:00Z", "2030-13-01T00:00:00Z", "0001-01-01T00:00:00+05:00", "2030-01-01", ""):
-        assert moment(text) < moment("9999-12-31T23:59:59Z")
+        assert parse_time(text) < parse_time("9999-12-31T23:59:59Z")
 
 
 def test_a_large_surplus_is_ranked_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_a_large_surplus_is_ranked_once(monkeypatch: pytest.MonkeyPatch) -> None
         return surplus(pods, number)
 
     monkeypatch.setattr(replicas, "surplus", counted)
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create(DEPLOYMENTS, "web", spec=deployment(100))
     cluster.run(5)
     last = cluster.names(PODS)[50]
@@ -172,7 +172,7 @@ def test_a_large_surplus_is_ranked_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_pods_that_cannot_be_made_are_reported() -> None:
     """And tried again."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     strategy = cluster.target(PODS, "").resource.strategy
     with pytest.MonkeyPatch.context() as patch:
 
@@ -192,7 +192,7 @@ def test_pods_that_cannot_be_made_are_reported() -> None:
 @pytest.mark.parametrize("key", [SETS, "replicationcontrollers"])
 def test_pods_are_adopted_and_let_go_by_their_labels(key: str) -> None:
     """A pod that is relabelled is replaced and stays; one that fits is taken in place of a new one."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     selector = {"matchLabels": {"app": "web"}} if key == SETS else {"app": "web"}
     cluster.create(PODS, "stray", metadata={"labels": {"app": "web"}}, spec={"containers": [{"name": "main", "image": "app:1"}]})
     cluster.create(key, "web", spec={"replicas": 2, "selector": selector, "template": template()})
@@ -217,16 +217,16 @@ amounts = st.one_of(st.integers(0, 4), st.sampled_from(["0%", "25%", "50%", "100
 def test_a_rollout_keeps_its_bounds(replicas: int, surge: int | str, unavailable: int | str, then: int) -> None:
     """At no step fewer are available than allowed, or more are there; scaled midway, it ends at the new size."""
     assume(any(str(amount).strip("%") != "0" for amount in (surge, unavailable)))
-    cluster = Cluster()
+    cluster = ControllerHarness()
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
     cluster.create(DEPLOYMENTS, "web", spec=deployment(replicas, strategy=strategy))
     cluster.run(5)
-    bounds = goal(replicas, surge, unavailable)
+    bounds = rollout_target(replicas, surge, unavailable)
 
     def check() -> None:
-        pods = [body for body in cluster.verbs.every(PODS) if active(body)]
-        assert sum(conditions.holds(pod, "Ready") for pod in pods) >= bounds.least
-        assert sum(body["spec"]["replicas"] for body in cluster.verbs.every(SETS)) <= bounds.most
+        pods = [body for body in cluster.verbs.every(PODS) if is_active(body)]
+        assert sum(conditions.holds(pod, "Ready") for pod in pods) >= bounds.min_available
+        assert sum(body["spec"]["replicas"] for body in cluster.verbs.every(SETS)) <= bounds.max_total
 
     cluster.watchers.append(check)
     cluster.change(DEPLOYMENTS, "web", roll_to("app:2"))
@@ -255,7 +255,7 @@ actions = st.lists(
 )
 
 
-def act(cluster: Cluster, what: str, name: str, number: int) -> None:
+def act(cluster: ControllerHarness, what: str, name: str, number: int) -> None:
     """One action of a user, where it is possible."""
     labels = {"app": name}
     present = cluster.store.get(DEPLOYMENTS, "default", name)
@@ -279,7 +279,7 @@ def act(cluster: Cluster, what: str, name: str, number: int) -> None:
 @given(actions)
 def test_whatever_users_do_it_ends_as_they_want(sequence: list[tuple[str, str, int]]) -> None:
     """As many pods as wanted, of the wanted template; nobody whose owner is gone."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     for action in sequence:
         act(cluster, *action)
     cluster.run(300)

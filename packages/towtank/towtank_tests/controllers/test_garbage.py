@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from towtank.model.requests import WriteOptions
-from towtank_tests.controllers.harness import Cluster, template
+from towtank_tests.controllers.harness import ControllerHarness, template
 
 MAPS, DEFINITIONS, SHIPS = "configmaps", "customresourcedefinitions.apiextensions.k8s.io", "ships.example.com"
 
@@ -23,7 +23,7 @@ def owned(*owners: dict[str, Any], block: bool = True) -> dict[str, Any]:
     return {"ownerReferences": [{**each, "blockOwnerDeletion": block} for each in references]}
 
 
-def family(cluster: Cluster) -> None:
+def family(cluster: ControllerHarness) -> None:
     """A grandparent, a parent, a child."""
     elder = cluster.create(MAPS, "elder")
     parent = cluster.create(MAPS, "parent", metadata=owned(elder))
@@ -34,10 +34,10 @@ def family(cluster: Cluster) -> None:
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 def test_dependents_go_with_their_owner(propagation: str) -> None:
     """And theirs too; in the foreground the owner goes last."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     family(cluster)
     order: list[str] = []
-    cluster.store.listen(MAPS, lambda change: order.append(change.now.key[1]) if change.type == "DELETED" else None)
+    cluster.store.subscribe(MAPS, lambda change: order.append(change.now.key[1]) if change.type == "DELETED" else None)
     cluster.delete(MAPS, "elder", propagation)
     assert bool(cluster.names(MAPS) == ["child", "elder", "parent"]) == (propagation == "Foreground")
     cluster.settle()
@@ -46,7 +46,7 @@ def test_dependents_go_with_their_owner(propagation: str) -> None:
 
 def test_orphans_stay_and_have_no_owner() -> None:
     """Propagation Orphan."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     family(cluster)
     cluster.delete(MAPS, "elder", "Orphan")
     cluster.settle()
@@ -56,7 +56,7 @@ def test_orphans_stay_and_have_no_owner() -> None:
 
 def test_an_owner_has_the_uid_and_not_only_the_name() -> None:
     """Nobody inherits from a namesake; an owner of a kind that is not served is left alone."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     owner = cluster.create(MAPS, "owner")
     cluster.create(MAPS, "child", metadata=owned(owner, {**owner, "metadata": {"name": "other", "uid": "gone"}}))
     stranger = {"kind": "Stranger", "metadata": {"name": "x", "uid": "y"}}
@@ -71,7 +71,7 @@ def test_an_owner_has_the_uid_and_not_only_the_name() -> None:
 
 def test_only_who_blocks_is_waited_for() -> None:
     """A dependent that others' finalizers keep, and that blocks or not."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     for name, block in (("waits", True), ("goes", False)):
         owner = cluster.create(MAPS, name)
         metadata = {**owned(owner, block=block), "finalizers": ["example.com/kept"]}
@@ -92,7 +92,7 @@ def _owned_too(said: dict[str, Any], body: dict[str, Any]) -> None:
 @pytest.mark.parametrize("first", [0, -1])
 def test_a_circle_of_owners_goes(size: int, first: int) -> None:
     """Each waits for the next in the foreground; who hangs on the circle goes before it, and what others keep keeps it."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     made = [cluster.create(MAPS, f"m{number}") for number in range(size)]
     for number in range(size):
         cluster.change(MAPS, f"m{number}", functools.partial(_owned_too, owned(made[number - 1])))
@@ -108,7 +108,7 @@ def test_a_circle_of_owners_goes(size: int, first: int) -> None:
 
 def test_a_namespace_goes_with_all_that_is_in_it() -> None:
     """More than one slice of it, pods with their grace; a finalizer keeps it."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create("namespaces", "team")
     cluster.settle()
     assert cluster.names("serviceaccounts", "team") == ["default"]
@@ -130,7 +130,7 @@ def test_a_namespace_goes_with_all_that_is_in_it() -> None:
 
 def test_a_lost_service_account_is_made_again() -> None:
     """Pods are refused without it elsewhere."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.delete("serviceaccounts", "default")
     cluster.settle()
     assert cluster.names("serviceaccounts") == ["default"]
@@ -138,7 +138,7 @@ def test_a_lost_service_account_is_made_again() -> None:
 
 def test_a_definition_goes_when_its_objects_have_gone() -> None:
     """Cleanup is what its finalizer stands for."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     names = {"kind": "Ship", "plural": "ships"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
@@ -175,7 +175,7 @@ names = st.sampled_from("abcde")
 )
 def test_in_the_end_nobody_depends_on_who_is_gone(sequence: list[tuple[str, str, set[str], bool]]) -> None:
     """Nor waits for ever, whoever owns whom and is deleted when."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     for what, name, owners, block in sequence:
         present = cluster.store.get(MAPS, "default", name)
         if what == "create" and not present:

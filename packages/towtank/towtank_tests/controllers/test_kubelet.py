@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from towtank.controllers import Settings
+from towtank.controllers import ControllerSettings
 from towtank.controllers.kubelet import RUN_FOR
 from towtank.controllers.reports import duration
 from towtank.model import conditions
 from towtank.model.requests import DeleteOptions
-from towtank_tests.controllers.harness import Cluster
+from towtank_tests.controllers.harness import ControllerHarness
 
 PODS, NODES = "pods", "nodes"
 
 
-def a_pod(cluster: Cluster, name: str = "p", *, metadata: dict[str, Any] | None = None, **spec: Any) -> None:
+def a_pod(cluster: ControllerHarness, name: str = "p", *, metadata: dict[str, Any] | None = None, **spec: Any) -> None:
     """Create one."""
     containers = [{"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "1"}}}]
     cluster.create(PODS, name, metadata=metadata or {}, spec={"containers": containers, **spec})
@@ -33,7 +33,7 @@ def test_durations(text: str, seconds: float | None) -> None:
 
 def test_a_node_becomes_ready_and_offers_what_it_has() -> None:
     """What it says itself stays; the taint of a new node goes."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}, {"key": "mine", "effect": "NoSchedule"}]
     capacity = {"cpu": "8", "pods": "110"}
     cluster.create(NODES, "new", spec={"taints": taints}, status={"capacity": capacity, "allocatable": {"cpu": "7"}})
@@ -51,7 +51,7 @@ def test_a_node_becomes_ready_and_offers_what_it_has() -> None:
 
 def test_a_bound_pod_runs_after_a_while() -> None:
     """And not before; the fields that kubectl and schedulers read."""
-    cluster = Cluster(Settings(start_after=5))
+    cluster = ControllerHarness(ControllerSettings(start_after=5))
     cluster.create(NODES, "node-1")
     a_pod(cluster, initContainers=[{"name": "first", "image": "i"}, {"name": "side", "image": "i", "restartPolicy": "Always"}])
     cluster.run(4.9)
@@ -69,7 +69,7 @@ def test_a_bound_pod_runs_after_a_while() -> None:
 
 def test_an_unbound_pod_waits() -> None:
     """There is nobody to run it."""
-    cluster = Cluster(binds=False)
+    cluster = ControllerHarness(binds=False)
     a_pod(cluster)
     cluster.run(100)
     assert cluster.get(PODS, "p")["status"] == {"phase": "Pending", "qosClass": "Burstable"}
@@ -82,7 +82,7 @@ def test_an_unbound_pod_waits() -> None:
 )
 def test_a_deleted_pod_goes_after_a_while(grace: int, hook: int, gone_after: int) -> None:
     """At most its grace."""
-    cluster = Cluster(Settings(stop_after=3))
+    cluster = ControllerHarness(ControllerSettings(stop_after=3))
     sleep = {"lifecycle": {"preStop": {"sleep": {"seconds": hook}}}} if hook else {}
     a_pod(cluster, terminationGracePeriodSeconds=grace, containers=[{"name": "main", "image": "i", **sleep}])
     cluster.run(2)
@@ -95,7 +95,7 @@ def test_a_deleted_pod_goes_after_a_while(grace: int, hook: int, gone_after: int
 
 def test_a_later_pod_of_the_name_is_left_alone() -> None:
     """What was meant for one does not hit another."""
-    cluster = Cluster(Settings(stop_after=3, start_after=10))
+    cluster = ControllerHarness(ControllerSettings(stop_after=3, start_after=10))
     a_pod(cluster)
     cluster.delete(PODS, "p")
     cluster.run(1)
@@ -109,7 +109,7 @@ def test_a_later_pod_of_the_name_is_left_alone() -> None:
 
 def test_a_pod_that_is_kept_has_ended_all_the_same() -> None:
     """A finalizer keeps the object, not its containers."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     a_pod(cluster, metadata={"finalizers": ["example.com/kept"]})
     cluster.run(2)
     cluster.delete(PODS, "p")
@@ -122,7 +122,7 @@ def test_a_pod_that_is_kept_has_ended_all_the_same() -> None:
 
 def test_a_pod_ends_after_the_time_that_it_says() -> None:
     """An annotation."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     a_pod(cluster, metadata={"annotations": {RUN_FOR: "10s"}})
     cluster.run(10.5)
     assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
@@ -134,7 +134,7 @@ def test_a_pod_ends_after_the_time_that_it_says() -> None:
 
 def test_readiness_gates_are_waited_for() -> None:
     """Ready comes and goes with them."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     a_pod(cluster, readinessGates=[{"conditionType": "example.com/open"}])
     cluster.run(2)
     assert conditions.find(cluster.get(PODS, "p"), "Ready")["reason"] == "ReadinessGatesNotReady"
@@ -153,7 +153,7 @@ def test_readiness_gates_are_waited_for() -> None:
 
 def test_pods_go_with_their_node() -> None:
     """All of them, and at once."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     cluster.create(NODES, "node-1")
     for number in range(40):
         a_pod(cluster, f"p{number}")

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from towtank.controllers.world import active
+from towtank.controllers.world import is_active
 from towtank.model import conditions
-from towtank_tests.controllers.harness import Cluster, template
+from towtank_tests.controllers.harness import ControllerHarness, template
 
 SETS, PODS, CLAIMS = "statefulsets.apps", "pods", "persistentvolumeclaims"
 
 
-def a_set(cluster: Cluster, replicas: int, **more: Any) -> None:
+def a_set(cluster: ControllerHarness, replicas: int, **more: Any) -> None:
     """Create one."""
     spec = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "serviceName": "web", "template": template()}
     cluster.create(SETS, "db", spec={**spec, **more})
 
 
-def rolled_out(cluster: Cluster) -> bool:
+def rolled_out(cluster: ControllerHarness) -> bool:
     """What `kubectl rollout status` waits for."""
     found = cluster.get(SETS, "db")
     status, wanted = found["status"], found["spec"]["replicas"]
@@ -30,7 +30,7 @@ def rolled_out(cluster: Cluster) -> bool:
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 def test_pods_have_numbers(policy: str) -> None:
     """One is made when the one before is ready, or all at once; they go from the highest on."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     a_set(cluster, 3, podManagementPolicy=policy)
     cluster.settle()
     assert len(cluster.names(PODS)) == (1 if policy == "OrderedReady" else 3)
@@ -51,11 +51,13 @@ def test_pods_have_numbers(policy: str) -> None:
 
 def test_a_new_template_comes_one_by_one_down_to_the_partition() -> None:
     """At no step more than one is missing."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     a_set(cluster, 3, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}})
     cluster.run(10)
     least = []
-    cluster.watchers.append(lambda: least.append(sum(active(pod) and conditions.holds(pod, "Ready") for pod in cluster.verbs.every(PODS))))
+    cluster.watchers.append(
+        lambda: least.append(sum(is_active(pod) and conditions.holds(pod, "Ready") for pod in cluster.verbs.every(PODS)))
+    )
 
     def images() -> list[str]:
         return [pod["spec"]["containers"][0]["image"] for pod in cluster.verbs.every(PODS)]
@@ -71,7 +73,7 @@ def test_a_new_template_comes_one_by_one_down_to_the_partition() -> None:
 
 def test_each_has_claims_of_its_own() -> None:
     """Which stay."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "disk", "resources": {"requests": {"storage": "1Gi"}}}
     a_set(cluster, 2, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}])
     cluster.run(10)

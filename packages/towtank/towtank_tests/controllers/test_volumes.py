@@ -6,31 +6,31 @@ from typing import Any
 
 import pytest
 
-from towtank.controllers import Settings
-from towtank_tests.controllers.harness import Cluster
+from towtank.controllers import ControllerSettings
+from towtank_tests.controllers.harness import ControllerHarness
 
 CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
 SELECTED = "volume.kubernetes.io/selected-node"
 
 
-def a_class(cluster: Cluster, name: str, mode: str = "Immediate", provisioner: str = "kubernetes.io/no-provisioner") -> None:
+def a_class(cluster: ControllerHarness, name: str, mode: str = "Immediate", provisioner: str = "kubernetes.io/no-provisioner") -> None:
     """Create one."""
     cluster.create(CLASSES, name, provisioner=provisioner, volumeBindingMode=mode, reclaimPolicy="Delete")
 
 
-def a_claim(cluster: Cluster, name: str, class_: str, size: str = "1Gi", **more: Any) -> None:
+def a_claim(cluster: ControllerHarness, name: str, class_: str, size: str = "1Gi", **more: Any) -> None:
     """Create one."""
     resources = {"requests": {"storage": size}}
     cluster.create(CLAIMS, name, spec={"accessModes": ["ReadWriteOnce"], "storageClassName": class_, "resources": resources, **more})
 
 
-def a_volume(cluster: Cluster, name: str, class_: str, size: str = "1Gi", **more: Any) -> None:
+def a_volume(cluster: ControllerHarness, name: str, class_: str, size: str = "1Gi", **more: Any) -> None:
     """Create one."""
     spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": class_, "capacity": {"storage": size}, "hostPath": {"path": "/disk"}}
     cluster.create(VOLUMES, name, spec={**spec, "persistentVolumeReclaimPolicy": "Retain", **more})
 
 
-def bound_to(cluster: Cluster, claim: str) -> str:
+def bound_to(cluster: ControllerHarness, claim: str) -> str:
     """The volume's name, where both say that they are each other's."""
     found = cluster.get(CLAIMS, claim)
     if found["status"].get("phase") != "Bound":
@@ -42,7 +42,7 @@ def bound_to(cluster: Cluster, claim: str) -> str:
     return str(volume["metadata"]["name"])
 
 
-def phase(cluster: Cluster, name: str) -> str:
+def phase(cluster: ControllerHarness, name: str) -> str:
     """Of a volume."""
     return str(cluster.get(VOLUMES, name)["status"]["phase"])
 
@@ -50,7 +50,7 @@ def phase(cluster: Cluster, name: str) -> str:
 @pytest.mark.parametrize("claim_first", [True, False])
 def test_the_smallest_volume_that_fits_is_taken(claim_first: bool) -> None:
     """Whoever comes first; others do not fit or are taken."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     a_class(cluster, "disk")
     if claim_first:
         a_claim(cluster, "c", "disk", "2Gi")
@@ -76,7 +76,7 @@ def test_the_smallest_volume_that_fits_is_taken(claim_first: bool) -> None:
 
 def test_what_is_set_aside_is_bound() -> None:
     """By the scheduler in the volume, by a user in the claim; a class that waits for pods does not find one itself."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     a_class(cluster, "local", "WaitForFirstConsumer")
     for name in "abc":
         a_volume(cluster, name, "local")
@@ -94,7 +94,7 @@ def test_what_is_set_aside_is_bound() -> None:
 def test_volumes_are_made_where_the_pod_goes() -> None:
     """And go with their claim; not where somebody else makes them."""
     for make in (True, False):
-        cluster = Cluster(Settings(provisioning=make))
+        cluster = ControllerHarness(ControllerSettings(provisioning=make))
         cluster.create("nodes", "node-1", metadata={"labels": {"topology.kubernetes.io/zone": "a"}})
         a_class(cluster, "made", "WaitForFirstConsumer", "disk.example.com")
         a_class(cluster, "at-once", "Immediate", "disk.example.com")
@@ -116,7 +116,7 @@ def test_volumes_are_made_where_the_pod_goes() -> None:
 
 def test_a_kept_volume_is_released_and_a_claim_may_be_lost() -> None:
     """When the other half goes."""
-    cluster = Cluster()
+    cluster = ControllerHarness()
     a_class(cluster, "disk")
     for name in "ab":
         a_volume(cluster, name, "disk")

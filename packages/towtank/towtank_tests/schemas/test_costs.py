@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from towtank.model.problems import Problem
+from towtank.model.problems import ApiError
 from towtank.schemas import parsing, rules, structural, values
 
 EVIL: Final = "^(a+)+$"
@@ -125,7 +125,7 @@ def test_defaults_do_not_multiply() -> None:
         item = {"type": "object", "properties": {"a": {"type": "string", "default": "x" * size}}}
         node = parsing.parse({"type": "object", "properties": {"x": {"type": "array", "items": item}}})
         body: dict[str, Any] = {"x": [{} for _ in range(60_000)]}
-        with soon(), nullcontext() if fits else pytest.raises(Problem, match="Request entity too large"):
+        with soon(), nullcontext() if fits else pytest.raises(ApiError, match="Request entity too large"):
             values.default(body, node)
         assert ("a" in body["x"][-1]) is fits
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from towtank.model.nodes import Node
+from towtank.model.nodes import SchemaNode
 from towtank.schemas import parsing, values
 from towtank_tests.schemas.cases import SPEC, SPECS
 from towtank_tests.schemas.test_recorded import SHAPE
@@ -32,7 +32,7 @@ SPECIFIED: Final = st.fixed_dictionaries(
 OBJECTS: Final = st.fixed_dictionaries({}, optional={"spec": SPECIFIED | json_of(WORDS), "top": json_of(WORDS), "metadata": json_of(WORDS)})
 
 
-def of_a_schema(node: Node, depth: int = 6) -> st.SearchStrategy[Any]:
+def of_a_schema(node: SchemaNode, depth: int = 6) -> st.SearchStrategy[Any]:
     """Values that a schema may know, and a few that it does not."""
     if depth and node.type == "array" and node.items is not None:
         return st.lists(of_a_schema(node.items, depth - 1), max_size=2)
@@ -43,7 +43,7 @@ def of_a_schema(node: Node, depth: int = 6) -> st.SearchStrategy[Any]:
     return json_of(WORDS)
 
 
-def all_steps(body: dict[str, Any], node: Node) -> dict[str, Any]:
+def all_steps(body: dict[str, Any], node: SchemaNode) -> dict[str, Any]:
     """A copy, treated as a body that comes in is."""
     body = copy.deepcopy(body)
     values.prune(body, node)
@@ -53,7 +53,7 @@ def all_steps(body: dict[str, Any], node: Node) -> dict[str, Any]:
 
 @pytest.mark.parametrize("node", [SHAPE, POD], ids=["custom", "built in"])
 @given(data=st.data())
-def test_twice_is_as_once(node: Node, data: st.DataObject) -> None:
+def test_twice_is_as_once(node: SchemaNode, data: st.DataObject) -> None:
     """Of pruning, and of defaults after it."""
     body = copy.deepcopy(data.draw(OBJECTS if node is SHAPE else of_a_schema(POD)))
     values.prune(body, node)

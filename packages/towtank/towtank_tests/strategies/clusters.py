@@ -10,17 +10,17 @@ import msgspec
 
 from towtank.model.catalogue import Catalogue
 from towtank.model.kinds import Body
-from towtank.model.problems import Problem
-from towtank.model.requests import DeleteOptions, Target, WriteOptions
+from towtank.model.problems import ApiError
+from towtank.model.requests import DeleteOptions, RequestTarget, WriteOptions
 from towtank.storage import objects
-from towtank.storage.store import Store
+from towtank.storage.store import RevisionStore
 from towtank.storage.verbs import Verbs
 from towtank.strategies import built_in
-from towtank.subresources.dispatch import Subresource, Subresources
+from towtank.subresources.dispatch import Subresource, SubresourceTable
 from towtank_tests.strategies.masking import masked
 
 
-class Tokens:
+class FakeTokenIssuer:
     """Tokens that say whose they are."""
 
     def issue(self, user: str, seconds: int) -> str:
@@ -32,28 +32,30 @@ class Tokens:
         return token.partition(" ")[0] if " " in token else ""
 
 
-class Cluster:
+class CaseCluster:
     """As much of an HTTP layer as the cases need."""
 
     def __init__(self) -> None:
         numbers = itertools.count(1)
-        self.verbs = Verbs(Store(), lambda: datetime(2030, 1, 1, tzinfo=UTC), lambda: f"00000000-0000-0000-0000-{next(numbers):012}")
+        self.verbs = Verbs(
+            RevisionStore(), lambda: datetime(2030, 1, 1, tzinfo=UTC), lambda: f"00000000-0000-0000-0000-{next(numbers):012}"
+        )
         self.catalogue = Catalogue(built_in.resources())
-        self._subresources = Subresources(Tokens())
+        self._subresources = SubresourceTable(FakeTokenIssuer())
         for body in built_in.initial_objects():
             resource = self.catalogue.of_kind(body["apiVersion"], body["kind"])
             assert resource
-            self.verbs.create(Target(resource), body, WriteOptions())
+            self.verbs.create(RequestTarget(resource), body, WriteOptions())
 
     def ask(self, method: str, path: str, body: Body | None) -> list[Any]:
         """Code and masked body of an answer."""
         try:
             code, answer = self._answer(method, self.target(path), msgspec.json.decode(msgspec.json.encode(body)))
-        except Problem as problem:
+        except ApiError as problem:
             code, answer = problem.code, problem.status()
         return [code, masked(answer)]
 
-    def target(self, path: str) -> Target:
+    def target(self, path: str) -> RequestTarget:
         """What a path is about."""
         _, kind, *parts = path.split("/")
         group = parts.pop(0) if kind == "apis" else ""
@@ -64,16 +66,16 @@ class Cluster:
         resource = self.catalogue.find(group, version, parts[0])
         assert resource, path
         name, subresource = (*parts[1:], "", "")[:2]
-        return Target(resource, namespace, name, subresource)
+        return RequestTarget(resource, namespace, name, subresource)
 
-    def _answer(self, method: str, target: Target, body: Any) -> tuple[int, Body]:
-        if form := target.resource.form:
-            code, answer = self._plain(method, Target(form.stored, target.namespace, target.name), form.inward(body or {}))
-            return code, form.outward(answer)
+    def _answer(self, method: str, target: RequestTarget, body: Any) -> tuple[int, Body]:
+        if form := target.resource.mapping:
+            code, answer = self._plain(method, RequestTarget(form.stored, target.namespace, target.name), form.to_stored(body or {}))
+            return code, form.to_served(answer)
         special = self._subresources.find(target)
         return self._special(special, method, target, body) if special else self._plain(method, target, body)
 
-    def _special(self, special: Subresource, method: str, target: Target, body: Any) -> tuple[int, Body]:
+    def _special(self, special: Subresource, method: str, target: RequestTarget, body: Any) -> tuple[int, Body]:
         if special.body and method in ("POST", "PUT"):
             body = objects.decoded(special.body, body, WriteOptions())
         if method == "POST":
@@ -85,7 +87,7 @@ class Cluster:
         assert special.change
         return 200, special.change(self.verbs, target, lambda old: body if method == "PUT" else merged(old, body), WriteOptions())
 
-    def _plain(self, method: str, target: Target, body: Any) -> tuple[int, Body]:
+    def _plain(self, method: str, target: RequestTarget, body: Any) -> tuple[int, Body]:
         match method:
             case "POST":
                 return 201, self.verbs.create(target, body, WriteOptions())

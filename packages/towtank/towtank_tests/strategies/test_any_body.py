@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from towtank.model.kinds import Resource
-from towtank.model.nodes import Node
-from towtank.model.problems import Problem
-from towtank.model.requests import Target, WriteOptions
+from towtank.model.kinds import APIResource
+from towtank.model.nodes import SchemaNode
+from towtank.model.problems import ApiError
+from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.storage.verbs import copied
 from towtank.strategies import built_in
 from towtank_tests.strategies.cases import named, pod, workload
-from towtank_tests.strategies.clusters import Cluster, merged
+from towtank_tests.strategies.clusters import CaseCluster, merged
 
-_STORED = [resource for resource in built_in.resources() if "update" in resource.verbs and not resource.form]
+_STORED = [resource for resource in built_in.resources() if "update" in resource.verbs and not resource.mapping]
 _TEXTS = st.sampled_from(["", "a", "b", "x/y", "x/y/z", "A b", "Always", "Exists", "In", "NoExecute", "ClusterIP", "RollingUpdate"])
 _AMOUNTS = st.sampled_from(["1", "1Gi", "-1", "0.5", "250m", "much", "", 2])
 _NUMBERS = st.sampled_from([-1, 0, 1, 7, 100_000])
@@ -37,7 +37,7 @@ _GOOD = {
 """What is needed for an object to be stored."""
 
 
-def _values(node: Node, depth: int = 0) -> st.SearchStrategy[Any]:
+def _values(node: SchemaNode, depth: int = 0) -> st.SearchStrategy[Any]:
     """Values of the types that a schema asks for; nothing is sure to be there."""
     if node.int_or_string:
         return st.one_of(_AMOUNTS, _NUMBERS)
@@ -47,7 +47,7 @@ def _values(node: Node, depth: int = 0) -> st.SearchStrategy[Any]:
     if depth > _DEEPEST:
         return st.just([] if node.type == "array" else {})
     if node.type == "array":
-        return st.lists(_later(node.items or Node(), depth + 1), max_size=2)
+        return st.lists(_later(node.items or SchemaNode(), depth + 1), max_size=2)
     if node.additional is not None:
         return st.dictionaries(_TEXTS, _later(node.additional, depth + 1), max_size=2)
     fields = {name: _later(child, depth + 1) for name, child in node.properties.items()}
@@ -57,22 +57,22 @@ def _values(node: Node, depth: int = 0) -> st.SearchStrategy[Any]:
     return few.flatmap(lambda names: st.fixed_dictionaries({name: fields[name] for name in names}))
 
 
-def _later(node: Node, depth: int) -> st.SearchStrategy[Any]:
+def _later(node: SchemaNode, depth: int) -> st.SearchStrategy[Any]:
     return st.deferred(lambda: _values(node, depth))
 
 
 @pytest.mark.parametrize("resource", _STORED, ids=lambda resource: resource.key)
 @settings(max_examples=15, deadline=None)
 @given(st.data())
-def test_any_body_is_stored_or_refused(resource: Resource, data: st.DataObject) -> None:
+def test_any_body_is_stored_or_refused(resource: APIResource, data: st.DataObject) -> None:
     """And what is stored can be read and written back, changed and deleted."""
-    cluster = Cluster()
+    cluster = CaseCluster()
     namespace = "default" if resource.namespaced else ""
-    target = Target(resource, namespace, "any")
+    target = RequestTarget(resource, namespace, "any")
     first = data.draw(_values(resource.schema))
-    with contextlib.suppress(Problem):
+    with contextlib.suppress(ApiError):
         cluster.verbs.create(
-            Target(resource, namespace), copy.deepcopy(merged(_GOOD.get(resource.key, named("any")), first)), WriteOptions()
+            RequestTarget(resource, namespace), copy.deepcopy(merged(_GOOD.get(resource.key, named("any")), first)), WriteOptions()
         )
     stored = cluster.verbs.store.get(resource.key, namespace, "any")
     if stored is None:
@@ -80,7 +80,7 @@ def test_any_body_is_stored_or_refused(resource: Resource, data: st.DataObject) 
     assert cluster.verbs.update(target, copied(stored), WriteOptions()) == (stored.body, False)
     second = data.draw(_values(resource.schema))
     for subresource in ("", "status"):
-        with contextlib.suppress(Problem):
+        with contextlib.suppress(ApiError):
             cluster.verbs.patch(
-                Target(resource, namespace, "any", subresource), lambda old: copy.deepcopy(merged(old, second)), WriteOptions()
+                RequestTarget(resource, namespace, "any", subresource), lambda old: copy.deepcopy(merged(old, second)), WriteOptions()
             )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from towtank_tests.strategies.cases import APPS, CORE, PODS, container, named, pod
-from towtank_tests.strategies.clusters import Cluster
+from towtank_tests.strategies.clusters import CaseCluster
 
 COST = "controller.kubernetes.io/pod-deletion-cost"
 MEBIBYTE = 1024 * 1024
@@ -16,7 +16,7 @@ MEBIBYTE = 1024 * 1024
 
 def message(path: str, body: dict[str, Any]) -> str:
     """What is wrong with it; "" for nothing."""
-    code, answer = Cluster().ask("POST", path, body)
+    code, answer = CaseCluster().ask("POST", path, body)
     assert code in (201, 422)
     return str(answer["message"]).partition(" is invalid: ")[2] if code == 422 else ""
 

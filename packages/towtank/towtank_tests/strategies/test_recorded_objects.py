@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from towtank.model.requests import Target, WriteOptions
+from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.storage.verbs import copied
 from towtank_tests.strategies.cases import CASES
-from towtank_tests.strategies.clusters import Cluster
+from towtank_tests.strategies.clusters import CaseCluster
 
 _RECORDED: Final = json.loads((Path(__file__).parent.parent / "recorded_objects.json").read_text())
 
@@ -19,7 +19,7 @@ _RECORDED: Final = json.loads((Path(__file__).parent.parent / "recorded_objects.
 @pytest.mark.parametrize("name", CASES)
 def test_answers_are_those_of_a_kube_apiserver(name: str) -> None:
     """Bodies and refusals, word for word but for what masking leaves out."""
-    cluster = Cluster()
+    cluster = CaseCluster()
     for step, expected in zip(CASES[name], _RECORDED[name], strict=True):
         answered = cluster.ask(*step)
         if step[0] == "DELETE" and expected[1].get("kind") == "Status" and answered[0] == expected[0] == 200:
@@ -31,11 +31,11 @@ def test_answers_are_those_of_a_kube_apiserver(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_writing_back_what_was_read_changes_nothing(name: str) -> None:
     """Defaults come to rest, and what the server set is accepted from a client."""
-    cluster = Cluster()
+    cluster = CaseCluster()
     for step in CASES[name]:
         cluster.ask(*step)
     before = cluster.verbs.store.revision
     for resource in cluster.catalogue:
-        for stored in () if resource.form else cluster.verbs.store.list(resource.key):
-            cluster.verbs.update(Target(resource, *stored.key), copied(stored), WriteOptions())
+        for stored in () if resource.mapping else cluster.verbs.store.list(resource.key):
+            cluster.verbs.update(RequestTarget(resource, *stored.key), copied(stored), WriteOptions())
     assert cluster.verbs.store.revision == before

@@ -6,33 +6,33 @@ from typing import Any
 
 import pytest
 
-from towtank.model.kinds import Resource, Scale
-from towtank.model.problems import Problem
-from towtank.model.requests import Target, WriteOptions
+from towtank.model.kinds import APIResource, ScaleSubresource
+from towtank.model.problems import ApiError
+from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.strategies import crds
 from towtank.subresources import scales
-from towtank.subresources.dispatch import Subresources
-from towtank.subresources.reviews import Tokens as TokensProtocol
+from towtank.subresources.dispatch import SubresourceTable
+from towtank.subresources.reviews import TokenIssuer as TokensProtocol
 from towtank_tests.strategies.cases import CORE, PODS, POLICY, named, pod
-from towtank_tests.strategies.clusters import Cluster, Tokens
+from towtank_tests.strategies.clusters import CaseCluster, FakeTokenIssuer
 
 _REVIEWS = "/apis/authentication.k8s.io/v1"
 
 
-def _review(cluster: Cluster, kind: str, body: Any, user: str = "admin") -> Any:
-    tokens: TokensProtocol = Tokens()
+def _review(cluster: CaseCluster, kind: str, body: Any, user: str = "admin") -> Any:
+    tokens: TokensProtocol = FakeTokenIssuer()
     target = cluster.target(f"{_REVIEWS}/{kind}")
-    found = Subresources(tokens).find(target)
+    found = SubresourceTable(tokens).find(target)
     assert found and found.create
     return found.create(cluster.verbs, target, body, WriteOptions(user=user))[1]["status"]
 
 
 def test_a_token_that_was_given_out_is_known() -> None:
     """Its user is the account's, in the groups of accounts."""
-    cluster = Cluster()
+    cluster = CaseCluster()
     cluster.ask("POST", f"{CORE}/serviceaccounts", named("robot"))
     target = cluster.target(f"{CORE}/serviceaccounts/robot/token")
-    found = Subresources(Tokens()).find(target)
+    found = SubresourceTable(FakeTokenIssuer()).find(target)
     assert found and found.create
     code, request = found.create(cluster.verbs, target, {"metadata": {}, "spec": {"expirationSeconds": 600}}, WriteOptions())
     assert (code, request["status"]["expirationTimestamp"]) == (201, "2030-01-01T00:10:00Z")
@@ -46,12 +46,14 @@ def test_a_token_that_was_given_out_is_known() -> None:
 
 def test_everybody_is_told_who_he_is() -> None:
     """kubectl auth whoami."""
-    assert _review(Cluster(), "selfsubjectreviews", {}, "system:serviceaccount:a:b")["userInfo"]["username"] == "system:serviceaccount:a:b"
+    assert (
+        _review(CaseCluster(), "selfsubjectreviews", {}, "system:serviceaccount:a:b")["userInfo"]["username"] == "system:serviceaccount:a:b"
+    )
 
 
 def test_dry_runs_change_nothing() -> None:
     """Of a binding and of an eviction."""
-    cluster = Cluster()
+    cluster = CaseCluster()
     cluster.ask("POST", PODS, pod("waiting"))
     cluster.ask("POST", PODS, pod("running", nodeName="n"))
     cluster.ask("MERGE", f"{PODS}/running/status", {"status": {"phase": "Running"}})
@@ -61,7 +63,7 @@ def test_dry_runs_change_nothing() -> None:
         ("running", "eviction", named("running")),
     ):
         target = cluster.target(f"{PODS}/{name}/{subresource}")
-        found = Subresources(Tokens()).find(target)
+        found = SubresourceTable(FakeTokenIssuer()).find(target)
         assert found and found.create
         assert found.create(cluster.verbs, target, body, WriteOptions(dry_run=True))[0] == 201
     assert cluster.verbs.store.revision == before
@@ -70,7 +72,7 @@ def test_dry_runs_change_nothing() -> None:
 @pytest.mark.parametrize(("policy", "code"), [("IfHealthyBudget", 429), ("AlwaysAllow", 201)])
 def test_a_pod_that_is_not_ready_may_be_evicted_where_the_budget_says_so(policy: str, code: int) -> None:
     """Although nothing is left of the budget."""
-    cluster = Cluster()
+    cluster = CaseCluster()
     labelled = {"metadata": {"name": "sick", "labels": {"app": "a"}}}
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}, "unhealthyPodEvictionPolicy": policy}
     cluster.ask("POST", f"{POLICY}/poddisruptionbudgets", named("budget", spec=spec))
@@ -82,8 +84,8 @@ def test_a_pod_that_is_not_ready_may_be_evicted_where_the_budget_says_so(policy:
 
 def test_a_custom_resource_is_scaled_where_its_definition_says() -> None:
     """Paths of the definition; a selector that is text already."""
-    cluster = Cluster()
-    resource = Resource(
+    cluster = CaseCluster()
+    resource = APIResource(
         "example.com",
         "v1",
         "gangs",
@@ -91,18 +93,18 @@ def test_a_custom_resource_is_scaled_where_its_definition_says() -> None:
         has_status=True,
         custom=True,
         generation=True,
-        strategy=crds.CustomResources(),
-        scale=Scale(".spec.size.members", ".status.members", ".status.selector"),
+        strategy=crds.CustomResourceStrategy(),
+        scale=ScaleSubresource(".spec.size.members", ".status.members", ".status.selector"),
     )
-    target = Target(resource, "default", "g", "scale")
+    target = RequestTarget(resource, "default", "g", "scale")
     body = {"apiVersion": "example.com/v1", "kind": "Gang", "metadata": {"name": "g"}, "spec": {"size": {"members": 3}}}
-    cluster.verbs.create(Target(resource, "default"), body, WriteOptions())
+    cluster.verbs.create(RequestTarget(resource, "default"), body, WriteOptions())
     status = {"status": {"members": 2, "selector": "a=b"}}
-    cluster.verbs.patch(Target(resource, "default", "g", "status"), lambda old: {**old, **status}, WriteOptions())
+    cluster.verbs.patch(RequestTarget(resource, "default", "g", "status"), lambda old: {**old, **status}, WriteOptions())
     assert scales.get(cluster.verbs, target)["spec"] == {"replicas": 3}
     assert scales.get(cluster.verbs, target)["status"] == {"replicas": 2, "selector": "a=b"}
     scales.change(cluster.verbs, target, lambda scale: {**scale, "spec": {"replicas": 5}}, WriteOptions())
     stored = cluster.verbs.get(target).body
     assert (stored["spec"], stored["metadata"]["generation"]) == ({"size": {"members": 5}}, 2)
-    with pytest.raises(Problem, match="modified"):
+    with pytest.raises(ApiError, match="modified"):
         scales.change(cluster.verbs, target, lambda scale: {**scale, "metadata": {"name": "g", "resourceVersion": "1"}}, WriteOptions())

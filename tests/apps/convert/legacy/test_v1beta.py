@@ -9,7 +9,7 @@ import pytest
 from moorage.apps.convert.effective import effective
 from moorage.apps.convert.kube_configuration import API_VERSION, KIND
 from moorage.apps.convert.legacy.v1beta import OLDER, as_v1
-from moorage.apps.convert.loading import Refused, read
+from moorage.apps.convert.loading import ConfigurationRefused, read
 from tests.api.profiles import RESOLVER
 
 BETA2, BETA3 = OLDER
@@ -88,6 +88,6 @@ def test_what_is_gone_is_told() -> None:
 def test_wrong_shapes_are_left_to_the_reader(version: str, profiles: Any) -> None:
     """Nothing raises, and nothing is lost that would be refused."""
     made, _ = as_v1({"apiVersion": version, "kind": KIND, "profiles": profiles})
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ConfigurationRefused) as caught:
         read(made, RESOLVER.registry)
     assert caught.value.verdict == "decodeError"

@@ -12,11 +12,11 @@ import pytest
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.nodes.node_table import Aspect, Rows
-from moorage.core.columns.pod_info import Herd
+from moorage.core.columns.pod_info import PodBatch
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.evaluation.dry_run import WhatIf
-from moorage.core.framework.evaluation.plugin_result import Column
-from moorage.core.framework.interfaces import AdjustingPlugin, Codes, Prepared
+from moorage.core.framework.evaluation.dry_run import FilterDryRun
+from moorage.core.framework.evaluation.plugin_result import PluginResult
+from moorage.core.framework.interfaces import Codes, PreFilterExtensions, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.node_ports import NodePorts
@@ -32,13 +32,13 @@ class Lonely:
     """Refuses nodes that have kin of the pod; its state is how many of them each row has."""
 
     name: ClassVar[str] = "Lonely"
-    wakes: ClassVar[tuple[()]] = ()
+    events_to_register: ClassVar[tuple[()]] = ()
     reads: ClassVar[frozenset[Aspect]] = frozenset()
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Nobody is kin to a pod named hermit."""
         kin = {row: len([one for one in snapshot.pods_on(name) if _kin(one.pod)]) for name, row in snapshot.nodes.row_of.items()}
-        return Prepared(SKIP if pod.metadata.name == "hermit" else SUCCESS, kin)
+        return PreFilterResult(SKIP if pod.metadata.name == "hermit" else SUCCESS, kin)
 
     def filter(self, state: dict[int, int], snapshot: Snapshot, rows: Rows) -> Codes:
         """How many there are."""
@@ -57,7 +57,7 @@ def _kin(pod: Any) -> bool:
     return bool(pod.metadata.name.startswith("kin"))
 
 
-_adjusting: AdjustingPlugin = Lonely()
+_adjusting: PreFilterExtensions = Lonely()
 
 NEW = make_pod("new", cpu="2", priority=5)
 
@@ -71,35 +71,35 @@ def cache_of(*pods: Pod, nodes: int = 3) -> Cache:
         if pod.spec.node_name:
             cache.observe(pod, pod_requests(pod))
         else:
-            cache.nominations.put(pod, pod.status.nominated_node_name, pod_requests(pod))
+            cache.nominations.add(pod, pod.status.nominated_node_name, pod_requests(pod))
     return cache
 
 
-def what_if(cache: Cache, pod: Pod = NEW) -> WhatIf:
+def what_if(cache: Cache, pod: Pod = NEW) -> FilterDryRun:
     """For a pod that NodePorts, NodeResourcesFit and Lonely have a say about, in this order."""
     snapshot = Snapshot(cache)
     columns = {}
     for plugin in (NodePorts(), NodeResourcesFit(), Lonely()):
-        column = columns[plugin.name] = Column(plugin, pod, plugin.filter, plugin.pre_filter)
+        column = columns[plugin.name] = PluginResult(plugin, pod, plugin.filter, plugin.pre_filter)
         column.prepare(snapshot)
-        if column.takes_part:
+        if column.applies:
             column.refresh(snapshot)
-    return WhatIf(pod, columns, snapshot)
+    return FilterDryRun(pod, columns, snapshot)
 
 
-def herd_of(cache: Cache, *names: str) -> Herd:
+def herd_of(cache: Cache, *names: str) -> PodBatch:
     """These pods of the cache."""
-    return Herd([record for name in names if (record := cache.record(f"uid-{name}"))], cache.nodes)
+    return PodBatch([record for name in names if (record := cache.pod_info(f"uid-{name}"))], cache.nodes)
 
 
-def every(herd: Herd) -> Any:
+def every(herd: PodBatch) -> Any:
     """All places of a herd."""
     return np.arange(len(herd.records))
 
 
-def refused(supposed: WhatIf, *rows: int) -> dict[int, str]:
+def refused(supposed: FilterDryRun, *rows: int) -> dict[int, str]:
     """The reasons of the rows that are refused, all of them asked unless some are named."""
-    answers = supposed.ask(np.array(rows or (0, 1, 2), np.intp))
+    answers = supposed.run_filters(np.array(rows or (0, 1, 2), np.intp))
     return {row: answer.why[0][0].text.replace("{}", answer.why[0][1]) for row, answer in answers.items()}
 
 
@@ -120,7 +120,7 @@ def test_rows_are_asked_side_by_side() -> None:
         assert refused(supposed, 2) == {}
         supposed.remove(herd, np.array([2]))
         assert refused(supposed) == {}
-        supposed.put_back(herd, every(herd))
+        supposed.add(herd, every(herd))
         assert refused(supposed) == {0: "Insufficient cpu", 1: "Insufficient cpu", 2: "node(s) had 1 kin"}
 
 
@@ -143,7 +143,7 @@ def test_the_first_plugin_that_refuses_is_named() -> None:
     """In the profile's order; the next one, once that is content."""
     cache = cache_of(make_pod("kin", cpu="3", node="n0"), make_pod("big", cpu="1", node="n0"))
     with what_if(cache) as supposed:
-        assert {row: answer.place for row, answer in supposed.ask(np.array([0, 1])).items()} == {0: 1}
+        assert {row: answer.filter_index for row, answer in supposed.run_filters(np.array([0, 1])).items()} == {0: 1}
         herd = herd_of(cache, "big")
         supposed.remove(herd, every(herd))
         assert refused(supposed) == {0: "Insufficient cpu"}

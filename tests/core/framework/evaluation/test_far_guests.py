@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.cycle.cycle import decide, look
-from moorage.core.framework.evaluation.evaluation import Blueprint
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.cycle import decide, run_filters
+from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import ProfileSpec, resolve
+from moorage.core.framework.revisions import RequestedProfile, resolve
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node
 from tests.core.storage_builders import make_claim, make_volume
 
-REVISION = resolve(ProfileSpec("test"), build_registry(INTREE), PRESETS)
+REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
 NODES = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
 """Nodes and their zones."""
 
@@ -79,13 +79,13 @@ def cluster(*pods: Pod) -> Cache:
 
 def nominate(cache: Cache, guest: Pod, node: str) -> None:
     """The pod waits, and is promised this node."""
-    cache.nominations.put(guest, node, pod_requests(guest))
+    cache.nominations.add(guest, node, pod_requests(guest))
 
 
-def passing(waiting: Pod, scheduler: Scheduler) -> set[str]:
+def passing(waiting: Pod, scheduler: CycleContext) -> set[str]:
     """The nodes that would take a pod."""
-    blueprint = look(waiting, REVISION, scheduler)
-    assert isinstance(blueprint, Blueprint)
+    blueprint = run_filters(waiting, REVISION, scheduler)
+    assert isinstance(blueprint, Evaluation)
     names = scheduler.snapshot.nodes.names
     return {names[row] for row in blueprint.feasible()} if blueprint.fits else set()
 
@@ -103,7 +103,7 @@ def passing(waiting: Pod, scheduler: Scheduler) -> set[str]:
 def test_lesser_pods_leave_what_a_nominated_pod_needs(guest: str, waiting: str, left: set[str]) -> None:
     """On all nodes, not on its own alone; whoever is refused can be told for whom. More important ones need not, nor afterwards anybody."""
     cache = cluster()
-    scheduler = Scheduler(cache)
+    scheduler = CycleContext(cache)
     least, vip = pod("least", waiting, 1), pod("vip", waiting, 9)
     assert passing(least, scheduler) == set(NODES)
     nominate(cache, pod("guest", guest, 5), "n0")
@@ -112,9 +112,9 @@ def test_lesser_pods_leave_what_a_nominated_pod_needs(guest: str, waiting: str, 
     if not left:
         outcome = decide(least, REVISION, scheduler)
         assert isinstance(outcome, Diagnosis)
-        assert [record.pod.metadata.name for record in outcome.kept_by] == ["guest"]
+        assert [record.pod.metadata.name for record in outcome.blocking_nominated_pods] == ["guest"]
     cache.nominations.remove("uid-guest")
-    assert isinstance(decide(least, REVISION, scheduler), Placement)
+    assert isinstance(decide(least, REVISION, scheduler), ScheduleResult)
     assert passing(least, scheduler) == set(NODES)
 
 
@@ -127,13 +127,13 @@ def test_nodes_that_are_guarded_have_no_score() -> None:
     """Though nothing changed on them, nor on the node of the guest, which takes nobody anyway."""
     cache = cluster(*crowd("n0"), *crowd("n2")[:2], *crowd("n3")[:2])
     nominate(cache, pod("nobody", priority=-1), "n3")  # so that there is a nomination all the time
-    scheduler, waiting, where = Scheduler(cache), pod("new"), []
+    scheduler, waiting, where = CycleContext(cache), pod("new"), []
     for guest in (None, pod("guest", "hermit", 5), None):
         cache.nominations.remove("uid-guest")
         if guest is not None:
             nominate(cache, guest, "n0")
         outcome = decide(waiting, REVISION, scheduler)
-        assert isinstance(outcome, Placement)
+        assert isinstance(outcome, ScheduleResult)
         where.append(outcome.node)
     assert (where[0], where[2]) == ("n1", "n1")
     assert where[1] in ("n2", "n3")
@@ -143,7 +143,7 @@ def test_what_preemption_remembers_of_nodes_ends_with_a_guest_elsewhere() -> Non
     """The node where it would do least harm is in the domain that the guest fills."""
     cache = cluster(*crowd("n0", 1), *crowd("n1", 0), *crowd("n2", 1), *crowd("n3", 1))
     nominate(cache, pod("nobody", priority=-1), "n3")
-    scheduler, waiting, where = Scheduler(cache), pod("new", "spread", 5), []
+    scheduler, waiting, where = CycleContext(cache), pod("new", "spread", 5), []
     for guest in (None, pod("guest", "plain", 9), None):
         cache.nominations.remove("uid-guest")
         if guest is not None:
@@ -176,7 +176,7 @@ STEPS = st.one_of(
 def test_a_scheduler_that_has_seen_it_all_agrees_with_real_pods(steps: list[tuple[str, Pod]]) -> None:
     """Nodes pass that would take the pod in a fresh cluster where the guests are there, and in one without them."""
     cache, there, guests = cluster(), dict[str, Pod](), dict[str, tuple[Pod, str]]()
-    kept = Scheduler(cache)
+    kept = CycleContext(cache)
     for what, one in steps:
         uid, node = one.metadata.uid, one.spec.node_name
         guests.pop(uid, None)
@@ -196,8 +196,8 @@ def test_a_scheduler_that_has_seen_it_all_agrees_with_real_pods(steps: list[tupl
                 for guest, at in guests.values()
                 if (guest.spec.priority or 0) >= 2
             ]
-            with_them = passing(waiting, Scheduler(cluster(*there.values(), *first)))
-            without = passing(waiting, Scheduler(cluster(*there.values())))
+            with_them = passing(waiting, CycleContext(cluster(*there.values(), *first)))
+            without = passing(waiting, CycleContext(cluster(*there.values())))
             assert passing(waiting, kept) == with_them & without, waiting.metadata.name
-            outcomes = [decide(waiting, REVISION, each) for each in (kept, Scheduler(cache))]
-            assert len({outcome.node if isinstance(outcome, Placement) else outcome.message for outcome in outcomes}) == 1
+            outcomes = [decide(waiting, REVISION, each) for each in (kept, CycleContext(cache))]
+            assert len({outcome.node if isinstance(outcome, ScheduleResult) else outcome.message for outcome in outcomes}) == 1

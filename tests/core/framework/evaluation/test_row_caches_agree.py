@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import ProfileSpec, resolve
+from moorage.core.framework.revisions import RequestedProfile, resolve
 from moorage.core.objects.pods import Pod, PodStatus
 from moorage.core.objects.workloads import PodDisruptionBudget
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node
 
-REVISION = resolve(ProfileSpec("test"), build_registry(INTREE), PRESETS)
+REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
 NODES = tuple(f"n{i}" for i in range(12))
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "x"}}}
 
@@ -67,7 +67,7 @@ def step(cache: Cache, action: str, *given: Any) -> None:
             one = pod(f"p{number}", cpu, priority, node, app)
             cache.observe(one, pod_requests(one))
         case "start", (number, hour):
-            record = cache.record(f"uid-p{number}")
+            record = cache.pod_info(f"uid-p{number}")
             if record is not None and isinstance(record.pod, Pod):
                 started = msgspec.structs.replace(record.pod, status=PodStatus(start_time=f"2026-01-01T0{hour}:00:00Z"))
                 cache.observe(started, pod_requests(started))
@@ -77,15 +77,15 @@ def step(cache: Cache, action: str, *given: Any) -> None:
             body = {"metadata": {"name": "b", "namespace": "d"}, "spec": {"selector": {"matchLabels": {"app": "x"}}}}
             cache.store.put(msgspec.convert({**body, "status": {"disruptionsAllowed": allowed}}, PodDisruptionBudget))
         case "nominate", (node, number):
-            cache.nominations.put(NOMINEES[number], node, pod_requests(NOMINEES[number]))
+            cache.nominations.add(NOMINEES[number], node, pod_requests(NOMINEES[number]))
         case _:
             for one in NOMINEES:
                 cache.nominations.remove(one.metadata.uid)
 
 
-def brief(outcome: Placement | Diagnosis) -> tuple[Any, ...]:
+def brief(outcome: ScheduleResult | Diagnosis) -> tuple[Any, ...]:
     """All that counts of an outcome."""
-    if isinstance(outcome, Placement):
+    if isinstance(outcome, ScheduleResult):
         return outcome.node, outcome.score
     return outcome.message, outcome.nominated_node, outcome.victims
 
@@ -99,21 +99,21 @@ def test_what_is_remembered_is_what_would_be_found(steps: list[tuple[Any, ...]])
         cache.put_node(make_node(name, cpu="3", labels={"zone": ZONES[name]}))
         step(cache, "pod", i, name, "3", 0, "xy"[i % 2])
         step(cache, "start", i, 2)
-    kept = Scheduler(cache)
+    kept = CycleContext(cache)
     for one in [("start", 0, 2), *steps]:
         step(cache, *one)
         for waiting in WAITING:
-            assert brief(decide(waiting, REVISION, kept)) == brief(decide(waiting, REVISION, Scheduler(cache)))
+            assert brief(decide(waiting, REVISION, kept)) == brief(decide(waiting, REVISION, CycleContext(cache)))
 
 
 def test_a_pod_leaves_room_for_a_sibling_that_was_decided_before_it() -> None:
     """Pods of one template share what was compiled for the first of them, but not its exception from its own nomination."""
     cache = Cache()
     cache.put_node(make_node("n1", cpu="3"))
-    kept = Scheduler(cache)
+    kept = CycleContext(cache)
     first, second, guest = *WAITING[:2], NOMINEES[2]
-    cache.nominations.put(guest, "elsewhere", pod_requests(guest))
-    assert isinstance(decide(first, REVISION, kept), Placement)
-    cache.nominations.put(first, "n1", pod_requests(first))
-    assert isinstance(decide(first, REVISION, kept), Placement)
+    cache.nominations.add(guest, "elsewhere", pod_requests(guest))
+    assert isinstance(decide(first, REVISION, kept), ScheduleResult)
+    cache.nominations.add(first, "n1", pod_requests(first))
+    assert isinstance(decide(first, REVISION, kept), ScheduleResult)
     assert isinstance(decide(second, REVISION, kept), Diagnosis)

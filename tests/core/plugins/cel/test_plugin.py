@@ -13,17 +13,17 @@ import pytest
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
 from moorage.core.cycle import cycle
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.expressions import ExpressionError
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.framework.evaluation.plugin_result import Column
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.expressions import CELExpressionError
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.evaluation.plugin_result import PluginResult
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
 from moorage.core.framework.status import Code
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.cel import plugin as cel
-from moorage.core.plugins.cel.plugin import CEL, CELArgs, Filter, Score
+from moorage.core.plugins.cel.plugin import CEL, CELArgs, CELFilter, CELScore
 from moorage.core.plugins.cel.variables import VARIABLES
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import PODS, pod_requests
@@ -33,24 +33,24 @@ REGISTRY = build_registry(INTREE)
 GPU = 'node.metadata.labels.gpu == "a100"'
 
 
-def filtering(*filters: str | Filter) -> CELArgs:
+def filtering(*filters: str | CELFilter) -> CELArgs:
     """Arguments with these filters."""
-    return CELArgs(tuple(Filter(one) if isinstance(one, str) else one for one in filters))
+    return CELArgs(tuple(CELFilter(one) if isinstance(one, str) else one for one in filters))
 
 
-def scoring(*scores: str | Score) -> CELArgs:
+def scoring(*scores: str | CELScore) -> CELArgs:
     """Arguments with these scores."""
-    return CELArgs(scores=tuple(Score(one) if isinstance(one, str) else one for one in scores))
+    return CELArgs(scores=tuple(CELScore(one) if isinstance(one, str) else one for one in scores))
 
 
-def world(args: CELArgs, *nodes: Node, alone: bool = False) -> tuple[Scheduler, Revision]:
+def world(args: CELArgs, *nodes: Node, alone: bool = False) -> tuple[CycleContext, Revision]:
     """These nodes, and a profile with the plugin beside the default ones; ``alone``: no other one scores."""
     cache = Cache()
     for node in nodes:
         cache.put_node(node)
-    here = PluginSet((PluginRef("CEL"),))
-    plugins = {"multiPoint": here, "score": PluginSet(here.enabled, ("*",)) if alone else PluginSet()}
-    return Scheduler(cache), resolve(ProfileSpec("test", "Default", plugins, {}, {"CEL": args}), REGISTRY, PRESETS)
+    here = EnabledPlugins((PluginRef("CEL"),))
+    plugins = {"multiPoint": here, "score": EnabledPlugins(here.enabled, ("*",)) if alone else EnabledPlugins()}
+    return CycleContext(cache), resolve(RequestedProfile("test", "Default", plugins, {}, {"CEL": args}), REGISTRY, PRESETS)
 
 
 def labelled(pod: Pod, **labels: str) -> Pod:
@@ -70,7 +70,7 @@ def refused(args: CELArgs, *nodes: Node, pod: Pod | None = None) -> dict[str, st
     return refusals(CEL(args), scheduler, pod or make_pod("p"))
 
 
-def refusals(plugin: CEL, scheduler: Scheduler, pod: Pod) -> dict[str, str]:
+def refusals(plugin: CEL, scheduler: CycleContext, pod: Pod) -> dict[str, str]:
     """The same of a cluster that is there."""
     state = plugin.pre_filter(pod, scheduler.snapshot).state
     codes = plugin.filter(state, scheduler.snapshot, scheduler.snapshot.nodes.all_rows)
@@ -85,7 +85,7 @@ def shares(args: CELArgs, *nodes: Node, pod: Pod | None = None) -> list[int]:
     plugin = CEL(args)
     state = plugin.pre_score(pod or make_pod("p"), scheduler.snapshot).state
     raw = plugin.score(state, scheduler.snapshot, scheduler.snapshot.nodes.all_rows)
-    return plugin.normalize(state, raw).tolist()  # type: ignore[no-any-return]  # numpy's
+    return plugin.normalize_score(state, raw).tolist()  # type: ignore[no-any-return]  # numpy's
 
 
 # ---- what expressions see ------------------------------------------------------------------------------------------------
@@ -189,14 +189,14 @@ NODES = (make_node("a", labels={"gpu": "a100"}), make_node("b", labels={"gpu": "
             id="false, and failed",
         ),
         pytest.param(
-            [Filter('"gpu" in node.metadata.labels', "node(s) without\n a GPU"), Filter(GPU, "too old")],
+            [CELFilter('"gpu" in node.metadata.labels', "node(s) without\n a GPU"), CELFilter(GPU, "too old")],
             {"b": "too old", "c": "node(s) without a GPU"},
             id="messages, and the first counts",
         ),
         pytest.param(
             [
                 'node.metadata.labels[?"gpu"].orValue("") != "t4"',
-                Filter("!('x' in node.metadata.labels) && node.metadata.name != 'a'", "a"),
+                CELFilter("!('x' in node.metadata.labels) && node.metadata.name != 'a'", "a"),
             ],
             {"a": "a", "b": 'node(s) didn\'t satisfy the CEL filter node.metadata.labels[?"gpu"].orValue("") != "t4"'},
             id="different labels",
@@ -213,7 +213,7 @@ NODES = (make_node("a", labels={"gpu": "a100"}), make_node("b", labels={"gpu": "
         ),
     ],
 )
-def test_filters(filters: list[str | Filter], wanted: dict[str, str]) -> None:
+def test_filters(filters: list[str | CELFilter], wanted: dict[str, str]) -> None:
     """Which nodes are refused, and how that is told."""
     args = filtering(*filters)
     if filters:
@@ -221,17 +221,21 @@ def test_filters(filters: list[str | Filter], wanted: dict[str, str]) -> None:
     scheduler, revision = world(args, *NODES)
     outcome = cycle.decide(make_pod("p"), revision, scheduler)
     if set(wanted) != {"a", "b", "c"}:
-        assert isinstance(outcome, Placement)
+        assert isinstance(outcome, ScheduleResult)
         assert outcome.node not in wanted
     else:
         assert isinstance(outcome, Diagnosis)
         assert "3 node(s) didn't satisfy the CEL filter" in outcome.message
-        assert outcome.rejectors == {"CEL"}
+        assert outcome.unschedulable_plugins == {"CEL"}
 
 
 @pytest.mark.parametrize(
     ("text", "code"),
-    [("node.requested.pods < 1", Code.UNSCHEDULABLE), (GPU, Code.UNRESOLVABLE), ("1 / node.requested.pods > 5", Code.UNRESOLVABLE)],
+    [
+        ("node.requested.pods < 1", Code.UNSCHEDULABLE),
+        (GPU, Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+        ("1 / node.requested.pods > 5", Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+    ],
 )
 def test_whether_eviction_could_help(text: str, code: Code) -> None:
     """Only where a filter that reads what is requested of the node is false."""
@@ -271,18 +275,18 @@ LABEL = "int(node.metadata.labels.n)"
     [
         pytest.param([LABEL], [0, 50, 100], id="cut to 0..100"),
         pytest.param(["12.99"], [12, 12, 12], id="rounded down"),
-        pytest.param([Score("int(timestamp(node.metadata.creationTimestamp))", normalize=True)], [0, 25, 100], id="stretched"),
-        pytest.param([Score("7", normalize=True)], [0, 0, 0], id="all alike, stretched"),
-        pytest.param([Score(LABEL, weight=3), Score("100", weight=1)], [25, 62, 100], id="weighted"),
-        pytest.param([Score(f"-{LABEL}", normalize=True), "10"], [55, 30, 5], id="each by itself"),
+        pytest.param([CELScore("int(timestamp(node.metadata.creationTimestamp))", normalize=True)], [0, 25, 100], id="stretched"),
+        pytest.param([CELScore("7", normalize=True)], [0, 0, 0], id="all alike, stretched"),
+        pytest.param([CELScore(LABEL, weight=3), CELScore("100", weight=1)], [25, 62, 100], id="weighted"),
+        pytest.param([CELScore(f"-{LABEL}", normalize=True), "10"], [55, 30, 5], id="each by itself"),
         pytest.param(["{'a': 90}[node.metadata.name]"], [90, 0, 0], id="a failure counts as 0"),
-        pytest.param([Score("{'b': 5, 'c': 10}[node.metadata.name]", normalize=True)], [0, 0, 100], id="a failure, stretched"),
-        pytest.param([Score("{'z': 5}[node.metadata.name]", normalize=True)], [0, 0, 0], id="all fail"),
+        pytest.param([CELScore("{'b': 5, 'c': 10}[node.metadata.name]", normalize=True)], [0, 0, 100], id="a failure, stretched"),
+        pytest.param([CELScore("{'z': 5}[node.metadata.name]", normalize=True)], [0, 0, 0], id="all fail"),
         pytest.param(["1.0 / 0.0", "100"], [50, 50, 50], id="no number"),
         pytest.param(["uint(20)"], [20, 20, 20], id="unsigned"),
     ],
 )
-def test_scores(scores: list[str | Score], wanted: list[int]) -> None:
+def test_scores(scores: list[str | CELScore], wanted: list[int]) -> None:
     """What becomes of the expressions' numbers."""
     assert shares(scoring(*scores), *AGED) == wanted
 
@@ -290,13 +294,14 @@ def test_scores(scores: list[str | Score], wanted: list[int]) -> None:
 def test_failures_are_counted() -> None:
     """Once for nodes that are alike, by extension point."""
     args = CELArgs(
-        (Filter('node.metadata.labels[?"x"].orValue("") == "" || node.metadata.labels.y == ""'),), (Score("int(node.metadata.labels.z)"),)
+        (CELFilter('node.metadata.labels[?"x"].orValue("") == "" || node.metadata.labels.y == ""'),),
+        (CELScore("int(node.metadata.labels.z)"),),
     )
     nodes = [make_node(f"n{i}", labels={"x": str(i % 2)} if i % 3 else {"z": str(i)}) for i in range(12)]
     scheduler, revision = world(args, *nodes)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     scheduler.snapshot.count_error = lambda plugin, point: counts.update([(plugin, point)])
-    assert isinstance(cycle.decide(make_pod("p"), revision, scheduler), Placement)
+    assert isinstance(cycle.decide(make_pod("p"), revision, scheduler), ScheduleResult)
     assert counts["CEL", "filter"] == 2
     assert counts["CEL", "score"] == 1
 
@@ -338,11 +343,11 @@ def test_bad_arguments(args: CELArgs, wanted: tuple[str, str]) -> None:
 
 def test_good_arguments() -> None:
     """Nothing to say of them; each is tried with few and with many values, whatever these are to it."""
-    args = CELArgs((Filter(GPU), Filter("pod.spec.containers.all(c, c.image != '')")), (Score("node.requested.pods"),))
+    args = CELArgs((CELFilter(GPU), CELFilter("pod.spec.containers.all(c, c.image != '')")), (CELScore("node.requested.pods"),))
     assert args.validate() == []
     trials = list(args.trials())
     assert [trial.path for trial in trials] == ["filters[0].expression"] * 2 + ["filters[1].expression"] * 2 + ["scores[0].expression"] * 2
-    assert not any(isinstance(trial.run(), ExpressionError) for trial in trials)
+    assert not any(isinstance(trial.run(), CELExpressionError) for trial in trials)
 
 
 @pytest.mark.parametrize(
@@ -374,7 +379,7 @@ def test_pods_are_told_apart_by_what_is_read(text: str, differ: bool) -> None:
     plugin = CEL(filtering(text))
     scheduler, _ = world(filtering(text))
     blue, red = labelled(make_pod("p1"), team="blue"), labelled(make_pod("p2"), team="red")
-    assert (plugin.distinguish(blue, scheduler.snapshot) != plugin.distinguish(red, scheduler.snapshot)) is differ
+    assert (plugin.sign_pod(blue, scheduler.snapshot) != plugin.sign_pod(red, scheduler.snapshot)) is differ
 
 
 def test_each_team_to_its_nodes() -> None:
@@ -383,7 +388,7 @@ def test_each_team_to_its_nodes() -> None:
     scheduler, revision = world(args, make_node("a", labels={"team": "red"}), make_node("b", labels={"team": "blue"}))
     for name, team, node in (("p1", "red", "a"), ("p2", "blue", "b"), ("p3", "red", "a")):
         outcome = cycle.decide(labelled(make_pod(name), team=team), revision, scheduler)
-        assert isinstance(outcome, Placement)
+        assert isinstance(outcome, ScheduleResult)
         assert outcome.node == node
 
 
@@ -416,11 +421,11 @@ def node_with(
 def test_a_node_that_changed_is_asked_again(text: str, after: Node | None, scored: bool) -> None:
     """Whatever it is that alone has changed of it, and back; None: a pod came."""
     args = scoring(f"{text} ? 9 : 1") if scored else filtering(text)
-    plugin, scheduler = CEL(args), Scheduler(Cache())
+    plugin, scheduler = CEL(args), CycleContext(Cache())
     scheduler.cache.put_node(node_with())
     guest = make_pod("guest", node="n")
     ask, prepare = (plugin.score, plugin.pre_score) if scored else (plugin.filter, plugin.pre_filter)
-    column = Column(plugin, make_pod("p"), ask, prepare)
+    column = PluginResult(plugin, make_pod("p"), ask, prepare)
 
     def answer() -> float:
         state = column.prepare(scheduler.snapshot).state
@@ -446,25 +451,33 @@ A100, T4 = make_node("n", labels={"gpu": "a100"}), make_node("n", labels={"gpu":
 @pytest.mark.parametrize(
     ("text", "event", "wakes"),
     [
-        pytest.param(GPU, ClusterEvent(Resource.NODE, Action.ADD, new=A100), True, id="a node that will do"),
-        pytest.param(GPU, ClusterEvent(Resource.NODE, Action.ADD, new=T4), False, id="a node that will not"),
-        pytest.param(GPU, ClusterEvent(Resource.NODE, Action.ADD, new=make_node("n")), False, id="a node on which it fails"),
-        pytest.param(GPU, ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL, T4, A100), True, id="a label that helps"),
-        pytest.param(GPU, ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL, A100, A100), False, id="it would have done before"),
-        pytest.param(GPU, ClusterEvent(Resource.NODE, Action.UPDATE_NODE_CONDITION, T4, A100), False, id="an aspect that nobody can read"),
-        pytest.param(GPU, ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, make_pod("q", node="n")), False, id="pods do not matter"),
+        pytest.param(GPU, ClusterEvent(EventResource.NODE, ActionType.ADD, new=A100), True, id="a node that will do"),
+        pytest.param(GPU, ClusterEvent(EventResource.NODE, ActionType.ADD, new=T4), False, id="a node that will not"),
+        pytest.param(GPU, ClusterEvent(EventResource.NODE, ActionType.ADD, new=make_node("n")), False, id="a node on which it fails"),
+        pytest.param(GPU, ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, T4, A100), True, id="a label that helps"),
+        pytest.param(
+            GPU, ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, A100, A100), False, id="it would have done before"
+        ),
+        pytest.param(
+            GPU, ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_CONDITION, T4, A100), False, id="an aspect that nobody can read"
+        ),
+        pytest.param(
+            GPU, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, make_pod("q", node="n")), False, id="pods do not matter"
+        ),
         pytest.param(
             "node.requested.pods < 2",
-            ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, make_pod("q", node="n")),
+            ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, make_pod("q", node="n")),
             True,
             id="pods do matter",
         ),
-        pytest.param("node.requested.pods < 2", ClusterEvent(Resource.NODE, Action.ADD, new=T4), True, id="a node where pods matter"),
+        pytest.param(
+            "node.requested.pods < 2", ClusterEvent(EventResource.NODE, ActionType.ADD, new=T4), True, id="a node where pods matter"
+        ),
         pytest.param(
             "pod.spec.tolerations.size() > 0",
             ClusterEvent(
-                Resource.UNSCHEDULED_POD,
-                Action.UPDATE_POD_TOLERATION,
+                EventResource.UNSCHEDULED_POD,
+                ActionType.UPDATE_POD_TOLERATION,
                 make_pod("p"),
                 msgspec.structs.replace(make_pod("p"), spec=RICH_POD.spec),
             ),
@@ -473,13 +486,13 @@ A100, T4 = make_node("n", labels={"gpu": "a100"}), make_node("n", labels={"gpu":
         ),
         pytest.param(
             "pod.metadata.labels.team == 'blue'",
-            ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_LABEL, make_pod("p"), labelled(make_pod("p"), other="x")),
+            ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_LABEL, make_pod("p"), labelled(make_pod("p"), other="x")),
             False,
             id="nothing of it that is read",
         ),
         pytest.param(
             "pod.metadata.labels.team == 'blue'",
-            ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_LABEL, make_pod("q"), labelled(make_pod("q"), team="blue")),
+            ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_LABEL, make_pod("q"), labelled(make_pod("q"), team="blue")),
             False,
             id="another pod",
         ),
@@ -488,7 +501,7 @@ A100, T4 = make_node("n", labels={"gpu": "a100"}), make_node("n", labels={"gpu":
 def test_what_wakes_a_refused_pod(text: str, event: ClusterEvent, wakes: bool) -> None:
     """Only what makes a filter true, or may."""
     pod, store = make_pod("p"), Store()
-    registered = [wake for wake in CEL(filtering(text)).wakes if wake.matches(event)]
+    registered = [wake for wake in CEL(filtering(text)).events_to_register if wake.matches(event)]
     assert any(wake.hint is None or wake.hint(pod, event, store) for wake in registered) is wakes
 
 
@@ -496,9 +509,9 @@ def test_hints_heed_what_filters_read() -> None:
     """Pods that differ in nothing that is read wait alike."""
     plugin = CEL(filtering("pod.metadata.labels.team == 'blue'"))
     blue, other = labelled(make_pod("a"), team="blue", other="x"), labelled(make_pod("b"), team="blue")
-    assert plugin.heeds(blue) == plugin.heeds(other) != plugin.heeds(labelled(make_pod("c"), team="red"))
+    assert plugin.hint_signature(blue) == plugin.hint_signature(other) != plugin.hint_signature(labelled(make_pod("c"), team="red"))
     by_name = CEL(filtering("pod.metadata.name != 'x'"))
-    assert by_name.heeds(blue) != by_name.heeds(other)
+    assert by_name.hint_signature(blue) != by_name.hint_signature(other)
 
 
 # ---- nobody is held up -------------------------------------------------------------------------------------------------------
@@ -525,8 +538,8 @@ def test_what_takes_long_is_done_in_parts(point: str) -> None:
     nodes = [make_node(f"n{i}") for i in range(100)]
     calm, revision = world(args, *nodes, alone=True)
     hasty, _ = world(args, *nodes)
-    cel._shelf.cache_clear()
-    hasty.snapshot.now = Ticking(cel.SLICE / 30)
+    cel._results_of.cache_clear()
+    hasty.snapshot.now = Ticking(cel.SLICE_SECONDS / 30)
     outcomes = [cycle.decide(make_pod("p"), revision, hasty) for _ in range(4)]
     outcome, left = outcomes.pop(), []
     for ended in outcomes:
@@ -544,10 +557,10 @@ def test_one_input_at_least_is_evaluated() -> None:
     """However slow the machine is, each attempt gets on."""
     args = filtering("node.metadata.name != ''")
     scheduler, revision = world(args, *(make_node(f"n{i}") for i in range(5)))
-    cel._shelf.cache_clear()
+    cel._results_of.cache_clear()
     scheduler.snapshot.now = Ticking(1000)
     outcomes = [cycle.decide(make_pod("p"), revision, scheduler) for _ in range(5)]
-    assert [type(outcome) for outcome in outcomes] == [Diagnosis] * 4 + [Placement]
+    assert [type(outcome) for outcome in outcomes] == [Diagnosis] * 4 + [ScheduleResult]
 
 
 def test_too_many_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -557,9 +570,9 @@ def test_too_many_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     scheduler, revision = world(args, make_node("a"), make_node("b"), alone=True)
     for i in range(60):
         outcome = cycle.decide(make_pod(f"p{i}", cpu="1m", memory="1Ki"), revision, scheduler)
-        assert isinstance(outcome, Placement)
+        assert isinstance(outcome, ScheduleResult)
         assert outcome.score == scheduler.snapshot.nodes.requested[PODS].max()
-        cycle.commit(outcome, scheduler)
-        answers = cel._answers(args, cel._Numbers, make_pod("p"))
+        cycle.assume_and_reserve(outcome, scheduler)
+        answers = cel._cached_results(args, cel._CachedScores, make_pod("p"))
         assert len(answers.found) <= 11
         assert len(answers._known) <= 11

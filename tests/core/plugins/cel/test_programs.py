@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.core.expressions import ExpressionError, Kind, Variables, compile_program
+from moorage.core.expressions import CELExpressionError, Variables, VariableType, compile_program
 
 VARIABLES: Variables = (
-    ("node.name", Kind.TEXT),
-    ("node.labels", Kind.TEXTS),
-    ("node.amounts", Kind.NUMBERS),
-    ("node.taints", Kind.RECORDS),
-    ("node.ready", Kind.FLAG),
-    ("pod.priority", Kind.NUMBER),
-    ("pod.containers", Kind.DOCUMENTS),
+    ("node.name", VariableType.TEXT),
+    ("node.labels", VariableType.TEXTS),
+    ("node.amounts", VariableType.NUMBERS),
+    ("node.taints", VariableType.RECORDS),
+    ("node.ready", VariableType.FLAG),
+    ("pod.priority", VariableType.NUMBER),
+    ("pod.containers", VariableType.DOCUMENTS),
 )
 VALUES: dict[str, Any] = {
     "node.name": "n1",
@@ -65,8 +65,8 @@ def test_reads(text: str, reads: dict[str, set[str] | None]) -> None:
     program = compile_program(text, VARIABLES)
     assert dict(program.reads) == reads
     assert program.result == "bool"
-    assert program.ask(VALUES) is True
-    assert program.ask(shown(program.reads)) is True
+    assert program.evaluate(VALUES) is True
+    assert program.evaluate(shown(program.reads)) is True
 
 
 def shown(reads: Any) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def shown(reads: Any) -> dict[str, Any]:
 )
 def test_what_does_not_compile(text: str, message: str) -> None:
     """The text begins with line:column, counted in characters, where the library tells."""
-    with pytest.raises(ExpressionError) as raised:
+    with pytest.raises(CELExpressionError) as raised:
         compile_program(text, VARIABLES)
     assert str(raised.value).startswith(message)
 
@@ -115,7 +115,7 @@ def test_what_does_not_compile(text: str, message: str) -> None:
 )
 def test_what_could_grow_without_bounds(text: str, message: str) -> None:
     """What is looped over or bound is not put together there: thirty times over, a letter would be a gigabyte."""
-    with pytest.raises(ExpressionError) as raised:
+    with pytest.raises(CELExpressionError) as raised:
         compile_program(text, VARIABLES)
     assert str(raised.value).startswith(message)
     assert str(raised.value).endswith(TOGETHER)
@@ -132,7 +132,7 @@ def test_what_could_grow_without_bounds(text: str, message: str) -> None:
 )
 def test_what_can_be_bound_or_looped_over(text: str) -> None:
     """What is written down, or taken from variables."""
-    assert compile_program(text, VARIABLES).ask(VALUES) is True
+    assert compile_program(text, VARIABLES).evaluate(VALUES) is True
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_what_can_be_bound_or_looped_over(text: str) -> None:
 )
 def test_what_fails(text: str, values: dict[str, Any], message: str) -> None:
     """It says nothing, and why."""
-    with pytest.raises(ExpressionError) as raised:
-        compile_program(text, VARIABLES).ask(values)
+    with pytest.raises(CELExpressionError) as raised:
+        compile_program(text, VARIABLES).evaluate(values)
     assert message in str(raised.value)
 
 
@@ -160,8 +160,8 @@ def test_endless_expressions_end() -> None:
     text = "true"
     for name in "abcdef":
         text = f"[0, 1, 2, 3, 4, 5, 6, 7, 8, 9].all({name}, {text})"
-    with pytest.raises(ExpressionError, match="Iteration budget exceeded"):
-        compile_program(text, VARIABLES).ask({})
+    with pytest.raises(CELExpressionError, match="Iteration budget exceeded"):
+        compile_program(text, VARIABLES).evaluate({})
 
 
 KEYS = st.sampled_from(["gpu", "zone", "n1", "none"])
@@ -199,5 +199,5 @@ def said(program: Any, values: dict[str, Any]) -> object:
     """The answer, or the error's text."""
     try:
         return program.ask(values)
-    except ExpressionError as error:
+    except CELExpressionError as error:
         return str(error)

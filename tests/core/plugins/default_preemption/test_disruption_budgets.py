@@ -10,7 +10,7 @@ import pytest
 from moorage.core.columns.store import Store
 from moorage.core.objects.pods import Pod, PodCondition, PodStatus
 from moorage.core.objects.workloads import PodDisruptionBudget
-from moorage.core.plugins.default_preemption.disruption_budgets import budgets, not_evictable
+from moorage.core.plugins.default_preemption.disruption_budgets import budgets, unevictable_pods
 from tests.builders import make_pod
 
 WEB = {"matchLabels": {"app": "web"}}
@@ -67,4 +67,4 @@ def test_who_is_not_evicted(pods: list[Pod], present: list[PodDisruptionBudget],
     store = Store()
     for budget in present:
         store.put(budget)
-    assert not_evictable(pods, budgets(store)) == refused
+    assert unevictable_pods(pods, budgets(store)) == refused

@@ -13,17 +13,23 @@ from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
-from moorage.core.cycle.context import Diagnosis, Scheduler
+from moorage.core.cycle.context import CycleContext, Diagnosis
 from moorage.core.cycle.cycle import decide
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
-from moorage.core.framework.interfaces import Point, PostFilterPlugin
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.interfaces import ExtensionPoint, PostFilterPlugin
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import PodDisruptionBudget
-from moorage.core.plugins.default_preemption.plugin import Candidate, DefaultPreemption, DefaultPreemptionArgs, candidate_of, choose
+from moorage.core.plugins.default_preemption.plugin import (
+    DefaultPreemption,
+    DefaultPreemptionArgs,
+    PreemptionCandidate,
+    candidate_of,
+    choose,
+)
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node
@@ -36,18 +42,18 @@ BY_US = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionBySc
 
 
 FILTERS = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity")
-PLUGINS = PluginSet(tuple(PluginRef(name) for name in ("PrioritySort", *FILTERS, "DefaultPreemption", "DefaultBinder")), ("*",))
+PLUGINS = EnabledPlugins(tuple(PluginRef(name) for name in ("PrioritySort", *FILTERS, "DefaultPreemption", "DefaultBinder")), ("*",))
 
 
 def revision_with(args: DefaultPreemptionArgs) -> Revision:
     """A profile with these arguments."""
-    spec = ProfileSpec("test", plugins={"multiPoint": PLUGINS}, args={"DefaultPreemption": args})
+    spec = RequestedProfile("test", plugins={"multiPoint": PLUGINS}, args={"DefaultPreemption": args})
     return resolve(spec, build_registry(INTREE), PRESETS)
 
 
 REVISION = revision_with(DefaultPreemptionArgs())
 PROFILE = Profile(
-    REVISION.points[Point.FILTER],
+    REVISION.points[ExtensionPoint.FILTER],
     {},
     {name: plugin.args for name, plugin in REVISION.deciders.items() if hasattr(plugin, "args")},
 )
@@ -68,7 +74,7 @@ def a_budget(name: str, allowed: int, selector: dict[str, Any] | None, **more: A
     return msgspec.convert({"metadata": metadata, "spec": {"selector": selector}, "status": status}, PodDisruptionBudget)
 
 
-def scheduler_of(nodes: Sequence[Node], pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget] = (), seed: int = 0) -> Scheduler:
+def scheduler_of(nodes: Sequence[Node], pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget] = (), seed: int = 0) -> CycleContext:
     """A scheduler over these; a pod that waits for a node that it is nominated to is nominated."""
     cache = Cache()
     for node in nodes:
@@ -77,13 +83,13 @@ def scheduler_of(nodes: Sequence[Node], pods: Sequence[Pod], budgets: Sequence[P
         if pod.spec.node_name:
             cache.observe(pod, pod_requests(pod))
         else:
-            cache.nominations.put(pod, pod.status.nominated_node_name, pod_requests(pod))
+            cache.nominations.add(pod, pod.status.nominated_node_name, pod_requests(pod))
     for budget in budgets:
         cache.store.put(budget)
-    return Scheduler(cache, seed)
+    return CycleContext(cache, seed)
 
 
-def diagnosis(pod: Pod, scheduler: Scheduler, revision: Revision = REVISION) -> Diagnosis:
+def diagnosis(pod: Pod, scheduler: CycleContext, revision: Revision = REVISION) -> Diagnosis:
     """What is decided about a pod that fits nowhere."""
     outcome = decide(pod, revision, scheduler)
     assert isinstance(outcome, Diagnosis)
@@ -189,9 +195,9 @@ def going(*conditions: dict[str, str]) -> Pod:
     return a_pod("low", "4", "n1", 1, {"conditions": list(conditions)}, metadata=deleted)
 
 
-def nominated(pod: Pod, node: str, scheduler: Scheduler) -> Scheduler:
+def nominated(pod: Pod, node: str, scheduler: CycleContext) -> CycleContext:
     """The pod is promised this node, if any, which its status does not say yet."""
-    scheduler.cache.nominations.decide(pod, node)
+    scheduler.cache.nominations.nominate(pod, node)
     return scheduler
 
 
@@ -250,7 +256,7 @@ def test_what_cannot_be_read_stays() -> None:
 # ---- which node --------------------------------------------------------------------------------------------------------------
 
 
-def candidate(row: int, violations: int, *victims: tuple[int, str | None]) -> Candidate:
+def candidate(row: int, violations: int, *victims: tuple[int, str | None]) -> PreemptionCandidate:
     """One with victims of these priorities and start times."""
     pods = tuple(a_pod(f"v{i}", priority=level, status={"startTime": start}) for i, (level, start) in enumerate(victims))
     return candidate_of(row, pods, violations)
@@ -269,7 +275,7 @@ def candidate(row: int, violations: int, *victims: tuple[int, str | None]) -> Ca
         pytest.param(candidate(0, 0, (5, None)), candidate(1, 0, (5, "2026-01-01T00:00:00Z")), id="not started is as good as now"),
     ],
 )
-def test_the_least_harm(better: Candidate, worse: Candidate) -> None:
+def test_the_least_harm(better: PreemptionCandidate, worse: PreemptionCandidate) -> None:
     """Whatever their order."""
     assert choose([better, worse]) is better
     assert choose([worse, better]) is better
@@ -325,9 +331,9 @@ def test_the_search_goes_on_until_a_node_violates_no_budget() -> None:
 def test_a_pod_that_was_told_to_go_counts_as_going_before_the_watch_shows_it() -> None:
     """Else the pod that it goes for would be tried again too early, and evict somebody else."""
     scheduler = nominated(HIGH, "n1", scheduler_of(NODE, [LOW]))
-    record = scheduler.cache.record("uid-low")
+    record = scheduler.cache.pod_info("uid-low")
     assert record is not None
-    record.leaving = True
+    record.preempted = True
     found = diagnosis(HIGH, scheduler)
     assert "not eligible due to a terminating pod on the nominated node." in found.message
     assert (found.victims, found.nominated_node) == ((), None)
@@ -340,7 +346,7 @@ def test_a_pod_that_does_not_die_is_no_victim_any_more() -> None:
     assert diagnosis(HIGH, scheduler).nominated_node == "n1"
     scheduler = nominated(HIGH, "n1", scheduler)
     assert not diagnosis(HIGH, scheduler).victims
-    scheduler.cache.give_up("uid-low")
+    scheduler.cache.mark_stuck("uid-low")
     found = diagnosis(HIGH, scheduler)
     assert (names(found.victims), found.nominated_node) == (["other"], "n2")
     scheduler.cache.observe(a_pod("low", "4", "n1", 1, metadata={"labels": {"a": "b"}}), pod_requests(LOW))
@@ -350,7 +356,7 @@ def test_a_pod_that_does_not_die_is_no_victim_any_more() -> None:
 def test_a_node_where_nobody_goes_is_no_candidate() -> None:
     """The promise of it is over."""
     scheduler = nominated(HIGH, "n1", scheduler_of(NODE, [going(BY_US)]))
-    scheduler.cache.give_up("uid-low")
+    scheduler.cache.mark_stuck("uid-low")
     found = diagnosis(HIGH, scheduler)
     assert (found.victims, found.nominated_node) == ((), "")
 
@@ -367,11 +373,11 @@ def test_a_pod_that_a_budget_protects_stays() -> None:
     nodes, pods = [make_node("n1"), make_node("n2")], [a_pod(f"p{i}", "4", f"n{i}", i, metadata=KEPT) for i in (1, 2)]
     scheduler = scheduler_of(nodes, pods, [a_budget("kept", 0, SELECTED)])
     found = diagnosis(HIGH, scheduler)
-    assert (names(found.victims), found.by_eviction, found.rejectors) == (["p1"], False, {"NodeResourcesFit"})
+    assert (names(found.victims), found.by_eviction, found.unschedulable_plugins) == (["p1"], False, {"NodeResourcesFit"})
     found = diagnosis(HIGH, scheduler, RESPECTFUL)
     assert (found.victims, found.nominated_node) == ((), "")
     assert found.message.endswith("preemption: 0/2 nodes are available: 2 Preemption would violate a disruption budget.")
-    assert found.rejectors == {"NodeResourcesFit", "DefaultPreemption"}
+    assert found.unschedulable_plugins == {"NodeResourcesFit", "DefaultPreemption"}
 
 
 def test_another_one_goes_by_eviction() -> None:
@@ -380,7 +386,7 @@ def test_another_one_goes_by_eviction() -> None:
     scheduler = scheduler_of([make_node("n1"), make_node("n2")], pods, [a_budget("kept", 0, SELECTED)])
     found = diagnosis(HIGH, scheduler, RESPECTFUL)
     assert (names(found.victims), found.nominated_node, found.by_eviction) == (["p2"], "n2", True)
-    assert found.rejectors == {"NodeResourcesFit"}
+    assert found.unschedulable_plugins == {"NodeResourcesFit"}
 
 
 def test_victims_are_counted_and_not_who_might_have_been() -> None:
@@ -392,27 +398,27 @@ def test_victims_are_counted_and_not_who_might_have_been() -> None:
     assert (names(found.victims), found.nominated_node) == (["large"], "n1")
 
 
-def budget_event(action: Action, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> ClusterEvent:
+def budget_event(action: ActionType, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> ClusterEvent:
     """A change of a budget."""
-    return ClusterEvent(Resource.POD_DISRUPTION_BUDGET, action, old, new)
+    return ClusterEvent(EventResource.POD_DISRUPTION_BUDGET, action, old, new)
 
 
 @pytest.mark.parametrize(
     ("event", "wakes"),
     [
-        pytest.param(budget_event(Action.UPDATE, a_budget("b", 0, SELECTED), a_budget("b", 1, SELECTED)), True, id="it allows more"),
-        pytest.param(budget_event(Action.UPDATE, a_budget("b", 1, SELECTED), a_budget("b", 0, SELECTED)), False, id="it allows less"),
-        pytest.param(budget_event(Action.UPDATE, a_budget("b", 0, SELECTED), a_budget("b", 0, None)), True, id="it selects others"),
-        pytest.param(budget_event(Action.DELETE, a_budget("b", 0, SELECTED), None), True, id="it is gone"),
-        pytest.param(budget_event(Action.ADD, None, a_budget("b", 9, SELECTED)), False, id="it is new"),
+        pytest.param(budget_event(ActionType.UPDATE, a_budget("b", 0, SELECTED), a_budget("b", 1, SELECTED)), True, id="it allows more"),
+        pytest.param(budget_event(ActionType.UPDATE, a_budget("b", 1, SELECTED), a_budget("b", 0, SELECTED)), False, id="it allows less"),
+        pytest.param(budget_event(ActionType.UPDATE, a_budget("b", 0, SELECTED), a_budget("b", 0, None)), True, id="it selects others"),
+        pytest.param(budget_event(ActionType.DELETE, a_budget("b", 0, SELECTED), None), True, id="it is gone"),
+        pytest.param(budget_event(ActionType.ADD, None, a_budget("b", 9, SELECTED)), False, id="it is new"),
     ],
 )
 def test_a_budget_that_lets_go_wakes(event: ClusterEvent, wakes: bool) -> None:
     """Only where budgets are respected."""
     respectful = DefaultPreemption(DefaultPreemptionArgs(disruption_policy="RespectPDB"))
-    asked = [wake for wake in respectful.wakes if wake.matches(event)]
+    asked = [wake for wake in respectful.events_to_register if wake.matches(event)]
     assert any(wake.hint is None or wake.hint(HIGH, event, Store()) for wake in asked) is wakes
-    assert not any(wake.matches(event) for wake in PLUGIN.wakes)
+    assert not any(wake.matches(event) for wake in PLUGIN.events_to_register)
 
 
 # ---- what is declared --------------------------------------------------------------------------------------------------------
@@ -434,8 +440,8 @@ def test_one_of_the_numbers_must_ask_for_something(args: DefaultPreemptionArgs, 
 
 def test_a_deleted_pod_alone_frees_nobody() -> None:
     """It is registered, as kube-scheduler's is, and leaves it to the plugins that refused."""
-    event = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=LOW)
-    (wake,) = PLUGIN.wakes
+    event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=LOW)
+    (wake,) = PLUGIN.events_to_register
     assert wake.matches(event)
     assert wake.hint is not None
     assert not wake.hint(HIGH, event, Store())

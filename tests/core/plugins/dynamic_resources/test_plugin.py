@@ -10,21 +10,21 @@ import pytest
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
-from moorage.core.cycle.cycle import commit, decide, undo
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide, unreserve_and_forget
 from moorage.core.devices.extended_resources import ANNOTATION, TO_BE_CREATED
 from moorage.core.devices.ledger import DeviceLedger
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.interfaces import (
-    FailingPlugin,
+    FallibleFilterPlugin,
+    ObjectReadingPlugin,
     PostFilterPlugin,
     PreEnqueuePlugin,
-    ReadingPlugin,
+    PreparingScorePlugin,
     ReservePlugin,
-    SelfPreparingPlugin,
 )
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, Revision, resolve
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
 from moorage.core.framework.status import Code
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, OwnerReference, key
 from moorage.core.objects.pods import (
@@ -61,21 +61,23 @@ from moorage.core.objects.resource_claims import (
     ResourceSliceSpec,
 )
 from moorage.core.objects.selector_terms import NodeSelector, NodeSelectorTerm, Requirement
-from moorage.core.plugins.dynamic_resources.plugin import DynamicResources, DynamicResourcesArgs, GiveUp, Reservation
+from moorage.core.plugins.dynamic_resources.plugin import ClaimRelease, ClaimReservation, DynamicResources, DynamicResourcesArgs
 from moorage.core.plugins.intree import INTREE, PRESETS
 from tests.builders import make_node, make_pod
 
 PLUGIN = DynamicResources()
-_protocols: tuple[FailingPlugin, PostFilterPlugin, PreEnqueuePlugin, ReadingPlugin, ReservePlugin, SelfPreparingPlugin] = (PLUGIN,) * 6
+_protocols: tuple[FallibleFilterPlugin, PostFilterPlugin, PreEnqueuePlugin, ObjectReadingPlugin, ReservePlugin, PreparingScorePlugin] = (
+    PLUGIN,
+) * 6
 GPU = DeviceClass(ObjectMeta("gpu"), DeviceClassSpec(extended_resource_name="example.com/gpu"))
 
 
 def revision(**args: Any) -> Revision:
     """A profile of DynamicResources and NodeResourcesFit alone."""
     names = ("PrioritySort", "NodeResourcesFit", "DynamicResources", "DefaultBinder")
-    plugins = {"multiPoint": PluginSet(tuple(PluginRef(name) for name in names), ("*",))}
+    plugins = {"multiPoint": EnabledPlugins(tuple(PluginRef(name) for name in names), ("*",))}
     own = {"DynamicResources": DynamicResourcesArgs(**args)}
-    return resolve(ProfileSpec("test", "Default", plugins, args=own), build_registry(INTREE), PRESETS)
+    return resolve(RequestedProfile("test", "Default", plugins, args=own), build_registry(INTREE), PRESETS)
 
 
 REVISION = revision()
@@ -108,7 +110,7 @@ def allocated(node: str = "n0", device: str = "d0", tied: bool = True, **result:
     return Allocation(DeviceAllocation((given,)), only if tied else None)
 
 
-def world(*objects: HasMetadata, nodes: int = 2) -> Scheduler:
+def world(*objects: HasMetadata, nodes: int = 2) -> CycleContext:
     """Nodes with a device each, and these objects."""
     cache = Cache()
     cache.store.put(GPU)
@@ -118,19 +120,19 @@ def world(*objects: HasMetadata, nodes: int = 2) -> Scheduler:
         cache.store.put(obj)
     for i in range(nodes):
         cache.put_node(make_node(f"n{i}"))
-    return Scheduler(cache)
+    return CycleContext(cache)
 
 
-def placed(pod: Pod, scheduler: Scheduler) -> Placement:
+def placed(pod: Pod, scheduler: CycleContext) -> ScheduleResult:
     """Decide and commit."""
     outcome = decide(pod, REVISION, scheduler)
-    assert isinstance(outcome, Placement), outcome.message
-    committed = commit(outcome, scheduler)
-    assert isinstance(committed, Placement)
+    assert isinstance(outcome, ScheduleResult), outcome.message
+    committed = assume_and_reserve(outcome, scheduler)
+    assert isinstance(committed, ScheduleResult)
     return committed
 
 
-def refused(pod: Pod, scheduler: Scheduler, **args: Any) -> Diagnosis:
+def refused(pod: Pod, scheduler: CycleContext, **args: Any) -> Diagnosis:
     """Decide, and be refused."""
     outcome = decide(pod, revision(**args), scheduler)
     assert isinstance(outcome, Diagnosis)
@@ -146,7 +148,7 @@ def test_nodes_that_come_and_go_leave_nothing() -> None:
     ledger = scheduler.cache.store.index(DeviceLedger)
     for i in range(300):
         scheduler.cache.put_node(make_node(f"short-lived-{i}"))
-        assert isinstance(decide(user("p", "c"), REVISION, scheduler), Placement)
+        assert isinstance(decide(user("p", "c"), REVISION, scheduler), ScheduleResult)
         scheduler.cache.remove_node(f"short-lived-{i}")
     assert max(len(ledger._seen), *map(len, ledger._reached_by.values())) < 100
     scheduler.cache.store.put(claim("c", allocation=allocated()))
@@ -162,12 +164,12 @@ def test_what_is_written_counts_until_it_is_seen() -> None:
     status = ResourceClaimStatus(given.allocation)
     written = msgspec.structs.replace(given.claim, status=status, metadata=ClaimMeta("c0", "default", "uid-c0", "7"))
     ledger.confirm(written)
-    undo(placement, scheduler.cache)
+    unreserve_and_forget(placement, scheduler.cache)
     for version, free in (("6", False), ("8", True)):
         store.put(ResourceClaim(ClaimMeta("c0", "default", "uid-c0", version), given.claim.spec))
-        assert isinstance(decide(user("p1", "c1"), REVISION, scheduler), Placement) is free
+        assert isinstance(decide(user("p1", "c1"), REVISION, scheduler), ScheduleResult) is free
     ledger.confirm(written)
-    assert isinstance(decide(user("p1", "c1"), REVISION, scheduler), Placement), "what has ended is not begun again"
+    assert isinstance(decide(user("p1", "c1"), REVISION, scheduler), ScheduleResult), "what has ended is not begun again"
 
 
 def test_the_next_pod_gets_other_devices() -> None:
@@ -177,15 +179,15 @@ def test_the_next_pod_gets_other_devices() -> None:
     first, second = placed(user("p0", "c0"), scheduler), placed(user("p1", "c1"), scheduler)
     assert {first.node, second.node} == {"n0", "n1"}
     assert refused(user("p2", "c2"), scheduler).message == "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable"
-    undo(second, scheduler.cache)
-    undo(second, scheduler.cache)
+    unreserve_and_forget(second, scheduler.cache)
+    unreserve_and_forget(second, scheduler.cache)
     third = placed(user("p2", "c2"), scheduler)
     assert third.node == second.node
     reserved = third.reservations["DynamicResources"].value
-    assert isinstance(reserved, Reservation)
+    assert isinstance(reserved, ClaimReservation)
     (given,) = reserved.claims
     store.put(msgspec.structs.replace(given.claim, status=ResourceClaimStatus(given.allocation)))
-    undo(third, scheduler.cache)  # too late: it is written
+    unreserve_and_forget(third, scheduler.cache)  # too late: it is written
     assert refused(user("p1", "c1"), scheduler).code is Code.UNSCHEDULABLE
     store.remove(ResourceClaim, "default/c2")
     assert placed(user("p1", "c1"), scheduler).node == third.node
@@ -219,13 +221,13 @@ def test_reserve_looks_again() -> None:
     """Between a decision and its reservation nothing happens; if it did, the reservation fails rather than give a device twice."""
     scheduler = world(claim("c0"), nodes=1)
     outcome = decide(user("p", "c0"), REVISION, scheduler)
-    assert isinstance(outcome, Placement)
+    assert isinstance(outcome, ScheduleResult)
     scheduler.cache.store.index(DeviceLedger).assume(claim("other", allocation=allocated()))
-    failure = commit(outcome, scheduler)
+    failure = assume_and_reserve(outcome, scheduler)
     assert isinstance(failure, Diagnosis)
     assert (failure.code, failure.message) == (Code.ERROR, "claim allocation not found for node")
     scheduler.cache.store.remove(ResourceClaim, "default/c0")
-    assert PLUGIN.reserve(user("p", "c0"), "n0", scheduler.snapshot).status.code is Code.UNRESOLVABLE
+    assert PLUGIN.reserve(user("p", "c0"), "n0", scheduler.snapshot).status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
 # ---- extended resources --------------------------------------------------------------------------------------------------------
@@ -259,7 +261,7 @@ def test_devices_for_extended_resources() -> None:
         ContainerExtendedResourceRequest("i0", gpu, "container-0-request-1"),
         ContainerExtendedResourceRequest("i1", gpu, "container-2-request-1"),
     ]
-    undo(placement, scheduler.cache)
+    unreserve_and_forget(placement, scheduler.cache)
     placed(pod, scheduler)
     created = msgspec.structs.replace(made.claim, metadata=msgspec.structs.replace(made.claim.metadata, name="p-x", uid="uid-real"))
     written = msgspec.structs.replace(created, status=ResourceClaimStatus(made.allocation))
@@ -293,9 +295,9 @@ def test_a_claim_that_an_earlier_attempt_left() -> None:
     pod = make_pod("p", containers=(box("c", "1"),))
     outcome = refused(pod, scheduler)
     assert outcome.message == ("0/2 nodes are available: 2 cannot schedule extended resource claim. deletion of ResourceClaim completed")
-    assert outcome.errands == {"DynamicResources": GiveUp(left, delete=True)}
+    assert outcome.post_filter_actions == {"DynamicResources": ClaimRelease(left, delete=True)}
     scheduler.cache.store.remove(ResourceClaim, key(left))
-    assert isinstance(decide(pod, REVISION, scheduler), Placement)
+    assert isinstance(decide(pod, REVISION, scheduler), ScheduleResult)
 
 
 def test_a_resource_that_is_nowhere() -> None:
@@ -304,7 +306,7 @@ def test_a_resource_that_is_nowhere() -> None:
     asks = ResourceRequirements({"example.com/gpu": "1", "example.com/fpga": "1"})
     names = ("PrioritySort", "DynamicResources", "DefaultBinder")
     alone = resolve(
-        ProfileSpec("test", "Default", {"multiPoint": PluginSet(tuple(PluginRef(name) for name in names), ("*",))}),
+        RequestedProfile("test", "Default", {"multiPoint": EnabledPlugins(tuple(PluginRef(name) for name in names), ("*",))}),
         build_registry(INTREE),
         PRESETS,
     )
@@ -317,11 +319,11 @@ def test_fit_leaves_resources_to_devices_while_there_is_a_class() -> None:
     """The class comes and goes: NodeResourcesFit refuses again, decisions kept or not."""
     scheduler = world()
     pod = make_pod("p", containers=(box("c", "1"),))
-    assert isinstance(decide(pod, REVISION, scheduler), Placement)
+    assert isinstance(decide(pod, REVISION, scheduler), ScheduleResult)
     scheduler.cache.store.remove(DeviceClass, "gpu")
     assert "2 Insufficient example.com/gpu" in refused(pod, scheduler).message
     scheduler.cache.store.put(GPU)
-    assert isinstance(decide(pod, REVISION, scheduler), Placement)
+    assert isinstance(decide(pod, REVISION, scheduler), ScheduleResult)
 
 
 # ---- nodes that cannot be judged ---------------------------------------------------------------------------------------------
@@ -331,7 +333,7 @@ def test_a_fault_ends_the_attempt() -> None:
     """Not "does not fit": the pod is tried again, and told which claim and what is wrong; a plugin that failed is not blamed."""
     bad = DeviceRequest("r", ExactDeviceRequest("", "gpu", (DeviceSelector(CELSelector("device.nope")),), "ExactCount", 1))
     outcome = refused(user("p", "c0"), world(claim("c0", bad)))
-    assert (outcome.code, outcome.rejectors) == (Code.ERROR, frozenset())
+    assert (outcome.code, outcome.unschedulable_plugins) == (Code.ERROR, frozenset())
     assert outcome.message == (
         'running "DynamicResources" filter plugin: claim default/c0: selector #0: CEL runtime error: no such key: nope'
     )
@@ -347,7 +349,7 @@ def test_a_fault_ends_with_its_cause() -> None:
     scheduler.cache.store.remove(DeviceClass, "gpu")
     outcome = decide(pod, REVISION, scheduler)
     assert isinstance(outcome, Diagnosis)
-    assert (outcome.code, outcome.rejectors) == (Code.UNRESOLVABLE, frozenset({"DynamicResources"}))
+    assert (outcome.code, outcome.unschedulable_plugins) == (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, frozenset({"DynamicResources"}))
     assert "gpu does not exist" in outcome.message
 
 
@@ -377,7 +379,7 @@ def test_a_claim_that_keeps_the_pod_away_gives_its_devices_back(status: dict[str
     """Unless another pod has it reserved."""
     mine = claim("c0", **status)
     outcome = refused(user("p", "c0"), world(mine))
-    assert outcome.errands == ({"DynamicResources": GiveUp(mine)} if freed else {})
+    assert outcome.post_filter_actions == ({"DynamicResources": ClaimRelease(mine)} if freed else {})
     text = "deallocation of ResourceClaim completed" if freed else "still not schedulable"
     assert outcome.message == f"0/2 nodes are available: 2 resourceclaim not available on the node. {text}"
 
@@ -394,9 +396,9 @@ def test_a_device_that_failed_to_bind(conditions: tuple[DeviceCondition, ...], u
     outcome = decide(user("p", "c0"), REVISION, world(mine))
     if useless:
         assert isinstance(outcome, Diagnosis)
-        assert outcome.errands == {"DynamicResources": GiveUp(mine)}
+        assert outcome.post_filter_actions == {"DynamicResources": ClaimRelease(mine)}
     else:
-        assert isinstance(outcome, Placement)
+        assert isinstance(outcome, ScheduleResult)
 
 
 def test_nodes_refused_for_something_else_free_no_claim() -> None:
@@ -404,7 +406,7 @@ def test_nodes_refused_for_something_else_free_no_claim() -> None:
     mine = claim("c0", allocation=allocated("n0"))
     scheduler = world(mine, nodes=1)
     outcome = refused(user("p", "c0", cpu="100"), scheduler)
-    assert outcome.errands == {}
+    assert outcome.post_filter_actions == {}
     assert outcome.message == "0/1 nodes are available: 1 Insufficient cpu. still not schedulable"
 
 
@@ -420,7 +422,7 @@ def test_better_alternatives_score_higher_beside_an_allocated_claim() -> None:
     prepared = PLUGIN.prepare_score(user("p", "c0", "c1"), scheduler.snapshot)
     raw = PLUGIN.score(prepared.state, scheduler.snapshot, scheduler.snapshot.nodes.all_rows)
     assert raw.tolist() == [7, 8]
-    assert PLUGIN.normalize(prepared.state, raw).tolist() == [87, 100]
+    assert PLUGIN.normalize_score(prepared.state, raw).tolist() == [87, 100]
     assert placed(user("p", "c0", "c1"), scheduler).node == "n1"
 
 
@@ -467,7 +469,7 @@ def test_pods_wait_for_their_claims(pod: Pod, there: ResourceClaim | None, text:
     """In front of the queue."""
     status = PLUGIN.pre_enqueue(pod, stored(there) if there else Store())
     assert status.message == text
-    assert status.code is (Code.UNRESOLVABLE if text else Code.SUCCESS)
+    assert status.code is (Code.UNSCHEDULABLE_AND_UNRESOLVABLE if text else Code.SUCCESS)
 
 
 def test_claims_that_are_not_needed() -> None:
@@ -490,7 +492,7 @@ def test_claims_that_are_not_needed() -> None:
 )
 def test_claims_that_wake(old: ResourceClaim | None, new: ResourceClaim, want: bool) -> None:
     """The pod's own when its status changed; any that gives devices back. Never while one of its claims is missing."""
-    event = ClusterEvent(Resource.RESOURCE_CLAIM, Action.UPDATE if old else Action.ADD, old, new)
+    event = ClusterEvent(EventResource.RESOURCE_CLAIM, ActionType.UPDATE if old else ActionType.ADD, old, new)
     store = stored(claim("c"), new)
     assert _hint(event, user("p", "c"), store) is want
     assert not _hint(event, user("p", "c", "missing"), store)
@@ -509,12 +511,12 @@ def test_claims_that_wake(old: ResourceClaim | None, new: ResourceClaim, want: b
 )
 def test_statuses_that_wake(pod: Pod, store: Store, want: bool) -> None:
     """The pod itself, once it knows all of its claims and they are there."""
-    event = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, TEMPLATED, pod)
+    event = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, TEMPLATED, pod)
     assert _hint(event, TEMPLATED, store) is want
 
 
 def _hint(event: ClusterEvent, pod: Pod, store: Store) -> bool:
-    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     return wake.hint(pod, event, store)
 
@@ -522,11 +524,11 @@ def _hint(event: ClusterEvent, pod: Pod, store: Store) -> bool:
 def test_pods_whose_claims_say_the_same_are_one_template() -> None:
     """Names of claims do not tell pods apart; what the claims want and got does."""
     scheduler = world(claim("c0"), claim("c1"), claim("c2", allocation=allocated()))
-    said = [PLUGIN.distinguish(user("p", name), scheduler.snapshot) for name in ("c0", "c1", "c2", "c3")]
+    said = [PLUGIN.sign_pod(user("p", name), scheduler.snapshot) for name in ("c0", "c1", "c2", "c3")]
     assert said[0] == said[1]
-    assert len({*said, PLUGIN.distinguish(user("p"), scheduler.snapshot)}) == 4
+    assert len({*said, PLUGIN.sign_pod(user("p"), scheduler.snapshot)}) == 4
     scheduler.cache.store.index(DeviceLedger).assume(claim("c0", allocation=allocated()))
-    assert PLUGIN.distinguish(user("p", "c0"), scheduler.snapshot) not in said
+    assert PLUGIN.sign_pod(user("p", "c0"), scheduler.snapshot) not in said
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------------------
@@ -564,7 +566,7 @@ def test_only_changed_nodes_are_asked_again() -> None:
         owned = ClaimMeta(f"c{i}", "default", f"uid-c{i}", owner_references=(OwnerReference(uid=f"uid-p{i}", controller=True),))
         scheduler.cache.store.put(msgspec.structs.replace(claim(f"c{i}"), metadata=owned))
     placement = placed(pods[0], scheduler)
-    blueprint = scheduler.runner.blueprint(pods[1], REVISION)
+    blueprint = scheduler.evaluator.evaluation(pods[1], REVISION)
     column = blueprint.filters["DynamicResources"]
     column.values[:6] = 77  # what is not asked again stays
     blueprint.refresh_filters(scheduler.snapshot)

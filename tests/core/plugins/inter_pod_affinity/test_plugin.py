@@ -7,20 +7,20 @@ import pytest
 
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.cycle.context import Diagnosis, Placement, Scheduler
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.interfaces import (
-    AdjustingPlugin,
-    DistinguishingPlugin,
     FilterPlugin,
-    NormalizePlugin,
+    PreFilterExtensions,
     PreFilterPlugin,
     PreScorePlugin,
+    ScoreExtensions,
     ScorePlugin,
+    SignPlugin,
 )
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import PluginRef, PluginSet, ProfileSpec, resolve
+from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, resolve
 from moorage.core.framework.status import SKIP, SUCCESS, Code
 from moorage.core.objects.meta import Namespace
 from moorage.core.objects.nodes import Node
@@ -33,11 +33,11 @@ from tests.core.plugins.companions import HOST, ZONE, Document, away, cluster, d
 PLUGIN = InterPodAffinity()
 _pre_filter: PreFilterPlugin = PLUGIN
 _filter: FilterPlugin = PLUGIN
-_adjust: AdjustingPlugin = PLUGIN
-_distinguish: DistinguishingPlugin = PLUGIN
+_adjust: PreFilterExtensions = PLUGIN
+_distinguish: SignPlugin = PLUGIN
 _pre_score: PreScorePlugin = PLUGIN
 _score: ScorePlugin = PLUGIN
-_normalize: NormalizePlugin = PLUGIN
+_normalize: ScoreExtensions = PLUGIN
 
 NODES = (node("a1", "a"), node("a2", "a"), node("b1", "b"), node("none"))
 DB, CACHE = pod("db", {"app": "db"}, "a1"), pod("cache", {"app": "cache"}, "b1")
@@ -162,11 +162,11 @@ def test_relabelled_namespace() -> None:
     snapshot = Snapshot(cache)
     wanted = pod("new", affinity=away(term(teams="1", app="db")) | prefers("podAffinity", (5, term(teams="1", app="db"))))
     before = PLUGIN.pre_filter(wanted, snapshot), PLUGIN.pre_score(wanted, snapshot)
-    versions = [[one.version for one in prepared.depends] for prepared in before]
+    versions = [[one.version for one in prepared.depends_on] for prepared in before]
     assert said(PLUGIN, before[0], snapshot) == {}
     assert before[1].status == SKIP
     cache.store.put(namespace("east", team="1"))
-    assert all([one.version for one in prepared.depends] != old for prepared, old in zip(before, versions, strict=True))
+    assert all([one.version for one in prepared.depends_on] != old for prepared, old in zip(before, versions, strict=True))
     assert said(PLUGIN, PLUGIN.pre_filter(wanted, snapshot), snapshot) == {"a1": CONFLICT, "a2": CONFLICT}
     assert PLUGIN.pre_score(wanted, snapshot).status == SUCCESS
 
@@ -175,7 +175,7 @@ def test_unreadable_terms() -> None:
     """Nobody can say where such a pod may go."""
     broken = {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}, "topologyKey": ZONE}
     status = PLUGIN.pre_filter(pod("new", affinity=near(broken)), Snapshot(cluster(*NODES))).status
-    assert status.code is Code.UNRESOLVABLE
+    assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert status.message.startswith("parsing pod: ")
 
 
@@ -222,7 +222,7 @@ def test_score(affinity: Document | None, args: InterPodAffinityArgs, there: lis
 @pytest.mark.parametrize(("raw", "want"), [([-5, 0, 15], [0, 25, 100]), ([0, 1, 3], [0, 33, 100]), ([4, 4], [0, 0])])
 def test_normalize(raw: list[int], want: list[int]) -> None:
     """From the lowest sum to the highest."""
-    assert PLUGIN.normalize({}, np.array(raw, np.int64)).tolist() == want
+    assert PLUGIN.normalize_score({}, np.array(raw, np.int64)).tolist() == want
 
 
 # ---- what if -----------------------------------------------------------------------------------------------------------------
@@ -262,39 +262,39 @@ def test_distinguish() -> None:
     cache = cluster(*NODES)
     snapshot = Snapshot(cache)
     plain, other = pod("p", {"app": "x"}), pod("q", {"app": "y"})
-    assert PLUGIN.distinguish(plain, snapshot) == PLUGIN.distinguish(other, snapshot) == b""
+    assert PLUGIN.sign_pod(plain, snapshot) == PLUGIN.sign_pod(other, snapshot) == b""
     first, later = (pod(name, labels, affinity=near(term(app="x"))) for name, labels in (("p", {"app": "x"}), ("q", {})))
-    assert PLUGIN.distinguish(first, snapshot) != PLUGIN.distinguish(later, snapshot)
+    assert PLUGIN.sign_pod(first, snapshot) != PLUGIN.sign_pod(later, snapshot)
     shy = pod("shy", on="a1", affinity=away(term(app="x")))
     cache.observe(shy, pod_requests(shy))
-    assert PLUGIN.distinguish(plain, snapshot) != b""
-    assert PLUGIN.distinguish(other, snapshot) == b""
+    assert PLUGIN.sign_pod(plain, snapshot) != b""
+    assert PLUGIN.sign_pod(other, snapshot) == b""
     cache.remove(shy.metadata.uid)
-    assert PLUGIN.distinguish(plain, snapshot) == b""
+    assert PLUGIN.sign_pod(plain, snapshot) == b""
 
 
 def test_nominated_pods_tell_labels_apart() -> None:
     """Their terms are put to each pod anew, so a template must not be shared by pods with different labels."""
     cache = cluster(*NODES)
     guest = pod("guest")
-    cache.nominations.put(guest, "a1", pod_requests(guest))
-    said_of = [PLUGIN.distinguish(pod("p", labels), Snapshot(cache)) for labels in (None, {"app": "x"}, {"app": "y"})]
+    cache.nominations.add(guest, "a1", pod_requests(guest))
+    said_of = [PLUGIN.sign_pod(pod("p", labels), Snapshot(cache)) for labels in (None, {"app": "x"}, {"app": "y"})]
     assert len({*said_of, b""}) == 4
 
 
 def test_pods_of_one_template_part_when_a_term_tells_them_apart() -> None:
     """The template that both shared is compiled for the one that still belongs to it."""
-    scheduler = Scheduler(cluster(node("a1", "a")))
-    only = PluginSet(tuple(PluginRef(name) for name in ("PrioritySort", "InterPodAffinity", "DefaultBinder")), ("*",))
-    revision = resolve(ProfileSpec("test", plugins={"multiPoint": only}), build_registry(INTREE), PRESETS)
+    scheduler = CycleContext(cluster(node("a1", "a")))
+    only = EnabledPlugins(tuple(PluginRef(name) for name in ("PrioritySort", "InterPodAffinity", "DefaultBinder")), ("*",))
+    revision = resolve(RequestedProfile("test", plugins={"multiPoint": only}), build_registry(INTREE), PRESETS)
     terms = away(term(app="other"))
     for name in ("x", "y"):
-        assert isinstance(decide(pod(name, {"app": name}, affinity=terms), revision, scheduler), Placement)
+        assert isinstance(decide(pod(name, {"app": name}, affinity=terms), revision, scheduler), ScheduleResult)
     shy = pod("shy", on="a1", affinity=away(term(app="x")))
     scheduler.cache.observe(shy, pod_requests(shy))
     assert isinstance(decide(pod("x2", {"app": "x"}, affinity=terms), revision, scheduler), Diagnosis)
     scheduler.cache.put_node(node("a1", "a", disk="ssd"))  # the template is compiled again
-    assert isinstance(decide(pod("y2", {"app": "y"}, affinity=terms), revision, scheduler), Placement)
+    assert isinstance(decide(pod("y2", {"app": "y"}, affinity=terms), revision, scheduler), ScheduleResult)
 
 
 # ---- what wakes --------------------------------------------------------------------------------------------------------------
@@ -349,9 +349,9 @@ TWO = pod("new", affinity=near(term(app="db"), term(tier="cache")))
 )
 def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bool) -> None:
     """A pod that meets affinity now, or stands in the way no more."""
-    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE_POD_LABEL
-    event = ClusterEvent(Resource.ASSIGNED_POD, action, old, new)
-    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE_POD_LABEL
+    event = ClusterEvent(EventResource.ASSIGNED_POD, action, old, new)
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     store = Store()
     store.put(namespace("default", team="default"))
     assert wake.hint is not None
@@ -360,9 +360,9 @@ def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bo
 
 def test_half_of_what_is_wanted_wakes_with_any_pod() -> None:
     """Then each term counts for itself."""
-    hint = ANY_POD.wakes[0].hint
+    hint = ANY_POD.events_to_register[0].hint
     assert hint is not None
-    assert hint(TWO, ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, None, DB), Store())
+    assert hint(TWO, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, DB), Store())
 
 
 @pytest.mark.parametrize(
@@ -394,8 +394,8 @@ def test_half_of_what_is_wanted_wakes_with_any_pod() -> None:
 )
 def test_nodes_that_wake(waiting: Pod, old: Node | None, new: Node, want: bool) -> None:
     """A node in whose domain things may be different."""
-    event = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL if old else Action.ADD, old, new)
-    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    event = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL if old else ActionType.ADD, old, new)
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(waiting, event, Store()) is want
 
@@ -422,7 +422,9 @@ RIVAL = pod("new", affinity=away(term(teams="a", app="db")))
 )
 def test_namespaces_that_wake(waiting: Pod, old: Namespace | None, new: Namespace | None, want: bool) -> None:
     """One that a term selects and did not before, or no more; and the pod's own, as others may have terms that go by its labels."""
-    event = ClusterEvent(Resource.NAMESPACE, Action.UPDATE if old and new else Action.DELETE if old else Action.ADD, old, new)
-    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    event = ClusterEvent(
+        EventResource.NAMESPACE, ActionType.UPDATE if old and new else ActionType.DELETE if old else ActionType.ADD, old, new
+    )
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(waiting, event, Store()) is want

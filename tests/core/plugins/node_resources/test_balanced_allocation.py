@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.arguments import Problem, Validated, Violation
+from moorage.core.framework.arguments import FieldErrorType, Validated, Violation
 from moorage.core.framework.interfaces import PreScorePlugin, ScorePlugin
 from moorage.core.framework.status import SKIP, Code
 from moorage.core.objects.meta import ResourceList
@@ -125,7 +125,7 @@ def test_unreadable_requests_are_a_fault() -> None:
 
 VIOLATIONS = {
     "weight": (ResourceSpec("cpu", 2), [Violation("resources[1].weight", 2, "must be 1")]),
-    "twice": (ResourceSpec("memory"), [Violation("resources[1].name", "memory", "must not be named twice", Problem.DUPLICATE)]),
+    "twice": (ResourceSpec("memory"), [Violation("resources[1].name", "memory", "must not be named twice", FieldErrorType.DUPLICATE)]),
     "negative weight": (ResourceSpec("cpu", -1), [Violation("resources[1].weight", -1, "must be 1")]),
     "default weight": (ResourceSpec("cpu", 0), []),
 }

@@ -14,7 +14,7 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
 from moorage.core.framework.arguments import Validated, Violation
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from moorage.core.framework.status import Code
 from moorage.core.objects.meta import HasMetadata, ObjectMeta
@@ -84,7 +84,7 @@ def test_refusals_agree_with_the_naive_ones(cluster: Cluster, ignored: list[str]
     for node in cluster.nodes:
         row = snapshot.nodes.row_of[node.metadata.name]
         why = plugin.explain(state, int(codes[row]))
-        texts = [(reason.text.format(detail), reason.code is Code.UNRESOLVABLE) for reason, detail in why]
+        texts = [(reason.text.format(detail), reason.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE) for reason, detail in why]
         assert texts == naive.refusals(cluster.pod, node, cluster.on(node), args)
         assert plugin.filter(state, snapshot, one_row(row)).tolist() == [codes[row]]
 
@@ -256,11 +256,16 @@ def test_sums_of_the_largest_amounts_do_not_overflow() -> None:
 
 
 def woken(
-    pod: Pod, resource: Resource, action: Action, old: HasMetadata | None, new: HasMetadata | None = None, store: Store | None = None
+    pod: Pod,
+    resource: EventResource,
+    action: ActionType,
+    old: HasMetadata | None,
+    new: HasMetadata | None = None,
+    store: Store | None = None,
 ) -> bool:
     """Whether the plugin's registrations let this event wake the pod."""
     event = ClusterEvent(resource, action, old, new)
-    return any(wake.hint is None or wake.hint(pod, event, store or Store()) for wake in PLUGIN.wakes if wake.matches(event))
+    return any(wake.hint is None or wake.hint(pod, event, store or Store()) for wake in PLUGIN.events_to_register if wake.matches(event))
 
 
 WAITING = pod_asking(cpu="2", memory="0")
@@ -274,7 +279,7 @@ NOMINATED = msgspec.convert({"metadata": {"name": "q"}, "status": {"nominatedNod
 )
 def test_a_deleted_pod_wakes(gone: Pod, want: bool) -> None:
     """If it held something."""
-    assert woken(WAITING, Resource.ASSIGNED_POD, Action.DELETE, gone) is want
+    assert woken(WAITING, EventResource.ASSIGNED_POD, ActionType.DELETE, gone) is want
 
 
 @pytest.mark.parametrize(
@@ -295,8 +300,8 @@ def test_a_deleted_pod_wakes_if_the_node_has_enough_now(left: list[tuple[str, st
     for name, cpu, level in left:
         cache.observe(pod := make_pod(name, cpu=cpu, node="n", priority=level), pod_requests(pod))
     gone = make_pod("q", cpu="100m", node="n")
-    assert woken(WAITING, Resource.ASSIGNED_POD, Action.DELETE, gone, store=cache.store) is want
-    assert woken(WAITING, Resource.ASSIGNED_POD, Action.DELETE, make_pod("q", node="elsewhere"), store=cache.store)
+    assert woken(WAITING, EventResource.ASSIGNED_POD, ActionType.DELETE, gone, store=cache.store) is want
+    assert woken(WAITING, EventResource.ASSIGNED_POD, ActionType.DELETE, make_pod("q", node="elsewhere"), store=cache.store)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +316,7 @@ def test_a_deleted_pod_wakes_if_the_node_has_enough_now(left: list[tuple[str, st
 )
 def test_a_pod_scaled_down_wakes(old: Pod, new: Pod, want: bool) -> None:
     """If it gives back something that the waiting pod asks for."""
-    assert woken(WAITING, Resource.ASSIGNED_POD, Action.UPDATE_POD_SCALE_DOWN, old, new) is want
+    assert woken(WAITING, EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN, old, new) is want
 
 
 @pytest.mark.parametrize(
@@ -329,8 +334,8 @@ def test_a_pod_scaled_down_wakes(old: Pod, new: Pod, want: bool) -> None:
 )
 def test_a_node_wakes(old: Node | None, new: Node, want: bool) -> None:
     """If the pod would fit it when empty, and it is new or has more of something that counts."""
-    action = Action.ADD if old is None else Action.UPDATE_NODE_ALLOCATABLE
-    assert woken(WAITING, Resource.NODE, action, old, new) is want
+    action = ActionType.ADD if old is None else ActionType.UPDATE_NODE_ALLOCATABLE
+    assert woken(WAITING, EventResource.NODE, action, old, new) is want
 
 
 def a_class(name: str, resource: str | None = None) -> DeviceClass:
@@ -354,7 +359,7 @@ def test_a_class_of_devices_wakes(old: DeviceClass | None, new: DeviceClass, wan
     """If it stands for something that the pod asks for, and did not before."""
     asks = ResourceRequirements({"example.com/gpu": "1", "deviceclass.resource.kubernetes.io/fast": "1"})
     pod = make_pod("p", containers=(Container("c", resources=asks),))
-    assert woken(pod, Resource.DEVICE_CLASS, Action.UPDATE if old else Action.ADD, old, new) is want
+    assert woken(pod, EventResource.DEVICE_CLASS, ActionType.UPDATE if old else ActionType.ADD, old, new) is want
 
 
 @pytest.mark.parametrize("resource", ["deviceclass.resource.kubernetes.io/fast", "example.com/gpu"])
@@ -365,17 +370,17 @@ def test_a_node_wakes_whatever_devices_it_lacks(resource: str, there: bool) -> N
     store = Store()
     if there:
         store.put(a_class("fast", "example.com/gpu"))
-    assert woken(pod, Resource.NODE, Action.ADD, None, make_node("n"), store) is there
-    assert woken(pod, Resource.NODE, Action.UPDATE_NODE_ALLOCATABLE, make_node("n"), make_node("n", memory="1Gi"), store) is there
+    assert woken(pod, EventResource.NODE, ActionType.ADD, None, make_node("n"), store) is there
+    assert woken(pod, EventResource.NODE, ActionType.UPDATE_NODE_ALLOCATABLE, make_node("n"), make_node("n", memory="1Gi"), store) is there
 
 
 def test_a_node_wakes_without_what_is_ignored() -> None:
     """A pod that asks for a resource which the profile ignores waits for nodes that have the rest."""
     pod = make_pod("p", containers=(Container("c", resources=ResourceRequirements({"example.com/foo": "1"})),))
-    event = ClusterEvent(Resource.NODE, Action.ADD, None, make_node("n"))
+    event = ClusterEvent(EventResource.NODE, ActionType.ADD, None, make_node("n"))
     for ignored, want in ((("example.com/foo",), True), ((), False)):
         plugin = NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=ignored))
-        (hint,) = [wake.hint for wake in plugin.wakes if wake.matches(event)]
+        (hint,) = [wake.hint for wake in plugin.events_to_register if wake.matches(event)]
         assert hint is not None
         assert hint(pod, event, Store()) is want
 

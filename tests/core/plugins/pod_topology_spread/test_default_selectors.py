@@ -18,7 +18,7 @@ from moorage.core.objects.workloads import (
     SetSpec,
     StatefulSet,
 )
-from moorage.core.plugins.pod_topology_spread.default_selectors import NOBODY, compiled, default_selector
+from moorage.core.plugins.pod_topology_spread.default_selectors import NO_SELECTOR, compiled, default_selector
 from tests.core.plugins.companions import pod
 
 
@@ -97,7 +97,7 @@ def test_default_selector(one: Pod, there: list[HasMetadata], want: list[str]) -
     content = default_selector(one, store)
     found = compiled(content).conditions or () if content else ()
     assert [f"{condition.key}={','.join(sorted(condition.values))}" for condition in found] == want
-    assert (content == NOBODY) is (not want)
+    assert (content == NO_SELECTOR) is (not want)
 
 
 def test_services_come_and_go() -> None:
@@ -108,10 +108,10 @@ def test_services_come_and_go() -> None:
     store.put(service("t", {"app": "x"}))
     assert default_selector(PLAIN, store) == with_x
     store.put(service("s", {"tier": "1"}))
-    assert default_selector(PLAIN, store) not in (with_x, NOBODY)
+    assert default_selector(PLAIN, store) not in (with_x, NO_SELECTOR)
     store.remove(Service, "default/s")
     assert default_selector(PLAIN, store) == with_x
     store.put(service("t", None))
-    assert default_selector(PLAIN, store) == NOBODY
+    assert default_selector(PLAIN, store) == NO_SELECTOR
     store.remove(Service, "default/t")
-    assert default_selector(PLAIN, store) == NOBODY
+    assert default_selector(PLAIN, store) == NO_SELECTOR

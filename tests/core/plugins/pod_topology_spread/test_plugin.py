@@ -11,33 +11,33 @@ from moorage.api.decoding import DecodeError, decoder
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.interfaces import (
-    AdjustingPlugin,
-    DistinguishingPlugin,
+    FeasibleScorePlugin,
     FilterPlugin,
+    ObjectReadingPlugin,
+    PreFilterExtensions,
     PreFilterPlugin,
     PreScorePlugin,
-    RankingPlugin,
-    ReadingPlugin,
+    SignPlugin,
 )
 from moorage.core.framework.status import SKIP, SUCCESS, Code
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import Service, ServiceSpec
-from moorage.core.plugins.pod_topology_spread.filtering import Skews
+from moorage.core.plugins.pod_topology_spread.filtering import SpreadFilterState
 from moorage.core.plugins.pod_topology_spread.plugin import DefaultConstraint, PodTopologySpread, PodTopologySpreadArgs
 from tests.core.plugins.companions import HOST, ZONE, Document, cluster, constraint, deleted, node, pod, said
 
 PLUGIN = PodTopologySpread()
 _pre_filter: PreFilterPlugin = PLUGIN
 _filter: FilterPlugin = PLUGIN
-_adjust: AdjustingPlugin = PLUGIN
-_distinguish: DistinguishingPlugin = PLUGIN
+_adjust: PreFilterExtensions = PLUGIN
+_distinguish: SignPlugin = PLUGIN
 _pre_score: PreScorePlugin = PLUGIN
-_rank: RankingPlugin = PLUGIN
-_reads: ReadingPlugin = PLUGIN
+_rank: FeasibleScorePlugin = PLUGIN
+_reads: ObjectReadingPlugin = PLUGIN
 
 NODES = (node("a1", "a"), node("a2", "a"), node("b1", "b", taint="t"), node("none"))
 UNEVEN, MISSING = "TopologySkewTooLarge", "TopologyLabelMissing"
@@ -145,9 +145,9 @@ def test_taints_move_what_honours_them() -> None:
     cache = cluster(*NODES, *xs("a1"))
     snapshot = Snapshot(cache)
     honouring, other = (PLUGIN.pre_filter(spread(constraint(nodeTaintsPolicy=policy)), snapshot) for policy in ("Honor", "Ignore"))
-    before = [[one.version for one in prepared.depends] for prepared in (honouring, other)]
+    before = [[one.version for one in prepared.depends_on] for prepared in (honouring, other)]
     cache.put_node(node("b1", "b", taint="u"))
-    after = [[one.version for one in prepared.depends] for prepared in (honouring, other)]
+    after = [[one.version for one in prepared.depends_on] for prepared in (honouring, other)]
     assert after[0] != before[0]
     assert after[1] == before[1]
 
@@ -160,13 +160,13 @@ def test_unreadable_selector(when: str) -> None:
     hard, soft = PLUGIN.pre_filter(spread(broken), snapshot).status, PLUGIN.pre_score(spread(broken), snapshot).status
     assert {hard.code, soft.code} == {Code.ERROR, Code.SKIP}
     assert (hard if when == "DoNotSchedule" else soft).code is Code.ERROR
-    assert PLUGIN.distinguish(spread(broken), snapshot)
+    assert PLUGIN.sign_pod(spread(broken), snapshot)
 
 
 # ---- what if -----------------------------------------------------------------------------------------------------------------
 
 
-def codes(state: Skews, snapshot: Snapshot) -> list[int]:
+def codes(state: SpreadFilterState, snapshot: Snapshot) -> list[int]:
     """What the filter says of all nodes."""
     return [int(code) for code in PLUGIN.filter(state, snapshot, snapshot.nodes.all_rows)]
 
@@ -215,7 +215,7 @@ def ranks(plugin: PodTopologySpread, wanted: Pod, cache: Cache, *feasible: str) 
     if prepared.status == SKIP:
         return None
     rows = np.array([snapshot.nodes.row_of[name] for name in feasible], np.intp)
-    raw, normalized = plugin.rank(prepared.state, rows)
+    raw, normalized = plugin.score_feasible(prepared.state, rows)
     return raw.tolist(), normalized.tolist()
 
 
@@ -270,13 +270,13 @@ def test_default_constraints() -> None:
     plain, own = pod("new", {"app": "x"}), spread(SOFT)
     snapshot, plugin = Snapshot(cache), defaults(HARD_ZONE)
     assert plugin.pre_filter(plain, snapshot).status == SKIP
-    assert plugin.distinguish(plain, snapshot) == b""
+    assert plugin.sign_pod(plain, snapshot) == b""
     cache.store.put(service(app="x"))
     assert said(plugin, plugin.pre_filter(plain, snapshot), snapshot) == FULL_A
     assert plugin.pre_filter(own, snapshot).status == SKIP
     assert PLUGIN.pre_filter(plain, snapshot).status == SKIP
     assert plugin.pre_score(plain, snapshot).status == SKIP
-    assert plugin.distinguish(plain, snapshot) not in (b"", plugin.distinguish(own, snapshot))
+    assert plugin.sign_pod(plain, snapshot) not in (b"", plugin.sign_pod(own, snapshot))
 
 
 def test_built_in_constraints() -> None:
@@ -322,7 +322,7 @@ def test_distinguish(one: Document, labels: dict[str, str], apart: bool) -> None
     """Pods with these labels are not the same as one with the label app=x alone."""
     snapshot = Snapshot(cluster(*NODES))
     mine, other = (pod("new", known, topologySpreadConstraints=[one]) for known in ({"app": "x"}, labels))
-    assert (PLUGIN.distinguish(mine, snapshot) != PLUGIN.distinguish(other, snapshot)) is apart
+    assert (PLUGIN.sign_pod(mine, snapshot) != PLUGIN.sign_pod(other, snapshot)) is apart
 
 
 def test_distinguish_by_companions() -> None:
@@ -331,9 +331,9 @@ def test_distinguish_by_companions() -> None:
     cache.store.put(service(app="x"))
     snapshot = Snapshot(cache)
     plain, other = pod("new", {"app": "x"}), pod("new", {"app": "y"})
-    assert PLUGIN.distinguish(plain, snapshot)
-    assert PLUGIN.distinguish(other, snapshot) == b""
-    assert defaults().distinguish(plain, snapshot) == b""
+    assert PLUGIN.sign_pod(plain, snapshot)
+    assert PLUGIN.sign_pod(other, snapshot) == b""
+    assert defaults().sign_pod(plain, snapshot) == b""
 
 
 # ---- arguments ---------------------------------------------------------------------------------------------------------------
@@ -428,9 +428,15 @@ PLAIN = pod("new", {"app": "x"})
 )
 def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bool) -> None:
     """Pods of the namespace that a hard constraint counts, or did; of default ones it is not known whom they count."""
-    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION
-    event = ClusterEvent(Resource.ASSIGNED_POD, action, old, new)
-    (wake,) = [wake for wake in defaults(HARD_ZONE).wakes if wake.matches(event)]
+    action = (
+        ActionType.ADD
+        if old is None
+        else ActionType.DELETE
+        if new is None
+        else ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION
+    )
+    event = ClusterEvent(EventResource.ASSIGNED_POD, action, old, new)
+    (wake,) = [wake for wake in defaults(HARD_ZONE).events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(waiting, event, Store()) is want
 
@@ -464,8 +470,10 @@ def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bo
 )
 def test_nodes_that_wake(old: Node | None, new: Node | None, want: bool) -> None:
     """Nodes that have all labels that the constraints go by, before or after."""
-    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
-    event = ClusterEvent(Resource.NODE, action, old, new)
-    (wake,) = [wake for wake in PLUGIN.wakes if wake.matches(event)]
+    action = (
+        ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
+    )
+    event = ClusterEvent(EventResource.NODE, action, old, new)
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(WAITING, event, Store()) is want

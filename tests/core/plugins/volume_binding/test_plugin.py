@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from moorage.core.columns.store import Store
-from moorage.core.cycle.cycle import undo
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource
+from moorage.core.cycle.cycle import unreserve_and_forget
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.meta import HasMetadata, Labels
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
-from moorage.core.plugins.volume_binding.plugin import VolumeBinding, VolumeBindingArgs, Work
+from moorage.core.plugins.volume_binding.plugin import PodVolumes, VolumeBinding, VolumeBindingArgs
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from tests.builders import make_node
 from tests.core.storage_builders import Storage, make_claim, make_class, make_volume, with_claims
@@ -96,10 +96,10 @@ def test_volumes_that_were_in_tree(labels: Labels, terms: list[Any] | None, migr
 # ---- assuming ----------------------------------------------------------------------------------------------------------------
 
 
-def work_of(placement: Any) -> Work:
+def work_of(placement: Any) -> PodVolumes:
     """What is to be written for a placement."""
     work = placement.reservations["VolumeBinding"].value
-    assert isinstance(work, Work)
+    assert isinstance(work, PodVolumes)
     return work
 
 
@@ -110,8 +110,8 @@ def test_what_was_chosen_is_taken_until_given_up() -> None:
     first, second = storage.place(with_claims("p0", "c0")), storage.place(with_claims("p1", "c1"))
     assert {first.node, second.node} == {"n0", "n1"}
     assert storage.refused(with_claims("p2", "c2")) == {"n0": (NOTHING_FREE,), "n1": (NOTHING_FREE,)}
-    undo(first, storage.scheduler.cache)
-    undo(first, storage.scheduler.cache)
+    unreserve_and_forget(first, storage.scheduler.cache)
+    unreserve_and_forget(first, storage.scheduler.cache)
     assert storage.place(with_claims("p2", "c2")).node == first.node
 
 
@@ -159,12 +159,12 @@ def test_what_the_api_server_shows_counts_more(changed: str) -> None:
         assert set(storage.refused(with_claims("q", "d"))) == {"n0", "n1"}
         storage.put(make_volume("v", "n1", version="2"))
         assert set(storage.refused(with_claims("q", "d"))) == {"n0"}
-        undo(placement, storage.scheduler.cache)
+        unreserve_and_forget(placement, storage.scheduler.cache)
         assert set(storage.refused(with_claims("q", "d"))) == {"n0"}
     else:
         storage.put(make_claim("c", resourceVersion="9"))
         assert storage.refused(with_claims("q", "c")) == {}
-        undo(placement, storage.scheduler.cache)
+        unreserve_and_forget(placement, storage.scheduler.cache)
         assert storage.refused(with_claims("q", "c")) == {}
 
 
@@ -256,33 +256,33 @@ FOREIGN = msgspec.convert({"metadata": {"name": "c", "namespace": "b"}}, Persist
 @pytest.mark.parametrize(
     ("resource", "old", "new", "woken"),
     [
-        (Resource.PERSISTENT_VOLUME_CLAIM, None, make_claim("c"), True),
-        (Resource.PERSISTENT_VOLUME_CLAIM, make_claim("c"), make_claim("c", "v"), True),
-        (Resource.PERSISTENT_VOLUME_CLAIM, None, OWN, True),
-        (Resource.PERSISTENT_VOLUME_CLAIM, None, FOREIGN, False),
-        (Resource.PERSISTENT_VOLUME_CLAIM, None, make_claim("d"), False),
-        (Resource.PERSISTENT_VOLUME, None, make_volume("v"), True),
-        (Resource.PERSISTENT_VOLUME, make_volume("v"), make_volume("v", size="2Gi"), True),
-        (Resource.STORAGE_CLASS, None, allowed(), True),
-        (Resource.STORAGE_CLASS, allowed("a"), allowed("a", "b"), True),
-        (Resource.STORAGE_CLASS, allowed("a"), allowed("a"), False),
-        (Resource.CSI_NODE, None, taken_over(), True),
-        (Resource.CSI_NODE, taken_over("a"), taken_over("a", "b"), True),
-        (Resource.CSI_NODE, taken_over("b", "a"), taken_over("a", "b"), False),
-        (Resource.CSI_DRIVER, driver(True), driver(False), True),
-        (Resource.CSI_DRIVER, driver(True), driver(None), True),
-        (Resource.CSI_DRIVER, driver(False), driver(True), False),
-        (Resource.CSI_DRIVER, None, driver(False), False),
-        (Resource.CSI_STORAGE_CAPACITY, None, room("0"), True),
-        (Resource.CSI_STORAGE_CAPACITY, room("1Gi"), room("2Gi"), True),
-        (Resource.CSI_STORAGE_CAPACITY, room("9Gi", "1Gi"), room("3Gi", "2Gi"), True),
-        (Resource.CSI_STORAGE_CAPACITY, room("2Gi"), room("9Gi", "1Gi"), False),
-        (Resource.CSI_STORAGE_CAPACITY, room("2Gi"), room("2Gi"), False),
+        (EventResource.PERSISTENT_VOLUME_CLAIM, None, make_claim("c"), True),
+        (EventResource.PERSISTENT_VOLUME_CLAIM, make_claim("c"), make_claim("c", "v"), True),
+        (EventResource.PERSISTENT_VOLUME_CLAIM, None, OWN, True),
+        (EventResource.PERSISTENT_VOLUME_CLAIM, None, FOREIGN, False),
+        (EventResource.PERSISTENT_VOLUME_CLAIM, None, make_claim("d"), False),
+        (EventResource.PERSISTENT_VOLUME, None, make_volume("v"), True),
+        (EventResource.PERSISTENT_VOLUME, make_volume("v"), make_volume("v", size="2Gi"), True),
+        (EventResource.STORAGE_CLASS, None, allowed(), True),
+        (EventResource.STORAGE_CLASS, allowed("a"), allowed("a", "b"), True),
+        (EventResource.STORAGE_CLASS, allowed("a"), allowed("a"), False),
+        (EventResource.CSI_NODE, None, taken_over(), True),
+        (EventResource.CSI_NODE, taken_over("a"), taken_over("a", "b"), True),
+        (EventResource.CSI_NODE, taken_over("b", "a"), taken_over("a", "b"), False),
+        (EventResource.CSI_DRIVER, driver(True), driver(False), True),
+        (EventResource.CSI_DRIVER, driver(True), driver(None), True),
+        (EventResource.CSI_DRIVER, driver(False), driver(True), False),
+        (EventResource.CSI_DRIVER, None, driver(False), False),
+        (EventResource.CSI_STORAGE_CAPACITY, None, room("0"), True),
+        (EventResource.CSI_STORAGE_CAPACITY, room("1Gi"), room("2Gi"), True),
+        (EventResource.CSI_STORAGE_CAPACITY, room("9Gi", "1Gi"), room("3Gi", "2Gi"), True),
+        (EventResource.CSI_STORAGE_CAPACITY, room("2Gi"), room("9Gi", "1Gi"), False),
+        (EventResource.CSI_STORAGE_CAPACITY, room("2Gi"), room("2Gi"), False),
     ],
 )
-def test_what_wakes_a_pod(resource: Resource, old: HasMetadata | None, new: HasMetadata, woken: bool) -> None:
+def test_what_wakes_a_pod(resource: EventResource, old: HasMetadata | None, new: HasMetadata, woken: bool) -> None:
     """By event."""
-    event = ClusterEvent(resource, Action.ADD if old is None else Action.UPDATE, old, new)
+    event = ClusterEvent(resource, ActionType.ADD if old is None else ActionType.UPDATE, old, new)
     assert is_woken(VolumeBinding(), USES, event) == woken
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kubefacts.labels import LabelRequirementCheck
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.plugins.volume_binding.reach_index import Shelf
+from moorage.core.plugins.volume_binding.reach_index import ReachIndex
 from moorage.core.pods.node_selection import NodeTerm, NodeTerms
 from tests.builders import make_node
 
@@ -35,7 +35,7 @@ def test_things_come_and_go() -> None:
     @settings(max_examples=80, deadline=None)
     @given(steps)
     def run(changes: list[tuple[int, int, int]]) -> None:
-        shelf = Shelf()
+        shelf = ReachIndex()
         there: dict[int, tuple[int, int]] = {}
         for name, size, place in changes:
             if name in there:
@@ -51,7 +51,7 @@ def test_things_come_and_go() -> None:
     run()
 
 
-def check(shelf: Shelf, there: dict[int, tuple[int, int]], nodes: NodeTable, least: int) -> None:
+def check(shelf: ReachIndex, there: dict[int, tuple[int, int]], nodes: NodeTable, least: int) -> None:
     """Counts of all rows, of some, and of even names only; and the smallest even one."""
     reached = [
         [

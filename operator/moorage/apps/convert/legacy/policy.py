@@ -11,7 +11,7 @@ from typing import Any
 from moorage.api.decoding import DecodeError, decoder
 from moorage.apps.convert.kube_configuration import API_VERSION, KIND, without_nulls
 from moorage.apps.convert.kube_plugins import KUBE_PLUGINS
-from moorage.apps.convert.legacy.policy_document import Policy, Predicate, Priority, canonical
+from moorage.apps.convert.legacy.policy_document import Policy, PredicatePolicy, PriorityPolicy, canonical
 from moorage.apps.convert.legacy.policy_tables import (
     AFFINITY,
     DEFAULT_PREDICATES,
@@ -30,7 +30,7 @@ from moorage.apps.convert.legacy.policy_tables import (
     WITHOUT_EFFECT,
 )
 from moorage.apps.convert.legacy.v1beta import WEIGHTS_BEFORE_V1BETA3
-from moorage.apps.convert.remarks import Remark
+from moorage.apps.convert.remarks import ConversionRemark
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.revisions import MAX_WEIGHT, suggest
 
@@ -42,7 +42,7 @@ def is_policy(document: Mapping[str, Any]) -> bool:
     return document.get("kind") == "Policy" and document.get("apiVersion") in ("v1", None, "")
 
 
-def provider(name: str) -> tuple[dict[str, Any], list[Remark]]:
+def provider(name: str) -> tuple[dict[str, Any], list[ConversionRemark]]:
     """What an algorithm provider stood for. Raises KeyError for one that never was."""
     if name not in PROVIDERS:
         raise KeyError(name)
@@ -51,10 +51,10 @@ def provider(name: str) -> tuple[dict[str, Any], list[Remark]]:
     if name == "ClusterAutoscalerProvider":
         profile["pluginConfig"] = [{"name": FIT, "args": {"scoringStrategy": STRATEGIES["MostRequestedPriority"]}}]
     gone = "NodePreferAvoidPodsPriority"
-    return _configuration(profile, []), [Remark(name, f"{gone} {GONE[gone]}")]
+    return _configuration(profile, []), [ConversionRemark(name, f"{gone} {GONE[gone]}")]
 
 
-def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Remark]]:
+def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[ConversionRemark]]:
     """The configuration that means the same as a Policy. Raises DecodeError for a Policy that was never valid."""
     policy = decoder(Policy).decode(canonical(without_nulls(document)))
     converting = _Converting(policy)
@@ -72,7 +72,7 @@ class _Converting:
     """What a Policy asks for, by plugin: which filter, which score with what weight, and arguments."""
 
     def __init__(self, policy: Policy) -> None:
-        self.remarks: list[Remark] = []
+        self.remarks: list[ConversionRemark] = []
         self.faults: list[Violation] = []
         self.filters: set[str] = set()
         self.scores: dict[str, int] = {}
@@ -84,17 +84,21 @@ class _Converting:
         self._spreads_services = False
         self._hard_weight = policy.hard_pod_affinity_symmetric_weight
         given = policy.predicates
-        self._take_predicates([Predicate(name=name) for name in DEFAULT_PREDICATES] if given is None else given)
+        self._take_predicates([PredicatePolicy(name=name) for name in DEFAULT_PREDICATES] if given is None else given)
         wanted = policy.priorities
-        defaults = [Priority(name=name, weight=weight) for name, weight in DEFAULT_PRIORITIES.items()]
+        defaults = [PriorityPolicy(name=name, weight=weight) for name, weight in DEFAULT_PRIORITIES.items()]
         self._take_priorities(*(("default priorities", defaults) if wanted is None else ("priorities", wanted)))
         if policy.always_check_all_predicates:
-            self.remarks.append(Remark("alwaysCheckAllPredicates", "has no equivalent: the first plugin that refuses a node settles it"))
-        self.remarks.append(Remark("", "a Policy knows no device claims: enable DynamicResources at multiPoint if pods have some"))
+            self.remarks.append(
+                ConversionRemark("alwaysCheckAllPredicates", "has no equivalent: the first plugin that refuses a node settles it")
+            )
+        self.remarks.append(
+            ConversionRemark("", "a Policy knows no device claims: enable DynamicResources at multiPoint if pods have some")
+        )
 
     # ---- predicates --------------------------------------------------------------------------------------------------------
 
-    def _take_predicates(self, predicates: Sequence[Predicate]) -> None:
+    def _take_predicates(self, predicates: Sequence[PredicatePolicy]) -> None:
         for name in MANDATORY:
             self.filters.update(PREDICATES[name])
         for i, predicate in enumerate(predicates):
@@ -105,7 +109,7 @@ class _Converting:
                 self.filters.add(AFFINITY)
             elif argument is not None and argument.service_affinity is not None:
                 text = f"{predicate.name}: serviceAffinity has no equivalent: pods of a service are no longer kept to nodes alike in labels"
-                self.remarks.append(Remark(path, text))
+                self.remarks.append(ConversionRemark(path, text))
             elif predicate.name in PREDICATES:
                 self.filters.update(PREDICATES[predicate.name])
             else:
@@ -113,7 +117,7 @@ class _Converting:
 
     # ---- priorities --------------------------------------------------------------------------------------------------------
 
-    def _take_priorities(self, where: str, priorities: Sequence[Priority]) -> None:
+    def _take_priorities(self, where: str, priorities: Sequence[PriorityPolicy]) -> None:
         """In the order of their names, as kube-scheduler took them."""
         for i, priority in sorted(enumerate(priorities), key=lambda pair: (pair[1].name, pair[0])):
             path = f"{where}[{i}]"
@@ -122,10 +126,10 @@ class _Converting:
             elif not self._took_argument(path, priority):
                 self._take_named(path, priority)
 
-    def _take_named(self, path: str, priority: Priority) -> None:
+    def _take_named(self, path: str, priority: PriorityPolicy) -> None:
         name = priority.name
         if name in GONE:
-            self.remarks.append(Remark(path, f"{name} {GONE[name]}"))
+            self.remarks.append(ConversionRemark(path, f"{name} {GONE[name]}"))
         elif name in PRIORITIES:
             if self._score(path, PRIORITIES[name], priority) and name in STRATEGIES:
                 self._strategy = STRATEGIES[name]
@@ -134,7 +138,7 @@ class _Converting:
         elif name not in WITHOUT_EFFECT:
             self.faults.append(Violation(f"{path}.name", name, f"unknown priority{suggest(name, PRIORITIES)}"))
 
-    def _took_argument(self, path: str, priority: Priority) -> bool:
+    def _took_argument(self, path: str, priority: PriorityPolicy) -> bool:
         """Whether the priority goes by its argument, whatever its name."""
         argument = priority.argument
         if argument is None:
@@ -148,24 +152,26 @@ class _Converting:
             term = {"matchExpressions": [{"key": preference.label, "operator": operator}]}
             self._preferred.append({"weight": min(priority.weight, 100), "preference": term})
             self._score(path, AFFINITY, priority)
-            self.remarks.append(Remark(path, f"{priority.name}: labelPreference is a preferred term of {AFFINITY} now: nearly the same"))
+            self.remarks.append(
+                ConversionRemark(path, f"{priority.name}: labelPreference is a preferred term of {AFFINITY} now: nearly the same")
+            )
         elif argument.service_anti_affinity is not None:
             self._spread_over.append(argument.service_anti_affinity.label)
             self._score(path, SPREAD, priority)
             self.remarks.append(
-                Remark(path, f"{priority.name}: serviceAntiAffinity is a default constraint of {SPREAD} now: nearly the same")
+                ConversionRemark(path, f"{priority.name}: serviceAntiAffinity is a default constraint of {SPREAD} now: nearly the same")
             )
         else:
             return False
         return True
 
-    def _score(self, path: str, plugin: str, priority: Priority) -> bool:
+    def _score(self, path: str, plugin: str, priority: PriorityPolicy) -> bool:
         """Whether this priority's weight is the plugin's: of several that one plugin stands for, the heaviest one's is."""
         before = self.scores.get(plugin)
         wins = before is None or priority.weight > before
         if before is not None:
             stays, goes = (priority.name, self._reasons[plugin]) if wins else (self._reasons[plugin], priority.name)
-            self.remarks.append(Remark(path, f"{plugin} stands for both {stays} and {goes} now: it has the weight of {stays}"))
+            self.remarks.append(ConversionRemark(path, f"{plugin} stands for both {stays} and {goes} now: it has the weight of {stays}"))
         if wins:
             self.scores[plugin] = priority.weight
             self._reasons[plugin] = priority.name

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from moorage.api import duration_field
-from moorage.apps.convert.kube_configuration import ExtenderTLS, ManagedResource
+from moorage.apps.convert.kube_configuration import ExtenderManagedResource, ExtenderTLSConfig
 
 
 class _Part(BaseModel):
@@ -36,7 +36,7 @@ class PredicateArgument(_Part):
     labels_presence: LabelsPresence | None = None
 
 
-class Predicate(_Part):
+class PredicatePolicy(_Part):
     """A filter."""
 
     name: str
@@ -63,18 +63,18 @@ class ShapePoint(_Part):
     score: int = 0
 
 
-class Resource(_Part):
+class ResourceSpecDocument(_Part):
     """A resource that counts."""
 
     name: str = ""
     weight: int = 0
 
 
-class RequestedToCapacityRatio(_Part):
+class RequestedToCapacityRatioArguments(_Part):
     """A curve over the use of resources."""
 
     shape: tuple[ShapePoint, ...] = ()
-    resources: tuple[Resource, ...] = ()
+    resources: tuple[ResourceSpecDocument, ...] = ()
 
     def strategy(self) -> dict[str, Any]:
         """The same as a scoringStrategy of NodeResourcesFit."""
@@ -92,10 +92,10 @@ class PriorityArgument(_Part):
 
     service_anti_affinity: ServiceAntiAffinity | None = None
     label_preference: LabelPreference | None = None
-    requested_to_capacity_ratio_arguments: RequestedToCapacityRatio | None = None
+    requested_to_capacity_ratio_arguments: RequestedToCapacityRatioArguments | None = None
 
 
-class Priority(_Part):
+class PriorityPolicy(_Part):
     """A score and its weight."""
 
     name: str
@@ -103,7 +103,7 @@ class Priority(_Part):
     argument: PriorityArgument | None = None
 
 
-class Extender(_Part):
+class LegacyExtender(_Part):
     """An HTTP service to ask. httpTimeout is in nanoseconds. Some files give its version, which nobody ever looked at."""
 
     api_version: str = ""
@@ -114,10 +114,10 @@ class Extender(_Part):
     weight: int = 0
     bind_verb: str = ""
     enable_https: bool = False
-    tls_config: ExtenderTLS | None = None
+    tls_config: ExtenderTLSConfig | None = None
     http_timeout: int = 0
     node_cache_capable: bool = False
-    managed_resources: tuple[ManagedResource, ...] = ()
+    managed_resources: tuple[ExtenderManagedResource, ...] = ()
     ignorable: bool = False
 
     def as_v1(self) -> dict[str, Any]:
@@ -135,16 +135,24 @@ class Policy(_Part):
 
     api_version: str = "v1"
     kind: str = "Policy"
-    predicates: tuple[Predicate, ...] | None = None
-    priorities: tuple[Priority, ...] | None = None
-    extenders: tuple[Extender, ...] = ()
+    predicates: tuple[PredicatePolicy, ...] | None = None
+    priorities: tuple[PriorityPolicy, ...] | None = None
+    extenders: tuple[LegacyExtender, ...] = ()
     hard_pod_affinity_symmetric_weight: Annotated[int, Field(ge=0, le=100)] = 0
     always_check_all_predicates: bool = False
 
 
 _MODELS = (
-    *(Policy, Predicate, PredicateArgument, ServiceAffinity, LabelsPresence, Priority, PriorityArgument, ServiceAntiAffinity),
-    *(LabelPreference, RequestedToCapacityRatio, ShapePoint, Resource, Extender, ExtenderTLS, ManagedResource),
+    *(Policy, PredicatePolicy, PredicateArgument, ServiceAffinity, LabelsPresence, PriorityPolicy, PriorityArgument, ServiceAntiAffinity),
+    *(
+        LabelPreference,
+        RequestedToCapacityRatioArguments,
+        ShapePoint,
+        ResourceSpecDocument,
+        LegacyExtender,
+        ExtenderTLSConfig,
+        ExtenderManagedResource,
+    ),
 )
 _SPELLINGS = {alias.lower(): alias for model in _MODELS for name, field in model.model_fields.items() for alias in [field.alias or name]}
 

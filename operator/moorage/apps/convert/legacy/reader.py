@@ -12,7 +12,7 @@ from typing import Any
 from moorage.api.decoding import DecodeError
 from moorage.apps.convert.legacy import policy, v1alpha1, v1beta
 from moorage.apps.convert.legacy.policy_tables import PROVIDERS
-from moorage.apps.convert.remarks import Remark
+from moorage.apps.convert.remarks import ConversionRemark
 from moorage.core.framework.arguments import Violation
 
 __all__ = ["PROVIDERS", "VERSIONS", "LegacyDocument", "LegacyReader", "is_policy", "provider_configuration"]
@@ -27,9 +27,9 @@ class LegacyDocument:
     """What a document comes to: a configuration v1, or what is wrong with it, or neither where it only points to a Policy."""
 
     body: Mapping[str, Any] | None = None
-    remarks: Sequence[Remark] = ()
+    remarks: Sequence[ConversionRemark] = ()
     """About the configuration, should it be one that can be converted."""
-    warnings: Sequence[Remark] = ()
+    warnings: Sequence[ConversionRemark] = ()
     """About the document, whatever becomes of it."""
     violations: Sequence[Violation] = ()
 
@@ -59,7 +59,7 @@ class LegacyReader:
 
     def _policy(self, body: Mapping[str, Any], repeated: Sequence[str]) -> LegacyDocument:
         self._policies += 1
-        warnings = [Remark("", f"{one}: the last one counts") for one in repeated]
+        warnings = [ConversionRemark("", f"{one}: the last one counts") for one in repeated]
         try:
             return LegacyDocument(*policy.as_v1(body), warnings)
         except DecodeError as error:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.apps.convert.kube_configuration import API_GROUP, DEFAULT_SCHEDULER, KIND
-from moorage.apps.convert.remarks import Remark
+from moorage.apps.convert.remarks import ConversionRemark
 
 VERSION = f"{API_GROUP}/v1alpha1"
 _POINTS = frozenset({"apiVersion", "kind", "schedulerName", "algorithmSource"})
@@ -28,10 +28,12 @@ def provider_of(document: Mapping[str, Any]) -> str | None:
     return str((source.get("provider") if isinstance(source, Mapping) else None) or _DEFAULT_PROVIDER)
 
 
-def remarks(document: Mapping[str, Any]) -> list[Remark]:
+def remarks(document: Mapping[str, Any]) -> list[ConversionRemark]:
     """What of it has to be done by hand."""
-    found = [Remark(field, "is the operator's: see its OperatorConfiguration") for field in sorted(_OF_THE_OPERATOR & set(document))]
+    found = [
+        ConversionRemark(field, "is the operator's: see its OperatorConfiguration") for field in sorted(_OF_THE_OPERATOR & set(document))
+    ]
     name = document.get("schedulerName")
     if name and name != DEFAULT_SCHEDULER:
-        found.append(Remark("schedulerName", f"write it into the SchedulerProfile: schedulerName: {name}"))
+        found.append(ConversionRemark("schedulerName", f"write it into the SchedulerProfile: schedulerName: {name}"))
     return found

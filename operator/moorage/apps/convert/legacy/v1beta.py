@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.apps.convert.kube_configuration import API_GROUP, API_VERSION
-from moorage.apps.convert.remarks import Remark
+from moorage.apps.convert.remarks import ConversionRemark
 from moorage.apps.convert.removed_plugins import objects_in, without_removed
 
 OLDER = (f"{API_GROUP}/v1beta2", f"{API_GROUP}/v1beta3")
@@ -19,10 +19,12 @@ WEIGHTS_BEFORE_V1BETA3 = {"TaintToleration": 1, "NodeAffinity": 1, "InterPodAffi
 """Weights of default plugins that were raised in v1beta3."""
 
 
-def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Remark]]:
+def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[ConversionRemark]]:
     """The configuration in v1, as far as it has the right shape: the rest is for who reads it."""
     plain, past = without_removed(document, _GONE)
-    remarks = [Remark(field, "is gone: serving.bindAddress of the OperatorConfiguration") for field in _ADDRESSES if plain.pop(field, "")]
+    remarks = [
+        ConversionRemark(field, "is gone: serving.bindAddress of the OperatorConfiguration") for field in _ADDRESSES if plain.pop(field, "")
+    ]
     remarks += past
     before_v1beta3 = plain["apiVersion"] == OLDER[0]
     for profile in objects_in(plain, "profiles"):
@@ -34,7 +36,7 @@ def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Remark]]:
                 args["apiVersion"] = API_VERSION
     election = plain.get("leaderElection")
     if isinstance(election, dict) and election.get("resourceLock", "leases") != "leases":
-        remarks.append(Remark("leaderElection.resourceLock", f"{election.pop('resourceLock')!r} is gone: the lock is a Lease"))
+        remarks.append(ConversionRemark("leaderElection.resourceLock", f"{election.pop('resourceLock')!r} is gone: the lock is a Lease"))
     return {**plain, "apiVersion": API_VERSION}, remarks
 
 

@@ -10,14 +10,14 @@ import itertools
 from collections.abc import Collection
 
 from moorage.core.objects.nodes import ContainerImage
-from moorage.core.structures.remembering import length, remembered
+from moorage.core.structures.remembering import byte_size, memoized
 
 _DOCKER, _OFFICIAL = "docker.io/", "library/"
 MAX_NAMES = 2000
 """Names of images of a node that count; a kubelet tells of 50 images unless configured otherwise."""
 
 
-@remembered(length, most=16384)
+@memoized(byte_size, most=16384)
 def canonical(image: str) -> str:
     """An image's name with its registry and a tag, as container runtimes report it: ``nginx`` is ``docker.io/library/nginx:latest``.
 

@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.change_log import Aspect, ChangeLog, Reader
+from moorage.core.columns.change_log import Aspect, ChangeLog, ChangeReader
 from moorage.core.columns.nodes.image_table import ImageTable
 from moorage.core.columns.nodes.label_columns import LabelTable
 from moorage.core.columns.nodes.port_table import PortTable
@@ -47,8 +47,8 @@ __all__ = ["Aspect", "NodeTable", "Rows"]
 Rows: TypeAlias = npt.NDArray[np.intp] | slice
 """Row numbers, or a slice over all rows in use."""
 
-_FIRST = 64
-MANY = 1000
+_INITIAL_ROWS = 64
+MAX_RESOURCES_CHARGED_SINGLY = 1000
 """Resources of one pod beyond which they are charged in one lump."""
 
 
@@ -69,7 +69,7 @@ class NodeTable:
         self._taints: Numbering[tuple[Taint, ...]] = Numbering(())
         self._free: list[int] = []
         self._arrays: dict[str, npt.NDArray[Any]] = {}
-        self._reserve(_FIRST)
+        self._reserve(_INITIAL_ROWS)
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
@@ -108,9 +108,9 @@ class NodeTable:
         basic = zip(self.allocatable[:, row].tolist(), self.requested[:, row].tolist(), strict=True)
         return {**dict(zip(BASIC, basic, strict=True)), **self.resources.on(row)}
 
-    def reader(self, aspects: frozenset[Aspect]) -> Reader:
+    def reader(self, aspects: frozenset[Aspect]) -> ChangeReader:
         """A reader that has seen nothing yet."""
-        return Reader(self.logs, aspects)
+        return ChangeReader(self.logs, aspects)
 
     # ---- nodes -------------------------------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class NodeTable:
         self._live[row] = False
         self._free.append(row)
 
-    def note_devices(self, names: Iterable[str]) -> None:
+    def mark_devices_changed(self, names: Iterable[str]) -> None:
         """The devices that these nodes can reach have changed (``columns.devices`` has them); unknown nodes are left out."""
         for name in names:
             if name in self.row_of:
@@ -166,7 +166,7 @@ class NodeTable:
         self.logs[Aspect.RESOURCES].add(row)
         if requests.ports:
             self.logs[Aspect.PORTS].add(row)
-        if len(requests.others) > MANY:
+        if len(requests.others) > MAX_RESOURCES_CHARGED_SINGLY:
             lump = dict(requests.others)
             storage = lump.pop("ephemeral-storage", 0)
             many = (self.resources.charge_lump, row, lump), (self._charge_other, row, "ephemeral-storage", storage)
@@ -231,7 +231,7 @@ class NodeTable:
             self.logs[Aspect.IMAGES].add(row)
         if old is None or (old.status.declared_features or ()) != (node.status.declared_features or ()):
             self.logs[Aspect.FEATURES].add(row)
-        if old is None or _seen(old) != _seen(node):
+        if old is None or _visible(old) != _visible(node):
             self.logs[Aspect.OBJECT].add(row)
         self.nodes[row] = node
 
@@ -289,13 +289,13 @@ class NodeTable:
         self.live = _read_only(self._live)
         self.allocatable = _read_only(self._allocatable)
         self.requested = _read_only(self._requested)
-        self.nonzero = _read_only(self._nonzero)
+        self.non_zero_requested = _read_only(self._nonzero)
         self.unschedulable = _read_only(self._unschedulable)
         self.taint_set = _read_only(self._taint_set)
         self.tie_break = _read_only(self._tie_break)
 
 
-def _seen(node: Node) -> tuple[object, ...]:
+def _visible(node: Node) -> tuple[object, ...]:
     """What plugins can see of it; the metadata changes with every write."""
     metadata = node.metadata
     return node.spec, node.status, metadata.labels, metadata.annotations, metadata.creation_timestamp

@@ -17,82 +17,82 @@ import numpy.typing as npt
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.evaluation.evaluation import Blueprint, ScoreColumn
-from moorage.core.framework.evaluation.plugin_result import Column
+from moorage.core.framework.evaluation.evaluation import Evaluation, ScoreResult
+from moorage.core.framework.evaluation.plugin_result import PluginResult
 from moorage.core.framework.interfaces import (
+    ExtensionPoint,
     FilterPlugin,
     Plugin,
-    Point,
     PreFilterPlugin,
+    PreparingScorePlugin,
     PreScorePlugin,
     ScorePlugin,
-    SelfPreparingPlugin,
     is_a,
 )
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
-from moorage.core.pods.ceilings import SMALL, TooLarge, too_large
-from moorage.core.pods.signatures import template_key
+from moorage.core.pods.ceilings import MAX_UNCHECKED_BYTES, TooLarge, too_large
+from moorage.core.pods.signatures import pod_signature
 
 BYTE_BUDGET = 64 * 2**20
 Key = tuple[bytes, tuple[tuple[str, bytes], ...]]
-_ARRAYS = 2
+_OWN_ARRAYS = 2
 """Arrays of a blueprint's own, blame and totals, counted as if int64."""
-_DECODED = 24
+_BYTES_PER_KEY_BYTE = 24
 """Bytes that a byte of a template's key costs: the pod, and what plugins compile of it."""
-_OVERHEAD = 1200
+_OVERHEAD_BYTES = 1200
 """Bytes that an array costs beside its numbers, with the objects around it (measured); in a small cluster that is most of it."""
 
 
 class Observer(Protocol):
     """Told when an extension point's plugins run; core has no clock of its own."""
 
-    def begin(self, point: Point) -> None:
+    def begin(self, point: ExtensionPoint) -> None:
         """They start."""
 
-    def end(self, point: Point, status: str, profile: str) -> None:
+    def end(self, point: ExtensionPoint, status: str, profile: str) -> None:
         """They are done for a pod of this profile, with this code's name."""
 
-    def sought_room(self, plugin: str) -> None:
+    def post_filter_ran(self, plugin: str) -> None:
         """A postFilter plugin was asked to make room for a pod."""
 
 
-class Unobserved:
+class NullObserver:
     """An observer that nobody listens to."""
 
-    def begin(self, point: Point) -> None:
+    def begin(self, point: ExtensionPoint) -> None:
         """Nothing."""
 
-    def end(self, point: Point, status: str, profile: str) -> None:
+    def end(self, point: ExtensionPoint, status: str, profile: str) -> None:
         """Nothing."""
 
-    def sought_room(self, plugin: str) -> None:
+    def post_filter_ran(self, plugin: str) -> None:
         """Nothing."""
 
 
 @dataclasses.dataclass(slots=True)
-class Template:
+class PodTemplateState:
     """Pods that ask for the same: their columns by (point, plugin) and their blueprints by revision."""
 
     pod: Pod
-    columns: dict[tuple[Point, Plugin], Column] = dataclasses.field(default_factory=dict)
-    blueprints: dict[Revision, Blueprint] = dataclasses.field(default_factory=dict)
+    results: dict[tuple[ExtensionPoint, Plugin], PluginResult] = dataclasses.field(default_factory=dict)
+    evaluations: dict[Revision, Evaluation] = dataclasses.field(default_factory=dict)
 
-    def put(self, pod: Pod) -> None:
+    def set_pod(self, pod: Pod) -> None:
         """Let this pod of the template stand for all: what made former ones the same may have changed, and they differ now."""
         self.pod = pod
-        for column in self.columns.values():
+        for column in self.results.values():
             column.pod = pod
-        for blueprint in self.blueprints.values():
+        for blueprint in self.evaluations.values():
             blueprint.pod = pod
 
     @property
-    def arrays(self) -> int:
+    def array_count(self) -> int:
         """How many arrays over all nodes it keeps."""
-        return len(self.columns) + _ARRAYS * len(self.blueprints)
+        return len(self.results) + _OWN_ARRAYS * len(self.evaluations)
 
 
-class Runner:
+class Evaluator:
     """See the module's docstring. ``hits`` and ``misses`` count lookups of blueprints."""
 
     def __init__(self, cache: Cache, byte_budget: int = BYTE_BUDGET) -> None:
@@ -100,31 +100,31 @@ class Runner:
         self.hits = 0
         self.misses = 0
         self._budget = byte_budget
-        self._templates: OrderedDict[Key, Template] = OrderedDict()
+        self._templates: OrderedDict[Key, PodTemplateState] = OrderedDict()
         self._arrays = 0
-        self._said = 0
+        self._key_bytes = 0
         """Bytes of the templates' keys."""
         self._retired: weakref.WeakSet[Revision] = weakref.WeakSet()
 
-    def blueprint(self, pod: Pod, revision: Revision) -> Blueprint:
+    def evaluation(self, pod: Pod, revision: Revision) -> Evaluation:
         """The blueprint of the pod's template; not yet caught up. Raises TooLarge."""
         key = self._key(pod, revision)
         template = self._templates.get(key)
         if template is None:
-            template = self._templates[key] = Template(pod)
-            self._said += _length(key)
+            template = self._templates[key] = PodTemplateState(pod)
+            self._key_bytes += _length(key)
         else:
             self._templates.move_to_end(key)
-            template.put(pod)
-        blueprint = template.blueprints.get(revision)
+            template.set_pod(pod)
+        blueprint = template.evaluations.get(revision)
         if blueprint is not None:
             self.hits += 1
             return blueprint
         self.misses += 1
-        before = template.arrays
-        blueprint = template.blueprints[revision] = _compile(template, revision)
+        before = template.array_count
+        blueprint = template.evaluations[revision] = _compile(template, revision)
         self._clear(template)
-        self._arrays += template.arrays - before
+        self._arrays += template.array_count - before
         self._evict()
         return blueprint
 
@@ -142,67 +142,69 @@ class Runner:
 
     def _key(self, pod: Pod, revision: Revision) -> Key:
         """The pod's template key, with what each plugin that tells pods apart says of it, under the plugin's name."""
-        template = template_key(pod)
-        if len(template) > SMALL and (excess := too_large(pod)):
+        template = pod_signature(pod)
+        if len(template) > MAX_UNCHECKED_BYTES and (excess := too_large(pod)):
             raise TooLarge(excess)
-        said = tuple((plugin.name, plugin.distinguish(pod, self.snapshot)) for plugin in revision.distinguishing)
+        said = tuple((plugin.name, plugin.sign_pod(pod, self.snapshot)) for plugin in revision.sign_plugins)
         return template, tuple(pair for pair in said if pair[1])
 
-    def _clear(self, template: Template) -> None:
+    def _clear(self, template: PodTemplateState) -> None:
         """Drop what only retired revisions used."""
-        gone = [revision for revision in template.blueprints if revision in self._retired]
+        gone = [revision for revision in template.evaluations if revision in self._retired]
         for revision in gone:
-            del template.blueprints[revision]
+            del template.evaluations[revision]
         if gone:
-            used = {id(column) for blueprint in template.blueprints.values() for column in _columns_of(blueprint)}
-            template.columns = {key: column for key, column in template.columns.items() if id(column) in used}
+            used = {id(column) for blueprint in template.evaluations.values() for column in _results_of(blueprint)}
+            template.results = {key: column for key, column in template.results.items() if id(column) in used}
 
     def _evict(self) -> None:
         """Drop the templates not used for longest until the budget holds; the newest stays."""
-        per_array = 8 * self.snapshot.nodes.live.size + _OVERHEAD
-        while self._arrays * per_array + self._said * _DECODED > self._budget and len(self._templates) > 1:
+        per_array = 8 * self.snapshot.nodes.live.size + _OVERHEAD_BYTES
+        while self._arrays * per_array + self._key_bytes * _BYTES_PER_KEY_BYTE > self._budget and len(self._templates) > 1:
             key, template = self._templates.popitem(last=False)
-            self._arrays -= template.arrays
-            self._said -= _length(key)
+            self._arrays -= template.array_count
+            self._key_bytes -= _length(key)
 
 
 def _length(key: Key) -> int:
     return len(key[0]) + sum(len(said) for _, said in key[1])
 
 
-def _compile(template: Template, revision: Revision) -> Blueprint:
-    filters = {name: _filter_column(template, plugin) for name, plugin in revision.at(Point.FILTER)}
-    preparing = {name: filters.get(name) or _filter_column(template, plugin) for name, plugin in revision.at(Point.PRE_FILTER)}
-    scores = {name: ScoreColumn(_score_column(template, plugin), revision.weights[name]) for name, plugin in revision.at(Point.SCORE)}
-    return Blueprint(template.pod, preparing, filters, scores)
+def _compile(template: PodTemplateState, revision: Revision) -> Evaluation:
+    filters = {name: _filter_result(template, plugin) for name, plugin in revision.at(ExtensionPoint.FILTER)}
+    preparing = {name: filters.get(name) or _filter_result(template, plugin) for name, plugin in revision.at(ExtensionPoint.PRE_FILTER)}
+    scores = {
+        name: ScoreResult(_score_result(template, plugin), revision.weights[name]) for name, plugin in revision.at(ExtensionPoint.SCORE)
+    }
+    return Evaluation(template.pod, preparing, filters, scores)
 
 
-def _filter_column(template: Template, plugin: Any) -> Column:
+def _filter_result(template: PodTemplateState, plugin: Any) -> PluginResult:
     """A column shared by pre_filter and filter; a plugin with pre_filter alone passes every row."""
-    key = (Point.FILTER, plugin)
-    if key not in template.columns:
+    key = (ExtensionPoint.FILTER, plugin)
+    if key not in template.results:
         prepare = plugin.pre_filter if is_a(plugin, PreFilterPlugin) else None
         ask = plugin.filter if is_a(plugin, FilterPlugin) else _zeros
-        template.columns[key] = Column(plugin, template.pod, ask, prepare)
-    return template.columns[key]
+        template.results[key] = PluginResult(plugin, template.pod, ask, prepare)
+    return template.results[key]
 
 
-def _score_column(template: Template, plugin: Any) -> Column:
-    key = (Point.SCORE, plugin)
-    if key not in template.columns:
+def _score_result(template: PodTemplateState, plugin: Any) -> PluginResult:
+    key = (ExtensionPoint.SCORE, plugin)
+    if key not in template.results:
         prepare = plugin.pre_score if is_a(plugin, PreScorePlugin) else None
-        if is_a(plugin, SelfPreparingPlugin):
+        if is_a(plugin, PreparingScorePlugin):
             prepare = plugin.prepare_score
         ask = plugin.score if is_a(plugin, ScorePlugin) else _zeros
-        template.columns[key] = Column(plugin, template.pod, ask, prepare)
-    return template.columns[key]
+        template.results[key] = PluginResult(plugin, template.pod, ask, prepare)
+    return template.results[key]
 
 
 def _zeros(_state: Any, snapshot: Snapshot, rows: Rows) -> npt.NDArray[np.int64]:
     return np.zeros(snapshot.nodes.live[rows].size, np.int64)
 
 
-def _columns_of(blueprint: Blueprint) -> Iterator[Column]:
-    yield from blueprint.preparing.values()
+def _results_of(blueprint: Evaluation) -> Iterator[PluginResult]:
+    yield from blueprint.pre_filters.values()
     yield from blueprint.filters.values()
-    yield from (part.column for part in blueprint.scores.values())
+    yield from (part.result for part in blueprint.scores.values())

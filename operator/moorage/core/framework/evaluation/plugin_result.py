@@ -13,36 +13,48 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.change_log import Reader, Versioned
+from moorage.core.columns.change_log import ChangeReader, Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import DependingPlugin, Plugin, Prepared, is_a
+from moorage.core.framework.interfaces import DependentPlugin, Plugin, PreFilterResult, is_a
 from moorage.core.framework.status import SUCCESS, Code
 from moorage.core.objects.pods import Pod
 from moorage.core.structures.growing import grown
 
-Ask = Callable[[Any, Snapshot, Rows], npt.NDArray[np.int64]]
-Prepare = Callable[[Pod, Snapshot], Prepared]
+AskRows = Callable[[Any, Snapshot, Rows], npt.NDArray[np.int64]]
+PrepareFn = Callable[[Pod, Snapshot], PreFilterResult]
 
 
-class Column:
+class PluginResult:
     """``values[row]`` is the plugin's code or raw score; arbitrary before the first ``refresh`` and on rows without a node."""
 
-    __slots__ = ("_ask", "_clocks", "_depends", "_prepare", "_reader", "_versions", "plugin", "pod", "preparations", "prepared", "values")
+    __slots__ = (
+        "_ask",
+        "_depends_on",
+        "_depends_on_fn",
+        "_prepare",
+        "_reader",
+        "_versions",
+        "plugin",
+        "pod",
+        "prepare_count",
+        "prepared",
+        "values",
+    )
 
-    def __init__(self, plugin: Plugin, pod: Pod, ask: Ask, prepare: Prepare | None) -> None:
+    def __init__(self, plugin: Plugin, pod: Pod, ask: AskRows, prepare: PrepareFn | None) -> None:
         self.plugin = plugin
-        self.prepared = Prepared(SUCCESS, pod)
+        self.prepared = PreFilterResult(SUCCESS, pod)
         self.values: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self.pod = pod
         """The pod that the template is compiled for when it has to be compiled again."""
         self._ask = ask
         self._prepare = prepare
-        self._reader: Reader | None = None
-        self._clocks = plugin.depends if is_a(plugin, DependingPlugin) else None
-        self._depends: tuple[Versioned, ...] = ()
+        self._reader: ChangeReader | None = None
+        self._depends_on_fn = plugin.depends_on if is_a(plugin, DependentPlugin) else None
+        self._depends_on: tuple[Versioned, ...] = ()
         self._versions: list[int] | None = None
-        self.preparations = 0
+        self.prepare_count = 0
         """How often the template was compiled: whoever keeps something made from this column compares it."""
 
     @property
@@ -50,21 +62,21 @@ class Column:
         """What the values take."""
         return self.values.nbytes
 
-    def prepare(self, snapshot: Snapshot) -> Prepared:
+    def prepare(self, snapshot: Snapshot) -> PreFilterResult:
         """Compile the template if that was not done yet, or if something that it depends on moved (then all rows are stale)."""
-        if self._versions is None or (self._depends and self._versions != [one.version for one in self._depends]):
+        if self._versions is None or (self._depends_on and self._versions != [one.version for one in self._depends_on]):
             self._versions = None  # a plugin that raises is asked again
             if self._prepare is not None:
                 self.prepared = self._prepare(self.pod, snapshot)
-            self._depends = self.prepared.depends + (self._clocks(snapshot) if self._clocks is not None else ())
-            self._versions = [one.version for one in self._depends]
+            self._depends_on = self.prepared.depends_on + (self._depends_on_fn(snapshot) if self._depends_on_fn is not None else ())
+            self._versions = [one.version for one in self._depends_on]
             self._reader = None
-            self.preparations += 1
+            self.prepare_count += 1
             snapshot.budget.check()
         return self.prepared
 
     @property
-    def takes_part(self) -> bool:
+    def applies(self) -> bool:
         """False when the plugin has no say about this template."""
         return self.prepared.status.code is not Code.SKIP
 

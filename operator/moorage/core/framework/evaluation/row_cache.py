@@ -14,18 +14,18 @@ from typing import Any
 
 from moorage.core.columns.change_log import Aspect, Versioned
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.evaluation.evaluation import Blueprint, Follower
+from moorage.core.framework.evaluation.evaluation import Evaluation, ResultFollower
 
-MOST = 16
+MAX_ROW_CACHES = 16
 """Memories that are kept."""
 
 
-class RowMemory:
+class RowCache:
     """What is remembered by row, for one plugin and one blueprint."""
 
-    def __init__(self, blueprint: Blueprint) -> None:
-        columns = {**blueprint.preparing, **blueprint.filters}
-        self._follower = Follower(columns.values(), frozenset(Aspect))
+    def __init__(self, blueprint: Evaluation) -> None:
+        columns = {**blueprint.pre_filters, **blueprint.filters}
+        self._follower = ResultFollower(columns.values(), frozenset(Aspect))
         self._versions: list[int] | None = None
         self._found: dict[int, Any] = {}
 
@@ -42,21 +42,21 @@ class RowMemory:
         return self._found
 
 
-class RowMemories:
+class RowCaches:
     """All memories, by blueprint (which they do not keep) and plugin."""
 
     def __init__(self) -> None:
-        self._memories: OrderedDict[tuple[weakref.ref[Blueprint], str], RowMemory] = OrderedDict()
+        self._caches: OrderedDict[tuple[weakref.ref[Evaluation], str], RowCache] = OrderedDict()
 
-    def of(self, blueprint: Blueprint, plugin: str) -> RowMemory:
+    def of(self, blueprint: Evaluation, plugin: str) -> RowCache:
         """The plugin's memory for a blueprint, empty if it was not used lately."""
         key = weakref.ref(blueprint), plugin
-        memory = self._memories.get(key)
+        memory = self._caches.get(key)
         if memory is None:
-            for gone in [each for each in self._memories if each[0]() is None]:
-                del self._memories[gone]
-            memory = self._memories[key] = RowMemory(blueprint)
-            if len(self._memories) > MOST:
-                self._memories.popitem(last=False)
-        self._memories.move_to_end(key)
+            for gone in [each for each in self._caches if each[0]() is None]:
+                del self._caches[gone]
+            memory = self._caches[key] = RowCache(blueprint)
+            if len(self._caches) > MAX_ROW_CACHES:
+                self._caches.popitem(last=False)
+        self._caches.move_to_end(key)
         return memory

@@ -22,54 +22,54 @@ from annotated_types import Interval, Len
 
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.expressions import ExpressionError, Program, compile_program
-from moorage.core.framework.arguments import ARGUMENTS, Trial, Violation
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Point, Prepared, Scores
+from moorage.core.columns.store import Lister
+from moorage.core.expressions import CELExpressionError, CELProgram, compile_program
+from moorage.core.framework.arguments import ARGUMENTS, TimedTrial, Violation
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, ExtensionPoint, PreFilterResult, Scores
 from moorage.core.framework.revisions import suggest
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.cel.variables import NODE, POD, REQUESTED, VARIABLES, Picked, encode, pick, samples
-from moorage.core.structures.remembering import length, remembered, spelt_out
+from moorage.core.plugins.cel.variables import NODE, POD, REQUESTED, VARIABLES, VariableSelection, encode, samples, select_variables
+from moorage.core.structures.remembering import byte_size, memoized, text_size
 
 NAME = "CEL"
-FALSE = Reason("ExpressionFalse", "{}", Code.UNRESOLVABLE)
+FALSE = Reason("ExpressionFalse", "{}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """The text is the filter's message, or has the expression."""
-FALSE_NOW = Reason("ExpressionFalseNow", "{}", Code.UNSCHEDULABLE)
+FALSE_UNTIL_CHANGED = Reason("ExpressionFalseNow", "{}", Code.UNSCHEDULABLE)
 """Of a filter that reads what is requested of the node."""
-FAILED = Reason("ExpressionFailed", "node(s) on which the CEL filter {}", Code.UNRESOLVABLE)
+FAILED = Reason("ExpressionFailed", "node(s) on which the CEL filter {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 UNFINISHED = Reason("ExpressionsUnfinished", "the expressions took long, and {} node(s) are left for the next attempt", Code.ERROR)
 
 # ---- arguments -----------------------------------------------------------------------------------------------------------
 
-MOST = 32
+MAX_EXPRESSIONS = 32
 """Expressions of one plugin."""
-LONGEST, TOGETHER = 4096, 8192
+MAX_CHARACTERS, MAX_TOTAL_CHARACTERS = 4096, 8192
 """Characters of one expression, and of all."""
-SLOWEST = 250e-6
+MAX_EVALUATION_SECONDS = 250e-6
 """Seconds that one evaluation may take, in processor time."""
 _NUMBERS = ("int", "uint", "double")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Filter:
+class CELFilter:
     """True where the pod may run."""
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
-    expression: Annotated[str, Len(1, LONGEST)]
+    expression: Annotated[str, Len(1, MAX_CHARACTERS)]
     message: Annotated[str, Len(0, 256)] = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Score:
+class CELScore:
     """The higher, the better."""
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
-    expression: Annotated[str, Len(1, LONGEST)]
+    expression: Annotated[str, Len(1, MAX_CHARACTERS)]
     weight: Annotated[int, Interval(ge=1, le=100)] = 1
     normalize: bool = False
 
@@ -80,24 +80,24 @@ class CELArgs:
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
-    filters: tuple[Filter, ...] = ()
-    scores: tuple[Score, ...] = ()
+    filters: tuple[CELFilter, ...] = ()
+    scores: tuple[CELScore, ...] = ()
 
     def validate(self) -> list[Violation]:
         """Every expression must compile, to the right type; all together must not be too many or too long."""
-        if len(self.filters) + len(self.scores) > MOST:
-            return [Violation("", len(self.filters) + len(self.scores), f"must be at most {MOST} expressions in all")]
+        if len(self.filters) + len(self.scores) > MAX_EXPRESSIONS:
+            return [Violation("", len(self.filters) + len(self.scores), f"must be at most {MAX_EXPRESSIONS} expressions in all")]
         length = sum(len(text) for _, text, _ in self._expressions())
-        if length > TOGETHER:
-            return [Violation("", length, f"must be at most {TOGETHER} characters of expressions in all")]
+        if length > MAX_TOTAL_CHARACTERS:
+            return [Violation("", length, f"must be at most {MAX_TOTAL_CHARACTERS} characters of expressions in all")]
         return [Violation(path, text, wrong) for path, text, types in self._expressions() if (wrong := _wrong(text, types))]
 
-    def trials(self) -> Iterator[Trial]:
+    def trials(self) -> Iterator[TimedTrial]:
         """One evaluation of each expression, of short values and of long ones."""
         for path, text, _ in self._expressions():
             program = compile_program(text, VARIABLES)
             for values in samples(program.reads):
-                yield Trial(path, text, functools.partial(_asked, program, values), SLOWEST)
+                yield TimedTrial(path, text, functools.partial(_evaluated, program, values), MAX_EVALUATION_SECONDS)
 
     def _expressions(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """(path, text, types that it may have) of each."""
@@ -111,17 +111,17 @@ def _wrong(text: str, types: tuple[str, ...]) -> str:
     """What is wrong with an expression, with line:column, "" for nothing."""
     try:
         program = compile_program(text, VARIABLES)
-    except ExpressionError as error:
+    except CELExpressionError as error:
         _, unknown, name = str(error).partition("undeclared reference to ")
         return f"{error}{suggest(name.strip(chr(39)), (name for name, _ in VARIABLES)) if unknown else ''}"
     return "" if program.result in types else f"1:1: must be of type {' or '.join(types)}, not {program.result}"
 
 
-def _asked(program: Program, values: Mapping[str, Any]) -> Any:
+def _evaluated(program: CELProgram, values: Mapping[str, Any]) -> Any:
     """What the expression says; the error where it fails."""
     try:
-        return program.ask(values)
-    except ExpressionError as error:
+        return program.evaluate(values)
+    except CELExpressionError as error:
         return error
 
 
@@ -131,9 +131,9 @@ def _asked(program: Program, values: Mapping[str, Any]) -> Any:
 class _Group(NamedTuple):
     """All filters, or all scores: the programs, and what they read together."""
 
-    programs: tuple[Program, ...]
-    pod: Picked
-    node: Picked
+    programs: tuple[CELProgram, ...]
+    pod: VariableSelection
+    node: VariableSelection
     aspects: frozenset[Aspect]
     moving: bool
     """Whether they read what is requested of a node."""
@@ -144,24 +144,24 @@ class _Compiled(NamedTuple):
 
     filters: _Group
     scores: _Group
-    identity: Picked
+    identity: VariableSelection
 
 
-@remembered(spelt_out, most=256)
+@memoized(text_size, most=256)
 def _compiled(args: CELArgs) -> _Compiled:
     filters, scores = _group(one.expression for one in args.filters), _group(one.expression for one in args.scores)
     own = {name: variable for name, variable in POD.items() if not variable.template}
-    return _Compiled(filters, scores, pick(_all_reads((*filters.programs, *scores.programs)), own))
+    return _Compiled(filters, scores, select_variables(_all_reads((*filters.programs, *scores.programs)), own))
 
 
 def _group(texts: Iterable[str]) -> _Group:
     programs = tuple(compile_program(text, VARIABLES) for text in texts)
     reads = _all_reads(programs)
     aspects = frozenset(NODE[name].aspect for name in reads if name in NODE)
-    return _Group(programs, pick(reads, POD), pick(reads, NODE), aspects, REQUESTED in reads)
+    return _Group(programs, select_variables(reads, POD), select_variables(reads, NODE), aspects, REQUESTED in reads)
 
 
-def _all_reads(programs: Iterable[Program]) -> dict[str, frozenset[str] | None]:
+def _all_reads(programs: Iterable[CELProgram]) -> dict[str, frozenset[str] | None]:
     """What any of them reads."""
     reads: dict[str, frozenset[str] | None] = {}
     for name, keys in (read for program in programs for read in program.reads.items()):
@@ -172,15 +172,15 @@ def _all_reads(programs: Iterable[Program]) -> dict[str, frozenset[str] | None]:
 
 # ---- answers -------------------------------------------------------------------------------------------------------------
 
-_WAITS = -1
+_NOT_EVALUATED = -1
 """The code of a node that was not looked at yet."""
-SLICE = 0.025
+SLICE_SECONDS = 0.025
 """Seconds after which no further input is evaluated in one call."""
-_KEPT = 16384
+_MAX_KEPT_RESULTS = 16384
 """Distinct inputs, and distinct answers, that are remembered."""
 
 
-class _Answers:
+class _CachedResults:
     """What a group says of nodes for one pod: each distinct input is evaluated once. A code is the place of an answer in ``found``.
 
     ``version`` moves when codes that were given do not hold any more, as nodes were left out or ``found`` became too long.
@@ -199,13 +199,13 @@ class _Answers:
     @property
     def full(self) -> bool:
         """Whether there are too many answers to go on with."""
-        return len(self.found) > _KEPT
+        return len(self.found) > _MAX_KEPT_RESULTS
 
-    def codes(self, snapshot: Snapshot, rows: Rows, point: Point) -> Codes:
+    def codes(self, snapshot: Snapshot, rows: Rows, point: ExtensionPoint) -> Codes:
         """The code of each row; 0 for rows without a node."""
         nodes = snapshot.nodes
         which = range(*rows.indices(nodes.rows)) if isinstance(rows, slice) else rows.tolist()
-        codes, until, learned = np.zeros(len(which), np.int64), snapshot.now() + SLICE, 0
+        codes, until, learned = np.zeros(len(which), np.int64), snapshot.now() + SLICE_SECONDS, 0
         self.waiting = 0
         for i, row in enumerate(which):
             node = nodes.nodes[row]
@@ -215,7 +215,7 @@ class _Answers:
             code = self._known.get(key := encode(values))
             if code is None:
                 if learned and snapshot.now() > until:
-                    codes[i:] = _WAITS
+                    codes[i:] = _NOT_EVALUATED
                     self.waiting = int(np.count_nonzero(nodes.live[rows][i:]))
                     break
                 code = self._learn(key, values, lambda: snapshot.count_error(NAME, point))
@@ -237,7 +237,7 @@ class _Answers:
         if code is None:
             code = self._code_of[answer] = len(self.found)
             self.found.append(answer)
-        if len(self._known) >= _KEPT:
+        if len(self._known) >= _MAX_KEPT_RESULTS:
             self._known.clear()
         self._known[key] = code
         return code
@@ -245,8 +245,8 @@ class _Answers:
     def _judge(self, values: Mapping[str, Any], failed: Callable[[], None]) -> Any:
         """The first filter that is not true: its place, and the error if there was one."""
         for i, program in enumerate(self._group.programs):
-            said = _asked(program, values)
-            if isinstance(said, ExpressionError):
+            said = _evaluated(program, values)
+            if isinstance(said, CELExpressionError):
                 failed()
                 return i, str(said)
             if not said:
@@ -254,7 +254,7 @@ class _Answers:
         return None
 
 
-class _Numbers(_Answers):
+class _CachedScores(_CachedResults):
     """The same of scores: a tuple of floats, one for each, nan where it failed; also as rows of ``table``."""
 
     def __init__(self, group: _Group, pod: Sequence[Any]) -> None:
@@ -271,26 +271,26 @@ class _Numbers(_Answers):
     def _judge(self, values: Mapping[str, Any], failed: Callable[[], None]) -> tuple[float, ...]:
         numbers = []
         for program in self._group.programs:
-            said = _asked(program, values)
-            good = not isinstance(said, ExpressionError) and math.isfinite(said)
+            said = _evaluated(program, values)
+            good = not isinstance(said, CELExpressionError) and math.isfinite(said)
             if not good:
                 failed()
             numbers.append(float(said) if good else math.nan)
         return tuple(numbers)
 
 
-@remembered(length, most=32)
-def _shelf(_texts: tuple[str, ...], _scoring: bool, _pod: bytes) -> list[_Answers]:
+@memoized(byte_size, most=32)
+def _results_of(_texts: tuple[str, ...], _scoring: bool, _pod: bytes) -> list[_CachedResults]:
     """Where the answers for such pods are kept; empty when it is new."""
     return []
 
 
-def _answers(args: CELArgs, kind: type[_Answers], pod: Pod) -> _Answers:
+def _cached_results(args: CELArgs, kind: type[_CachedResults], pod: Pod) -> _CachedResults:
     """The answers of the filters (or scores) for a pod: what was found for pods that are alike to them, as far as it is kept."""
     compiled = _compiled(args)
-    group = compiled.scores if kind is _Numbers else compiled.filters
+    group = compiled.scores if kind is _CachedScores else compiled.filters
     seen = group.pod.values(pod)
-    shelf = _shelf(tuple(program.text for program in group.programs), kind is _Numbers, encode(seen))
+    shelf = _results_of(tuple(program.text for program in group.programs), kind is _CachedScores, encode(seen))
     if not shelf or shelf[0].full:
         shelf[:] = [kind(group, seen)]
     return shelf[0]
@@ -304,8 +304,8 @@ class CEL:
     """Passes nodes of which all filters are true; scores by the weighted mean of the scores."""
 
     name: ClassVar[str] = NAME
-    reasons: ClassVar[tuple[Reason, ...]] = (FALSE, FALSE_NOW, FAILED, UNFINISHED)
-    fails: ClassVar[bool] = True
+    reasons: ClassVar[tuple[Reason, ...]] = (FALSE, FALSE_UNTIL_CHANGED, FAILED, UNFINISHED)
+    may_fail: ClassVar[bool] = True
 
     args: CELArgs = CELArgs()
 
@@ -316,77 +316,84 @@ class CEL:
         return compiled.filters.aspects | compiled.scores.aspects | {Aspect.MEMBERSHIP}
 
     @property
-    def wakes(self) -> tuple[Wake, ...]:
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """Nodes that come or change, pods that leave, the pod itself; the hints need the arguments."""
-        aspects = Action.UPDATE_NODE_ALLOCATABLE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT | Action.UPDATE_NODE_ANNOTATION
+        aspects = (
+            ActionType.UPDATE_NODE_ALLOCATABLE
+            | ActionType.UPDATE_NODE_LABEL
+            | ActionType.UPDATE_NODE_TAINT
+            | ActionType.UPDATE_NODE_ANNOTATION
+        )
         return (
-            Wake(Resource.NODE, Action.ADD | aspects, self._is_true_now, shared=True),
-            Wake(Resource.POD, Action.UPDATE, self._is_seen_otherwise, shared=True),
-            Wake(Resource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_room, shared=True),
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD | aspects, self._is_true_now, shared_by_signature=True),
+            ClusterEventWithHint(EventResource.POD, ActionType.UPDATE, self._is_seen_otherwise, shared_by_signature=True),
+            ClusterEventWithHint(
+                EventResource.ASSIGNED_POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN, self._frees_room, shared_by_signature=True
+            ),
         )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """What filters read of it."""
         return encode(_compiled(self.args).filters.pod.values(pod))
 
-    def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
+    def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """What is read of its name and labels."""
         identity = _compiled(self.args).identity
         return encode(identity.values(pod)) if identity.names else b""
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Nothing to ask without filters."""
-        return self._prepared(pod, _Answers) if self.args.filters else Prepared(SKIP)
+        return self._prepared(pod, _CachedResults) if self.args.filters else PreFilterResult(SKIP)
 
-    def filter(self, state: _Answers, snapshot: Snapshot, rows: Rows) -> Codes:
+    def filter(self, state: _CachedResults, snapshot: Snapshot, rows: Rows) -> Codes:
         """Which filter is not true first."""
-        return state.codes(snapshot, rows, Point.FILTER)
+        return state.codes(snapshot, rows, ExtensionPoint.FILTER)
 
-    def explain(self, state: _Answers, code: int) -> Why:
+    def explain(self, state: _CachedResults, code: int) -> Why:
         """That filter's message, or the error."""
-        if code == _WAITS:
+        if code == _NOT_EVALUATED:
             return ((UNFINISHED, str(state.waiting)),)
         place, error = state.found[code]
         one = self.args.filters[place]
         if error:
             return ((FAILED, f"{_shown(one.expression)} fails: {_shown(error)}"),)
         text = " ".join(one.message.split()) or f"node(s) didn't satisfy the CEL filter {_shown(one.expression)}"
-        return ((FALSE_NOW if _compiled(self.args).filters.moving else FALSE, text),)
+        return ((FALSE_UNTIL_CHANGED if _compiled(self.args).filters.moving else FALSE, text),)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Nothing to ask without scores."""
-        return self._prepared(pod, _Numbers) if self.args.scores else Prepared(SKIP)
+        return self._prepared(pod, _CachedScores) if self.args.scores else PreFilterResult(SKIP)
 
-    def score(self, state: _Numbers, snapshot: Snapshot, rows: Rows) -> Scores:
+    def score(self, state: _CachedScores, snapshot: Snapshot, rows: Rows) -> Scores:
         """Not scores yet, but rows of the state's table."""
-        return state.codes(snapshot, rows, Point.SCORE)
+        return state.codes(snapshot, rows, ExtensionPoint.SCORE)
 
-    def unfinished(self, state: _Numbers) -> str:
+    def unfinished(self, state: _CachedScores) -> str:
         """Why there are nodes without a score."""
         return UNFINISHED.text.replace("{}", str(state.waiting)) if state.waiting else ""
 
-    def normalize(self, state: _Numbers, raw: Scores) -> Scores:
+    def normalize_score(self, state: _CachedScores, raw: Scores) -> Scores:
         """Each expression's numbers within 0..100, and their weighted mean, rounded down."""
         weights = np.array([one.weight for one in self.args.scores], np.float64)
         table = state.table[raw]
         for i, one in enumerate(self.args.scores):
-            table[:, i] = _stretched(table[:, i]) if one.normalize else np.clip(table[:, i], 0, MAX_NODE_SCORE)
+            table[:, i] = _scaled(table[:, i]) if one.normalize else np.clip(table[:, i], 0, MAX_NODE_SCORE)
         means = np.nan_to_num(table, nan=0.0) @ weights / weights.sum()
         return np.asarray(np.floor(np.round(means, 6)), np.int64)
 
-    def _prepared(self, pod: Pod, kind: type[_Answers]) -> Prepared:
-        answers = _answers(self.args, kind, pod)
-        return Prepared(SUCCESS, answers, depends=(answers,))
+    def _prepared(self, pod: Pod, kind: type[_CachedResults]) -> PreFilterResult:
+        answers = _cached_results(self.args, kind, pod)
+        return PreFilterResult(SUCCESS, answers, depends_on=(answers,))
 
-    def _is_true_now(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def _is_true_now(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         """Whether the filters are true of the node now and, if it was there before, were not, or depend on what pods request there."""
         old, new = event.old, event.new
         if not isinstance(new, Node) or _compiled(self.args).filters.moving:
             return isinstance(new, Node)
-        answers = _answers(self.args, _Answers, pod)
+        answers = _cached_results(self.args, _CachedResults, pod)
         return answers.passes(new) and not (isinstance(old, Node) and answers.passes(old))
 
-    def _is_seen_otherwise(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def _is_seen_otherwise(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         """Whether it is this pod, and something else than before that filters read."""
         old, new = event.old, event.new
         if not isinstance(old, Pod) or not isinstance(new, Pod) or new.metadata.uid != pod.metadata.uid:
@@ -394,12 +401,12 @@ class CEL:
         seen = _compiled(self.args).filters.pod
         return seen.values(old) != seen.values(new)
 
-    def _frees_room(self, _pod: Pod, _event: ClusterEvent, _store: Objects) -> bool:
+    def _frees_room(self, _pod: Pod, _event: ClusterEvent, _store: Lister) -> bool:
         """Whether filters read what pods request of a node."""
         return _compiled(self.args).filters.moving
 
 
-def _stretched(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _scaled(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The lowest becomes 0, the highest 100; all 0 where they are alike."""
     low = np.min(numbers, initial=math.inf, where=~np.isnan(numbers))
     high = np.max(numbers, initial=-math.inf, where=~np.isnan(numbers))
@@ -409,7 +416,7 @@ def _stretched(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _shown(text: str) -> str:
     """On one line, and not the whole of a long one."""
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+    return line if len(line) <= _MAX_SHOWN_CHARACTERS else f"{line[:_MAX_SHOWN_CHARACTERS]}…"
 
 
-_SHOWN = 100
+_MAX_SHOWN_CHARACTERS = 100

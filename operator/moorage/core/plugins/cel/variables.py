@@ -17,14 +17,14 @@ import msgspec
 from moorage.core.columns.change_log import Aspect
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.expression_trees import Reads
-from moorage.core.expressions import Kind, Variables
+from moorage.core.expressions import Variables, VariableType
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Container, Pod
-from moorage.core.pods.requests import SPECIFIED, allocatable_amounts, pod_amounts
+from moorage.core.pods.requests import FIT, allocatable_amounts, pod_amounts
 
-LABEL = 63
+MAX_LABEL_CHARACTERS = 63
 """Characters that a label's value can have."""
-ANNOTATION = 4096
+MAX_ANNOTATION_CHARACTERS = 4096
 """Characters that are shown of an annotation's value, so that no evaluation takes long."""
 REQUESTED = "node.requested"
 """The one variable that changes when pods come and go."""
@@ -37,7 +37,7 @@ encode = msgspec.msgpack.Encoder().encode
 class PodVariable(NamedTuple):
     """``template``: whether it is the same for all pods of a template (``columns.templates``)."""
 
-    kind: Kind
+    kind: VariableType
     get: Callable[[Pod], Any]
     template: bool = True
 
@@ -45,10 +45,10 @@ class PodVariable(NamedTuple):
 class NodeVariable(NamedTuple):
     """``aspect`` is what has to change for it to change. ``get`` looks at the node, and at the table and its row there."""
 
-    kind: Kind
+    kind: VariableType
     aspect: Aspect
     get: Callable[[Node, NodeTable | None, int], Any]
-    longest: int = LABEL
+    longest: int = MAX_LABEL_CHARACTERS
 
 
 # ---- pods ----------------------------------------------------------------------------------------------------------------
@@ -70,17 +70,17 @@ def _tolerations(pod: Pod) -> list[dict[str, str]]:
 
 
 POD: Mapping[str, PodVariable] = {
-    "pod.metadata.name": PodVariable(Kind.TEXT, lambda pod: pod.metadata.name, template=False),
-    "pod.metadata.namespace": PodVariable(Kind.TEXT, lambda pod: pod.metadata.namespace),
-    "pod.metadata.labels": PodVariable(Kind.TEXTS, lambda pod: pod.metadata.labels or {}, template=False),
-    "pod.spec.schedulerName": PodVariable(Kind.TEXT, lambda pod: pod.spec.scheduler_name),
-    "pod.spec.priority": PodVariable(Kind.NUMBER, lambda pod: pod.spec.priority or 0),
-    "pod.spec.hostNetwork": PodVariable(Kind.FLAG, lambda pod: pod.spec.host_network),
-    "pod.spec.nodeSelector": PodVariable(Kind.TEXTS, lambda pod: pod.spec.node_selector or {}),
-    "pod.spec.tolerations": PodVariable(Kind.RECORDS, _tolerations),
-    "pod.spec.containers": PodVariable(Kind.DOCUMENTS, lambda pod: _containers(pod.spec.containers)),
-    "pod.spec.initContainers": PodVariable(Kind.DOCUMENTS, lambda pod: _containers(pod.spec.init_containers)),
-    "pod.requests": PodVariable(Kind.NUMBERS, lambda pod: dict(pod_amounts(pod, SPECIFIED))),
+    "pod.metadata.name": PodVariable(VariableType.TEXT, lambda pod: pod.metadata.name, template=False),
+    "pod.metadata.namespace": PodVariable(VariableType.TEXT, lambda pod: pod.metadata.namespace),
+    "pod.metadata.labels": PodVariable(VariableType.TEXTS, lambda pod: pod.metadata.labels or {}, template=False),
+    "pod.spec.schedulerName": PodVariable(VariableType.TEXT, lambda pod: pod.spec.scheduler_name),
+    "pod.spec.priority": PodVariable(VariableType.NUMBER, lambda pod: pod.spec.priority or 0),
+    "pod.spec.hostNetwork": PodVariable(VariableType.FLAG, lambda pod: pod.spec.host_network),
+    "pod.spec.nodeSelector": PodVariable(VariableType.TEXTS, lambda pod: pod.spec.node_selector or {}),
+    "pod.spec.tolerations": PodVariable(VariableType.RECORDS, _tolerations),
+    "pod.spec.containers": PodVariable(VariableType.DOCUMENTS, lambda pod: _containers(pod.spec.containers)),
+    "pod.spec.initContainers": PodVariable(VariableType.DOCUMENTS, lambda pod: _containers(pod.spec.init_containers)),
+    "pod.requests": PodVariable(VariableType.NUMBERS, lambda pod: dict(pod_amounts(pod, FIT))),
 }
 
 
@@ -100,15 +100,19 @@ def _taints(node: Node) -> list[dict[str, str]]:
 
 
 NODE: Mapping[str, NodeVariable] = {
-    "node.metadata.name": NodeVariable(Kind.TEXT, Aspect.MEMBERSHIP, lambda node, *_: node.metadata.name),
-    "node.metadata.labels": NodeVariable(Kind.TEXTS, Aspect.LABELS, lambda node, *_: node.metadata.labels or {}),
-    "node.metadata.annotations": NodeVariable(Kind.TEXTS, Aspect.OBJECT, lambda node, *_: node.metadata.annotations or {}, ANNOTATION),
-    "node.metadata.creationTimestamp": NodeVariable(Kind.TEXT, Aspect.OBJECT, lambda node, *_: node.metadata.creation_timestamp or ""),
-    "node.spec.unschedulable": NodeVariable(Kind.FLAG, Aspect.TAINTS, lambda node, *_: bool(node.spec.unschedulable)),
-    "node.spec.taints": NodeVariable(Kind.RECORDS, Aspect.TAINTS, lambda node, *_: _taints(node)),
-    "node.status.allocatable": NodeVariable(Kind.TEXTS, Aspect.OBJECT, lambda node, *_: _texts(node.status.allocatable)),
-    "node.allocatable": NodeVariable(Kind.NUMBERS, Aspect.ALLOCATABLE, lambda node, *_: allocatable_amounts(node)),
-    REQUESTED: NodeVariable(Kind.NUMBERS, Aspect.RESOURCES, _requested),
+    "node.metadata.name": NodeVariable(VariableType.TEXT, Aspect.MEMBERSHIP, lambda node, *_: node.metadata.name),
+    "node.metadata.labels": NodeVariable(VariableType.TEXTS, Aspect.LABELS, lambda node, *_: node.metadata.labels or {}),
+    "node.metadata.annotations": NodeVariable(
+        VariableType.TEXTS, Aspect.OBJECT, lambda node, *_: node.metadata.annotations or {}, MAX_ANNOTATION_CHARACTERS
+    ),
+    "node.metadata.creationTimestamp": NodeVariable(
+        VariableType.TEXT, Aspect.OBJECT, lambda node, *_: node.metadata.creation_timestamp or ""
+    ),
+    "node.spec.unschedulable": NodeVariable(VariableType.FLAG, Aspect.TAINTS, lambda node, *_: bool(node.spec.unschedulable)),
+    "node.spec.taints": NodeVariable(VariableType.RECORDS, Aspect.TAINTS, lambda node, *_: _taints(node)),
+    "node.status.allocatable": NodeVariable(VariableType.TEXTS, Aspect.OBJECT, lambda node, *_: _texts(node.status.allocatable)),
+    "node.allocatable": NodeVariable(VariableType.NUMBERS, Aspect.ALLOCATABLE, lambda node, *_: allocatable_amounts(node)),
+    REQUESTED: NodeVariable(VariableType.NUMBERS, Aspect.RESOURCES, _requested),
 }
 
 VARIABLES: Variables = (
@@ -120,7 +124,7 @@ VARIABLES: Variables = (
 # ---- picking out what is read ----------------------------------------------------------------------------------------------
 
 
-class Picked(NamedTuple):
+class VariableSelection(NamedTuple):
     """Variables that are read, in a fixed order: how each is got, and which of its entries count, None for all."""
 
     names: tuple[str, ...]
@@ -131,10 +135,10 @@ class Picked(NamedTuple):
         return [_entries(get(*of), keys) for get, keys in self.parts]
 
 
-def pick(reads: Reads, variables: Mapping[str, PodVariable] | Mapping[str, NodeVariable]) -> Picked:
+def select_variables(reads: Reads, variables: Mapping[str, PodVariable] | Mapping[str, NodeVariable]) -> VariableSelection:
     """What expressions with these reads need of these variables."""
     names = tuple(name for name in variables if name in reads)
-    return Picked(names, tuple((variables[name].get, _in_order(reads[name])) for name in names))
+    return VariableSelection(names, tuple((variables[name].get, _in_order(reads[name])) for name in names))
 
 
 def _in_order(keys: frozenset[str] | None) -> tuple[str, ...] | None:
@@ -148,7 +152,7 @@ def _entries(value: Any, keys: tuple[str, ...] | None) -> Any:
 
 
 def _cut(value: Any) -> Any:
-    return value[:ANNOTATION] if isinstance(value, str) else value
+    return value[:MAX_ANNOTATION_CHARACTERS] if isinstance(value, str) else value
 
 
 # ---- samples ---------------------------------------------------------------------------------------------------------------
@@ -160,17 +164,17 @@ def samples(reads: Reads) -> list[dict[str, Any]]:
     return [{name: _sample(kinds[name], name, reads[name], large) for name in reads} for large in (False, True)]
 
 
-def _sample(kind: Kind, name: str, keys: frozenset[str] | None, large: bool) -> Any:
-    longest = NODE[name].longest if name in NODE else LABEL
+def _sample(kind: VariableType, name: str, keys: frozenset[str] | None, large: bool) -> Any:
+    longest = NODE[name].longest if name in NODE else MAX_LABEL_CHARACTERS
     text, many = ("a" * longest, 64) if large else ("1", 2)
     record = dict.fromkeys(("key", "operator", "value", "effect", "name", "image"), text)
-    names = sorted(keys) if keys is not None else [f"{i}{'k' * (LABEL - 2) if large else ''}" for i in range(many)]
+    names = sorted(keys) if keys is not None else [f"{i}{'k' * (MAX_LABEL_CHARACTERS - 2) if large else ''}" for i in range(many)]
     return {
-        Kind.TEXT: text,
-        Kind.NUMBER: 1000,
-        Kind.FLAG: True,
-        Kind.TEXTS: dict.fromkeys(names, text),
-        Kind.NUMBERS: dict.fromkeys(names, 1000),
-        Kind.RECORDS: [record] * (many // 4 + 1),
-        Kind.DOCUMENTS: [{**record, "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}] * (many // 4 + 1),
+        VariableType.TEXT: text,
+        VariableType.NUMBER: 1000,
+        VariableType.FLAG: True,
+        VariableType.TEXTS: dict.fromkeys(names, text),
+        VariableType.NUMBERS: dict.fromkeys(names, 1000),
+        VariableType.RECORDS: [record] * (many // 4 + 1),
+        VariableType.DOCUMENTS: [{**record, "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}] * (many // 4 + 1),
     }[kind]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kubefacts.labels import Selector, SelectorError, compile_selector
-from moorage.core.columns.store import Objects
+from moorage.core.columns.store import Lister
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import PodDisruptionBudget
 
@@ -20,7 +20,7 @@ _IDLE = ("Pending", "Succeeded", "Failed")
 """Phases in which a pod may be evicted whatever its budget says."""
 
 
-class Budget(NamedTuple):
+class ReadableBudget(NamedTuple):
     """A budget that can be read. ``allowed``: how many of its pods may go now."""
 
     name: str
@@ -38,13 +38,13 @@ class Budget(NamedTuple):
         return pod.metadata.name not in self.already and self.selector.matches(pod.metadata.labels)
 
 
-Budgets = Mapping[str, Sequence[Budget]]
+BudgetsByNamespace = Mapping[str, Sequence[ReadableBudget]]
 """By namespace."""
 
 
-def budgets(store: Objects) -> Budgets:
+def budgets(store: Lister) -> BudgetsByNamespace:
     """Those that can select somebody. A wrong selector selects nobody."""
-    found: defaultdict[str, list[Budget]] = defaultdict(list)
+    found: defaultdict[str, list[ReadableBudget]] = defaultdict(list)
     for name, budget in store.objects(PodDisruptionBudget).items():
         try:
             selector = compile_selector(budget.spec.selector)
@@ -53,7 +53,7 @@ def budgets(store: Objects) -> Budgets:
         if selector.conditions is not None:
             meta, status = budget.metadata, budget.status
             found[meta.namespace].append(
-                Budget(
+                ReadableBudget(
                     name,
                     selector,
                     status.disruptions_allowed,
@@ -65,7 +65,7 @@ def budgets(store: Objects) -> Budgets:
     return found
 
 
-def charged(pods: Iterable[tuple[Pod, int]], by_namespace: Budgets) -> list[bool]:
+def violating_pods(pods: Iterable[tuple[Pod, int]], by_namespace: BudgetsByNamespace) -> list[bool]:
     """Which of these pods, each with its row, a budget protects: the pods before it on its row have used it up."""
     spent: Counter[tuple[int, str]] = Counter()
     protected = []
@@ -79,7 +79,7 @@ def charged(pods: Iterable[tuple[Pod, int]], by_namespace: Budgets) -> list[bool
     return protected
 
 
-def not_evictable(pods: Iterable[Pod], by_namespace: Budgets) -> int:
+def unevictable_pods(pods: Iterable[Pod], by_namespace: BudgetsByNamespace) -> int:
     """How many of these pods the API server would not evict, if it was asked for one after another."""
     spent: Counter[str] = Counter()
     refused = 0

@@ -15,44 +15,44 @@ import numpy.typing as npt
 
 from kubefacts.labels import SelectorError
 from kubefacts.quantities import QuantityError
-from moorage.core.columns.kept_choices import Keeping
+from moorage.core.columns.kept_choices import KeptChoices
 from moorage.core.columns.nodes.node_table import Aspect, NodeTable, Rows
 from moorage.core.columns.nodes.row_selection import rows_matching
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects, Store
+from moorage.core.columns.store import Lister, Store
 from moorage.core.devices.allocation_results import allocation_of
-from moorage.core.devices.allocator import Answer, Search, TriedTooLong
-from moorage.core.devices.claim_requests import judge_all
-from moorage.core.devices.extended_resources import Requested, claim_to_create, classes_by_resource, requests_for
-from moorage.core.devices.ledger import DeviceLedger, Devices, KeptDevices
+from moorage.core.devices.allocator import AllocationTimeout, Allocator, ClaimAssignment
+from moorage.core.devices.claim_requests import evaluate_all
+from moorage.core.devices.extended_resources import ExtendedResourceRequests, claim_to_create, classes_by_resource, requests_for
+from moorage.core.devices.ledger import DeviceLedger, DeviceSupply, KeptDevices
 from moorage.core.devices.pod_claims import ClaimError, binding_failed, check_classes, claims_of
 from moorage.core.devices.pools import AllocationError
-from moorage.core.devices.uses import taken_by
+from moorage.core.devices.uses import device_uses_of
 from moorage.core.objects.meta import key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import Allocation, DeviceClass, ResourceClaim
 from moorage.core.pods.node_selection import NodeTerms, compile_node_selector
-from moorage.core.pods.requests import SPECIFIED, pod_amounts
+from moorage.core.pods.requests import FIT, pod_amounts
 from moorage.core.pods.resource_names import is_delegable
-from moorage.core.structures.budget import Budget, OutOfTime
+from moorage.core.structures.budget import OutOfTime, TimeBudget
 from moorage.core.structures.sparse import HAS
 
-Ways = npt.NDArray[np.int64]
+Alternatives = npt.NDArray[np.int64]
 """int64[rows]: bit k is set where the k-th extended resource comes from devices; -1 where one comes from nowhere."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class DevicesFound:
     """What was found for a pod on a node: an answer for each claim that had none, and the claims (names, requests) themselves."""
 
     claims: tuple[ResourceClaim, ...]
-    answers: tuple[Answer, ...]
-    requested: Requested
+    assignments: tuple[ClaimAssignment, ...]
+    requested: ExtendedResourceRequests
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class DeviceDemand:
     """``claims`` are the pod's own. ``terms``: where each of them can be used, None for everywhere or if it has no devices yet.
 
     ``resources``: the extended resources that the pod asks for. ``stale``: a claim for these that an earlier attempt left behind.
@@ -66,16 +66,16 @@ class Wanted:
     classes: Mapping[str, DeviceClass]
     stale: ResourceClaim | None
     ledger: DeviceLedger
-    devices: Devices
+    devices: DeviceSupply
 
     @property
-    def open(self) -> tuple[ResourceClaim, ...]:
+    def unallocated(self) -> tuple[ResourceClaim, ...]:
         """The claims that have no devices yet."""
         return tuple(claim for claim in self.claims if claim.status.allocation is None)
 
-    def ways(self, nodes: NodeTable, rows: Rows) -> Ways:
+    def alternatives(self, nodes: NodeTable, rows: Rows) -> Alternatives:
         """Where each extended resource comes from: from devices, where a class stands for it and the node itself has none."""
-        ways: Ways = np.zeros(nodes.live[rows].size, np.int64)
+        ways: Alternatives = np.zeros(nodes.live[rows].size, np.int64)
         for k, resource in enumerate(self.resources):
             there = nodes.amounts(resource, rows)
             none = np.ones(ways.size, bool) if there is None else there[HAS] == 0
@@ -93,32 +93,34 @@ class Wanted:
             elif terms is not None:
                 yield claim, rows_matching(terms, nodes, rows) == 0
 
-    def find(self, node: Node, way: int, tries: int, budget: Budget) -> Found | None:
+    def find(self, node: Node, way: int, tries: int, budget: TimeBudget) -> DevicesFound | None:
         """Devices on a node for everything that has none yet. Raises AllocationError, TriedTooLong, OutOfTime."""
         resources = [resource for k, resource in enumerate(self.resources) if way >> k & 1]
         requested = requests_for(self.pod, resources, self.classes)
-        claims = self.open + ((claim_to_create(self.pod, requested.requests),) if resources else ())
+        claims = self.unallocated + ((claim_to_create(self.pod, requested.requests),) if resources else ())
         what = self.pod.metadata.uid, way, tries, tuple((claim.metadata.uid, claim.metadata.resource_version) for claim in claims)
         search = self.devices.searches.take(what, node)
         if search is None:
-            offer = self.devices.offer(node)
-            judge_all(claims, offer, budget.check)
-            search = Search(claims, offer, tries)
+            offer = self.devices.available(node)
+            evaluate_all(claims, offer, budget.check)
+            search = Allocator(claims, offer, tries)
         if not search.run(lambda: budget.over):
-            self.devices.searches.set_down(what, node, search)
+            self.devices.searches.keep(what, node, search)
             raise OutOfTime
-        return Found(claims, search.answers(), requested) if search.found else None
+        return DevicesFound(claims, search.assignments(), requested) if search.succeeded else None
 
-    def beside(self, kept: Sequence[KeptDevices]) -> Wanted:
+    def without_kept(self, kept: Sequence[KeptDevices]) -> DeviceDemand:
         """The same where these are kept for others."""
-        return dataclasses.replace(self, devices=self.ledger.beside(kept))
+        return dataclasses.replace(self, devices=self.ledger.without_kept(kept))
 
-    def allocations(self, found: Found, node: Node) -> tuple[Allocation, ...]:
+    def allocations(self, found: DevicesFound, node: Node) -> tuple[Allocation, ...]:
         """What was found, as it is written into the claims. Raises AllocationError."""
-        return tuple(allocation_of(claim, answer, node.metadata.name) for claim, answer in zip(found.claims, found.answers, strict=True))
+        return tuple(
+            allocation_of(claim, answer, node.metadata.name) for claim, answer in zip(found.claims, found.assignments, strict=True)
+        )
 
 
-def wanted_by(pod: Pod, store: Objects) -> Wanted | None:
+def demand_of(pod: Pod, store: Lister) -> DeviceDemand | None:
     """None when the pod has nothing to do with devices. Raises ClaimError, SelectorError, QuantityError."""
     claims = claims_of(pod, store.objects(ResourceClaim)) if pod.spec.resource_claims else ()
     resources = tuple(delegable(pod))
@@ -134,10 +136,10 @@ def wanted_by(pod: Pod, store: Objects) -> Wanted | None:
                 raise ClaimError(f"resource claim {key(claim)} is in the process of being allocated")
             check_classes(claim, store.objects(DeviceClass))
     stale = ledger.extended_claim(pod) if resources else None
-    return Wanted(pod, claims, tuple(map(_terms, claims)), resources, classes, stale, ledger, ledger)
+    return DeviceDemand(pod, claims, tuple(map(_terms, claims)), resources, classes, stale, ledger, ledger)
 
 
-def content_of(pod: Pod, store: Objects) -> bytes:
+def demand_content(pod: Pod, store: Lister) -> bytes:
     """All that a pod's claims say which its wants depend on; or why there is nothing to be had."""
     ledger = store.index(DeviceLedger)
     try:
@@ -165,38 +167,38 @@ def allocated(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation]
 def kept_devices(snapshot: Snapshot, tries: int) -> Mapping[str, KeptDevices]:
     """By nominated pod (UID): what it will get on its node, as things are. Raises OutOfTime."""
     store, logs = snapshot.store, snapshot.nodes.logs
-    clocks = store.index(DeviceLedger).clock, store.clock(ResourceClaim), store.clock(DeviceClass)
+    clocks = store.index(DeviceLedger).version_counter, store.version_counter(ResourceClaim), store.version_counter(DeviceClass)
     rests_on = (*clocks, logs[Aspect.LABELS], logs[Aspect.ALLOCATABLE])
-    return store.index(_keeping).all(snapshot, rests_on, functools.partial(_will_get, snapshot, tries))
+    return store.index(_kept_choices).all(snapshot, rests_on, functools.partial(_choose_devices, snapshot, tries))
 
 
-def _keeping(_store: Store) -> Keeping[KeptDevices]:
-    return Keeping()
+def _kept_choices(_store: Store) -> KeptChoices[KeptDevices]:
+    return KeptChoices()
 
 
-def _will_get(snapshot: Snapshot, tries: int, pod: Pod, row: int, others: Sequence[KeptDevices]) -> KeptDevices | None:
+def _choose_devices(snapshot: Snapshot, tries: int, pod: Pod, row: int, others: Sequence[KeptDevices]) -> KeptDevices | None:
     """What the search finds for a pod on its node beside what is kept for others; None where it finds nothing or fails."""
     node = snapshot.nodes.nodes[row]
     try:
-        wanted = wanted_by(pod, snapshot.store)
+        wanted = demand_of(pod, snapshot.store)
         if wanted is None or node is None:
             return None
         not_mine = frozenset[str]().union(*(kept.claims for kept in others))
-        claims = tuple(claim for claim in wanted.open if claim.metadata.uid not in not_mine)
-        wanted = dataclasses.replace(wanted.beside(others), claims=claims, terms=(None,) * len(claims))
-        way = int(wanted.ways(snapshot.nodes, np.array([row]))[0])
+        claims = tuple(claim for claim in wanted.unallocated if claim.metadata.uid not in not_mine)
+        wanted = dataclasses.replace(wanted.without_kept(others), claims=claims, terms=(None,) * len(claims))
+        way = int(wanted.alternatives(snapshot.nodes, np.array([row]))[0])
         found = wanted.find(node, way, tries, snapshot.budget) if way > 0 or (claims and not way) else None
         if found is None:
             return None
-        taken = (taken_by(claim) for claim in allocated(found.claims, wanted.allocations(found, node)))
+        taken = (device_uses_of(claim) for claim in allocated(found.claims, wanted.allocations(found, node)))
         return KeptDevices(frozenset(claim.metadata.uid for claim in claims), tuple(one for each in taken for one in each))
-    except (ClaimError, SelectorError, QuantityError, AllocationError, TriedTooLong):
+    except (ClaimError, SelectorError, QuantityError, AllocationError, AllocationTimeout):
         return None
 
 
 def delegable(pod: Pod) -> Iterator[str]:
     """The resources that a pod asks for which devices could stand for, by name. Raises QuantityError."""
-    return (resource for resource, amount in sorted(pod_amounts(pod, SPECIFIED).items()) if amount and is_delegable(resource))
+    return (resource for resource, amount in sorted(pod_amounts(pod, FIT).items()) if amount and is_delegable(resource))
 
 
 def _terms(claim: ResourceClaim) -> NodeTerms | None:

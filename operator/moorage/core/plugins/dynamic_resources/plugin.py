@@ -22,50 +22,58 @@ from kubefacts.labels import SelectorError
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.devices.allocator import TriedTooLong
+from moorage.core.columns.store import Lister
+from moorage.core.devices.allocator import AllocationTimeout
 from moorage.core.devices.ledger import DeviceLedger, KeptDevices
 from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated, claim_names, claims_of
-from moorage.core.devices.pools import AllocationError, AlternativesFailed, State
-from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.evaluation.dry_run import beside_guests
-from moorage.core.framework.interfaces import Attempt, Codes, PostFilterResult, Prepared, Reserved, Scores, default_normalize
-from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, Why, failed, refused_for
+from moorage.core.devices.pools import AllocationError, AlternativesFailed, PoolState
+from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.evaluation.dry_run import with_nominated_pods
+from moorage.core.framework.interfaces import (
+    Codes,
+    FailedAttempt,
+    PostFilterResult,
+    PreFilterResult,
+    ReserveResult,
+    Scores,
+    default_normalize_score,
+)
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, Why, error_status, rejected_for
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod
 from moorage.core.objects.resource_claims import Allocation, DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.plugins.dynamic_resources.device_demand import (
-    Found,
-    Wanted,
-    Ways,
+    Alternatives,
+    DeviceDemand,
+    DevicesFound,
     allocated,
-    content_of,
     delegable,
+    demand_content,
+    demand_of,
     kept_devices,
-    wanted_by,
 )
-from moorage.core.structures.budget import Budget
+from moorage.core.structures.budget import TimeBudget
 
 NAME = "DynamicResources"
-NOT_READY = Reason("ClaimsNotReady", "{}", Code.UNRESOLVABLE)
+NOT_READY = Reason("ClaimsNotReady", "{}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """A claim or a class that is missing, not to be used, or just being allocated; the text says which."""
-CANNOT_ALLOCATE = Reason("CannotAllocate", "cannot allocate all claims", Code.UNRESOLVABLE)
-NOT_AVAILABLE = Reason("ClaimNotAvailable", "resourceclaim not available on the node", Code.UNRESOLVABLE)
-STALE_CLAIM = Reason("StaleExtendedClaim", "cannot schedule extended resource claim", Code.UNRESOLVABLE)
-CANNOT_FIT = Reason("NoSuchResource", "cannot fit resource", Code.UNRESOLVABLE)
-INVALID_POOLS = Reason("InvalidPools", "invalid resource pools were encountered", Code.UNRESOLVABLE)
+CANNOT_ALLOCATE = Reason("CannotAllocate", "cannot allocate all claims", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NOT_AVAILABLE = Reason("ClaimNotAvailable", "resourceclaim not available on the node", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+STALE_CLAIM = Reason("StaleExtendedClaim", "cannot schedule extended resource claim", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+CANNOT_FIT = Reason("NoSuchResource", "cannot fit resource", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+INVALID_POOLS = Reason("InvalidPools", "invalid resource pools were encountered", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 CANNOT_JUDGE = Reason("CannotJudgeDevices", "{}", Code.ERROR)
-ALTERNATIVES_FAILED = Reason("AlternativesFailed", "cannot allocate all claims: {}", Code.UNRESOLVABLE)
+ALTERNATIVES_FAILED = Reason("AlternativesFailed", "cannot allocate all claims: {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 _REASONS = (CANNOT_ALLOCATE, NOT_AVAILABLE, STALE_CLAIM, CANNOT_FIT, INVALID_POOLS)
 _CODE = {reason: code for code, reason in enumerate(_REASONS, start=1)}
-_MOST = len(_REASONS) + 1
-_ALTERNATIVES = 8
+_FIRST_EXCLUSION_CODE = len(_REASONS) + 1
+_MAX_ALTERNATIVES = 8
 """The most that a request may have; the first scores as much, the next one less."""
-_MOST_KNOWN = 8192
+_MAX_KNOWN_SHAPES = 8192
 """Shapes of which it is remembered what came of a search: each allocation may make a new one."""
-_TRIES_A_SECOND = 100_000
+_TRIES_PER_SECOND = 100_000
 """Ten such seconds are about six of the clock's own time; a search goes on in slices, between which others are decided."""
 
 
@@ -97,13 +105,13 @@ class DynamicResourcesArgs:
                 if parse_signed(text) < least:
                     found.append(Violation(path, text, f"must be {bound}"))
             except ValueError as error:
-                found.append(Violation(path, text, str(error), Problem.MALFORMED))
+                found.append(Violation(path, text, str(error), FieldErrorType.MALFORMED))
         return found
 
     @property
     def tries(self) -> int:
         """How many devices are tried on one node, 0 for any number."""
-        return round(parse_signed(self.filter_timeout) * _TRIES_A_SECOND)
+        return round(parse_signed(self.filter_timeout) * _TRIES_PER_SECOND)
 
 
 def _normal(text: str) -> str:
@@ -116,7 +124,7 @@ def _normal(text: str) -> str:
 # ---- what wakes a pod that was refused ---------------------------------------------------------------------------------------
 
 
-def _missing(pod: Pod, store: Objects) -> str:
+def _missing(pod: Pod, store: Lister) -> str:
     """Why the pod's claims can't be used: one is missing, on its way out, or somebody else's. "" when they can."""
     if not pod.spec.resource_claims:
         return ""
@@ -127,7 +135,7 @@ def _missing(pod: Pod, store: Objects) -> str:
     return ""
 
 
-def _claim_helps(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+def _claim_helps(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
     """Whether the pod's claims are there, and devices were given back, or one of these claims came or got another status."""
     old, new = event.old, event.new
     if _missing(pod, store):
@@ -151,7 +159,7 @@ def _gave_back(old: ResourceClaim, new: HasMetadata | None) -> bool:
     return any(one not in (has.devices.results or ()) for one in had.devices.results or ())
 
 
-def _was_to_have_devices(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+def _was_to_have_devices(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
     """Whether a pod that goes nowhere after all may have had devices set aside, which no claim's change tells."""
     old = event.old
     if not isinstance(old, Pod) or _missing(pod, store):
@@ -161,7 +169,7 @@ def _was_to_have_devices(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
     return any(name in claims and claims[name].status.allocation is None for name in names) or any(delegable(old))
 
 
-def _claims_are_there(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+def _claims_are_there(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
     """Whether this pod was told the last of its claims, and they are there."""
     new = event.new
     return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and not _missing(new, store)
@@ -170,25 +178,25 @@ def _claims_are_there(pod: Pod, event: ClusterEvent, store: Objects) -> bool:
 # ---- for the actor -----------------------------------------------------------------------------------------------------------
 
 
-class ClaimedFor(NamedTuple):
+class ReservedClaim(NamedTuple):
     """A claim to be reserved for the pod, and the allocation that it is to get, None when it has one."""
 
     claim: ResourceClaim
     allocation: Allocation | None
 
 
-class Reservation(NamedTuple):
+class ClaimReservation(NamedTuple):
     """All claims of the pod; one that is not created yet is last, with the containers that use its requests.
 
     ``timeout``: how long devices may take to become usable, in seconds.
     """
 
-    claims: tuple[ClaimedFor, ...]
+    claims: tuple[ReservedClaim, ...]
     mappings: tuple[ContainerExtendedResourceRequest, ...]
     timeout: float
 
 
-class GiveUp(NamedTuple):
+class ClaimRelease(NamedTuple):
     """A claim that has to give its devices back, or (``delete``) that is of no use any more."""
 
     claim: ResourceClaim
@@ -199,13 +207,13 @@ class GiveUp(NamedTuple):
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Sought:
+class DynamicResourcesState:
     """A pod's wants, and texts about faults: code -1 - i stands for ``faults[i]``, by which nothing could be judged.
 
     Code ``_MOST + i`` stands for ``excluded[i]``, which only excluded alternatives; these name no node's devices. Both lists only grow.
     """
 
-    wanted: Wanted
+    demand: DeviceDemand
     faults: list[str] = dataclasses.field(default_factory=list)
     excluded: list[str] = dataclasses.field(default_factory=list)
     known: dict[tuple[int | str, ...], int] = dataclasses.field(default_factory=dict)
@@ -215,26 +223,26 @@ class Sought:
     kept: tuple[KeptDevices, ...] = ()
     """What is kept for other pods; ``wanted`` heeds the devices."""
 
-    def beside(self, kept: KeptDevices) -> Sought:
+    def without_kept(self, kept: KeptDevices) -> DynamicResourcesState:
         """The same, with this kept too. What came of searches, they share: it goes by what is left."""
         every = (*self.kept, kept)
-        return dataclasses.replace(self, wanted=self.wanted.beside(every), kept=every, late=None)
+        return dataclasses.replace(self, demand=self.demand.without_kept(every), kept=every, late=None)
 
     @property
     def waits(self) -> bool:
         """Whether a claim of this pod is to be allocated for another one."""
-        return any(claim.metadata.uid in kept.claims for kept in self.kept for claim in self.wanted.open)
+        return any(claim.metadata.uid in kept.claims for kept in self.kept for claim in self.demand.unallocated)
 
     def fault(self, text: str) -> int:
         """The code of a fault."""
-        return -1 - _place(self.faults, text)
+        return -1 - _index_of(self.faults, text)
 
     def exclusion(self, text: str) -> int:
         """The code of a fault in an alternative."""
-        return _MOST + _place(self.excluded, text)
+        return _FIRST_EXCLUSION_CODE + _index_of(self.excluded, text)
 
 
-def _place(texts: list[str], text: str) -> int:
+def _index_of(texts: list[str], text: str) -> int:
     if text not in texts:
         texts.append(text)
     return texts.index(text)
@@ -247,56 +255,60 @@ class DynamicResources:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (NOT_READY, *_REASONS, CANNOT_JUDGE, ALTERNATIVES_FAILED)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS, Aspect.ALLOCATABLE, Aspect.DEVICES})
-    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({ResourceClaim, ResourceSlice, DeviceClass})
-    fails: ClassVar[bool] = True
-    wakes: ClassVar[tuple[Wake, ...]] = (
-        Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
-        Wake(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE | Action.DELETE, _claim_helps, shared=True),
-        Wake(Resource.ASSIGNED_POD, Action.DELETE, _was_to_have_devices, shared=True),
-        Wake(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _claims_are_there, shared=True),
-        Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE | Action.DELETE),
-        Wake(Resource.RESOURCE_SLICE, Action.ADD | Action.UPDATE | Action.DELETE),
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({ResourceClaim, ResourceSlice, DeviceClass})
+    may_fail: ClassVar[bool] = True
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE),
+        ClusterEventWithHint(
+            EventResource.RESOURCE_CLAIM, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE, _claim_helps, shared_by_signature=True
+        ),
+        ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE, _was_to_have_devices, shared_by_signature=True),
+        ClusterEventWithHint(
+            EventResource.POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _claims_are_there, shared_by_signature=True
+        ),
+        ClusterEventWithHint(EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE),
+        ClusterEventWithHint(EventResource.RESOURCE_SLICE, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE),
     )
 
     args: DynamicResourcesArgs = DynamicResourcesArgs()
 
-    def pre_enqueue(self, pod: Pod, store: Objects) -> Status:
+    def pre_enqueue(self, pod: Pod, store: Lister) -> Status:
         """A pod waits until each of its claims is there and may be used by it."""
         why = _missing(pod, store)
-        return refused_for(((NOT_READY, why),)) if why else SUCCESS
+        return rejected_for(((NOT_READY, why),)) if why else SUCCESS
 
-    def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
+    def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """Pods are alike whose claims want the same and got the same, whatever these are called."""
         if not pod.spec.resource_claims and snapshot.store.index(DeviceLedger).extended_claim(pod) is None:
             return b""
-        return content_of(pod, snapshot.store)
+        return demand_content(pod, snapshot.store)
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pod's claims and what it lacks; a claim that can't be used refuses all nodes.
 
         What the claims say is in the template's key, and nodes whose devices change are asked again: that leaves the classes.
         """
         try:
-            depends = (snapshot.store.clock(DeviceClass),) if pod.spec.resource_claims or any(delegable(pod)) else ()
-            wanted = wanted_by(pod, snapshot.store)
+            depends = (snapshot.store.version_counter(DeviceClass),) if pod.spec.resource_claims or any(delegable(pod)) else ()
+            wanted = demand_of(pod, snapshot.store)
         except ClaimError as error:
-            return Prepared(refused_for(((NOT_READY, str(error)),)), depends=(snapshot.store.clock(DeviceClass),))
+            return PreFilterResult(rejected_for(((NOT_READY, str(error)),)), depends_on=(snapshot.store.version_counter(DeviceClass),))
         except (SelectorError, QuantityError) as error:
-            return Prepared(failed(str(error)))
+            return PreFilterResult(error_status(str(error)))
         if wanted is None:
-            return Prepared(SKIP, depends=depends)
+            return PreFilterResult(SKIP, depends_on=depends)
         wanted.ledger.nodes = snapshot.nodes
-        return Prepared(SUCCESS, Sought(wanted), depends=depends)
+        return PreFilterResult(SUCCESS, DynamicResourcesState(wanted), depends_on=depends)
 
-    def filter(self, state: Sought, snapshot: Snapshot, rows: Rows) -> Codes:
+    def filter(self, state: DynamicResourcesState, snapshot: Snapshot, rows: Rows) -> Codes:
         """Extended resources first, then claims to be allocated, then those that are."""
-        wanted, nodes = state.wanted, snapshot.nodes
+        wanted, nodes = state.demand, snapshot.nodes
         size = nodes.live[rows].size
         if wanted.stale is not None:
             return np.full(size, _CODE[STALE_CLAIM])
-        ways = wanted.ways(nodes, rows)
+        ways = wanted.alternatives(nodes, rows)
         codes: Codes = np.where(ways < 0, _CODE[CANNOT_FIT], 0)
-        for place, code in self._search(state, ways, snapshot, rows, _verdict):
+        for place, code in self._search(state, ways, snapshot, rows, _filter_code):
             codes[place] = code
         for _, away in wanted.unavailable(nodes, rows):
             codes[(codes == 0) & away] = _CODE[NOT_AVAILABLE]
@@ -304,90 +316,96 @@ class DynamicResources:
             codes[codes == 0] = _CODE[CANNOT_ALLOCATE]
         return codes
 
-    def explain(self, state: Sought, code: int) -> Why:
+    def explain(self, state: DynamicResourcesState, code: int) -> Why:
         """The one reason."""
         if code < 0:
             return ((CANNOT_JUDGE, state.faults[-1 - code]),)
-        return ((ALTERNATIVES_FAILED, state.excluded[code - _MOST]),) if code >= _MOST else ((_REASONS[code - 1], ""),)
+        return (
+            ((ALTERNATIVES_FAILED, state.excluded[code - _FIRST_EXCLUSION_CODE]),)
+            if code >= _FIRST_EXCLUSION_CODE
+            else ((_REASONS[code - 1], ""),)
+        )
 
-    def adjust(self, state: Sought, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Sought:
+    def adjust(self, state: DynamicResourcesState, other: Pod, row: int, sign: int, snapshot: Snapshot) -> DynamicResourcesState:
         """Beside what is kept for a nominated pod. Whoever leaves gives no devices back at once."""
-        wanted = state.wanted
-        if sign < 0 or not (wanted.open or wanted.resources) or not (other.spec.resource_claims or any(delegable(other))):
+        wanted = state.demand
+        if sign < 0 or not (wanted.unallocated or wanted.resources) or not (other.spec.resource_claims or any(delegable(other))):
             return state
         kept = kept_devices(snapshot, self.args.tries).get(other.metadata.uid)
-        return state if kept is None else state.beside(kept)
+        return state if kept is None else state.without_kept(kept)
 
-    def prepare_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def prepare_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Only alternatives make a difference: without any to choose from there is no state."""
         prepared = self.pre_filter(pod, snapshot)
         chooses = prepared.state is not None and any(
             request.first_available for claim in prepared.state.wanted.open for request in claim.spec.devices.requests or ()
         )
-        return Prepared(SUCCESS, prepared.state if chooses else None, depends=prepared.depends)
+        return PreFilterResult(SUCCESS, prepared.state if chooses else None, depends_on=prepared.depends_on)
 
-    def score(self, state: Sought | None, snapshot: Snapshot, rows: Rows) -> Scores:
+    def score(self, state: DynamicResourcesState | None, snapshot: Snapshot, rows: Rows) -> Scores:
         """8 for each request that gets its first alternative, 7 for the second, and so on."""
         scores: Scores = np.zeros(snapshot.nodes.live[rows].size, np.int64)
         if state is not None:
-            ways = state.wanted.ways(snapshot.nodes, rows)
+            ways = state.demand.alternatives(snapshot.nodes, rows)
             for place, score in self._search(state, ways, snapshot, rows, _score):
                 scores[place] = score
         return scores
 
-    def normalize(self, state: Sought | None, raw: Scores) -> Scores:
+    def normalize_score(self, state: DynamicResourcesState | None, raw: Scores) -> Scores:
         """The best node gets 100."""
-        return default_normalize(raw)
+        return default_normalize_score(raw)
 
-    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> Reserved:
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
         """Takes the devices, so that the next pod does not get them too."""
         prepared = self.pre_filter(pod, snapshot)
         row = snapshot.nodes.row_of[node]
         target = snapshot.nodes.nodes[row]
         if prepared.status.code is Code.SKIP or target is None:
-            return Reserved(SUCCESS)
+            return ReserveResult(SUCCESS)
         if prepared.status.code is not Code.SUCCESS:
-            return Reserved(prepared.status)
-        wanted = beside_guests(self, prepared.state, pod, snapshot).wanted
+            return ReserveResult(prepared.status)
+        wanted = with_nominated_pods(self, prepared.state, pod, snapshot).wanted
         way = int(wanted.ways(snapshot.nodes, np.array([row]))[0])
         try:
             found = wanted.find(target, way, self.args.tries, snapshot.budget)
             allocations = wanted.allocations(found, target) if found is not None else ()
-        except (AllocationError, QuantityError, TriedTooLong) as error:
-            return Reserved(failed(str(error)))
+        except (AllocationError, QuantityError, AllocationTimeout) as error:
+            return ReserveResult(error_status(str(error)))
         if found is None:
-            return Reserved(failed("claim allocation not found for node"))
+            return ReserveResult(error_status("claim allocation not found for node"))
         return _reserved(wanted, found, allocations, parse_signed(self.args.binding_timeout))
 
-    def post_filter(self, pod: Pod, attempt: Attempt) -> PostFilterResult:
+    def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFilterResult:
         """A claim that nobody else has reserved can give its devices back, if it kept the pod from a node."""
         prepared = self.pre_filter(pod, attempt.snapshot)
         if prepared.status.code is not Code.SUCCESS:
             return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",)))
-        wanted: Wanted = prepared.state.wanted
+        wanted: DeviceDemand = prepared.state.wanted
         if wanted.stale is not None:
-            text, errand = "deletion of ResourceClaim completed", GiveUp(wanted.stale, delete=True)
-            return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), errand=errand)
-        claim = self._in_the_way(wanted, attempt)
+            text, errand = "deletion of ResourceClaim completed", ClaimRelease(wanted.stale, delete=True)
+            return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), action=errand)
+        claim = self._claim_to_release(wanted, attempt)
         if claim is None:
             return PostFilterResult(Status(Code.UNSCHEDULABLE, ("still not schedulable",)))
-        return PostFilterResult(Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",)), errand=GiveUp(claim))
+        return PostFilterResult(Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",)), action=ClaimRelease(claim))
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _search(self, state: Sought, ways: Ways, snapshot: Snapshot, rows: Rows, judge: Judge) -> Iterator[tuple[int, int]]:
+    def _search(
+        self, state: DynamicResourcesState, ways: Alternatives, snapshot: Snapshot, rows: Rows, judge: JudgeFn
+    ) -> Iterator[tuple[int, int]]:
         """(place among the rows, what ``judge`` says) for each node on which something has to be found; faults for those that fail."""
-        wanted, nodes = state.wanted, snapshot.nodes
-        if len(state.known) > _MOST_KNOWN:
+        wanted, nodes = state.demand, snapshot.nodes
+        if len(state.known) > _MAX_KNOWN_SHAPES:
             state.known.clear()
         numbers = np.arange(nodes.rows)[rows]
-        needed = np.flatnonzero((ways >= 0) if wanted.open else (ways > 0))
+        needed = np.flatnonzero((ways >= 0) if wanted.unallocated else (ways > 0))
         for place, row, way in zip(needed.tolist(), numbers[needed].tolist(), ways[needed].tolist(), strict=True):
             node = nodes.nodes[row]
             if node is None:
                 continue
             try:
-                new = not wanted.devices.knows(node)
+                new = not wanted.devices.is_shape_known(node)
                 shape = way, wanted.devices.shape(node)
                 if new:
                     snapshot.budget.check()
@@ -396,68 +414,68 @@ class DynamicResources:
                 continue
             code = state.known.get(shape, state.known.get((*shape, node.metadata.name)))
             if code is None:
-                code = self._learn(state, node, shape, judge, snapshot.budget)
+                code = self._search_node(state, node, shape, judge, snapshot.budget)
                 snapshot.budget.check()
             yield place, code
         state.late = None
 
-    def _learn(self, state: Sought, node: Node, shape: tuple[int, int], judge: Judge, budget: Budget) -> int:
+    def _search_node(self, state: DynamicResourcesState, node: Node, shape: tuple[int, int], judge: JudgeFn, budget: TimeBudget) -> int:
         """Search on a node, and remember what came of it. Once a search took too long, no other one is begun. Raises OutOfTime."""
         of: tuple[int | str, ...] = shape
         try:
-            code = state.late if state.late is not None else self._ask(state, node, shape[0], judge, budget)
-        except TriedTooLong:
+            code = state.late if state.late is not None else self._search_shape(state, node, shape[0], judge, budget)
+        except AllocationTimeout:
             code = state.late = state.fault(f"node {node.metadata.name}: timed out trying to allocate devices")
         except (AllocationError, QuantityError) as error:  # it may name the node's pools
             of, code = (*shape, node.metadata.name), state.fault(str(error))
         state.known[of] = code
         return code
 
-    def _ask(self, state: Sought, node: Node, way: int, judge: Judge, budget: Budget) -> int:
+    def _search_shape(self, state: DynamicResourcesState, node: Node, way: int, judge: JudgeFn, budget: TimeBudget) -> int:
         """One node stands for all of its shape, also as to how long the search takes. Raises TriedTooLong."""
         try:
-            found = state.wanted.find(node, way, self.args.tries, budget)
+            found = state.demand.find(node, way, self.args.tries, budget)
         except AlternativesFailed as fault:
             return state.exclusion(str(fault))
         if found is not None:
-            state.wanted.allocations(found, node)  # raises where it could not be written down
-        return judge(state.wanted, node, found)
+            state.demand.allocations(found, node)  # raises where it could not be written down
+        return judge(state.demand, node, found)
 
-    def _in_the_way(self, wanted: Wanted, attempt: Attempt) -> ResourceClaim | None:
+    def _claim_to_release(self, wanted: DeviceDemand, attempt: FailedAttempt) -> ResourceClaim | None:
         """A claim that only this pod could use, and that can't be used on a node which this plugin refused for it."""
         mine = [claim for claim in wanted.claims if claim.status.allocation is not None and can_be_deallocated(claim, wanted.pod)]
         if not mine:
             return None
         nodes = attempt.snapshot.nodes
-        with attempt.what_if() as what_if:
-            answers = what_if.ask(np.flatnonzero(nodes.live))
+        with attempt.dry_run() as what_if:
+            answers = what_if.run_filters(np.flatnonzero(nodes.live))
         away = [row for row, one in answers.items() if one.plugin == self and one.code == _CODE[NOT_AVAILABLE]]
         unavailable = [claim for claim, mask in wanted.unavailable(nodes, np.array(away, np.intp)) if mask.any()]
         return next((claim for claim in mine if claim in unavailable), None)
 
 
-Judge = Callable[[Wanted, Node, Found | None], int]
+JudgeFn = Callable[[DeviceDemand, Node, DevicesFound | None], int]
 """What a plugin makes of what was found on a node."""
 
 
-def _verdict(wanted: Wanted, node: Node, found: Found | None) -> int:
+def _filter_code(wanted: DeviceDemand, node: Node, found: DevicesFound | None) -> int:
     """A code."""
     if found is not None:
         return 0
-    invalid = any(pool.state is State.INVALID for pool in wanted.ledger.offer(node).pools)
+    invalid = any(pool.state is PoolState.INVALID for pool in wanted.ledger.available(node).pools)
     return _CODE[INVALID_POOLS if invalid else CANNOT_ALLOCATE]
 
 
-def _score(_wanted: Wanted, _node: Node, found: Found | None) -> int:
+def _score(_wanted: DeviceDemand, _node: Node, found: DevicesFound | None) -> int:
     """How good the alternatives are."""
-    chosen = [wish for answer in found.answers for wish in answer.chosen] if found is not None else []
-    return sum(_ALTERNATIVES - wish.alternative for wish in chosen if wish.alternative is not None)
+    chosen = [wish for answer in found.assignments for wish in answer.chosen] if found is not None else []
+    return sum(_MAX_ALTERNATIVES - wish.alternative for wish in chosen if wish.alternative is not None)
 
 
-def _reserved(wanted: Wanted, found: Found, allocations: tuple[Allocation, ...], timeout: float) -> Reserved:
+def _reserved(wanted: DeviceDemand, found: DevicesFound, allocations: tuple[Allocation, ...], timeout: float) -> ReserveResult:
     """Take what was found, until that is undone."""
     given = dict(zip((claim.metadata.uid for claim in found.claims), allocations, strict=True))
-    claims = wanted.claims + found.claims[len(wanted.open) :]
+    claims = wanted.claims + found.claims[len(wanted.unallocated) :]
     assumed = allocated(found.claims, allocations)
 
     def undo() -> None:
@@ -466,5 +484,5 @@ def _reserved(wanted: Wanted, found: Found, allocations: tuple[Allocation, ...],
 
     for claim in assumed:
         wanted.ledger.assume(claim)
-    value = tuple(ClaimedFor(claim, given.get(claim.metadata.uid)) for claim in claims)
-    return Reserved(SUCCESS, Reservation(value, found.requested.mappings, timeout), undo)
+    value = tuple(ReservedClaim(claim, given.get(claim.metadata.uid)) for claim in claims)
+    return ReserveResult(SUCCESS, ClaimReservation(value, found.requested.mappings, timeout), undo)

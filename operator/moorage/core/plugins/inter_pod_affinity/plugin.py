@@ -21,24 +21,24 @@ from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.domains import domains, per_domain, shifted
 from moorage.core.columns.nodes.label_columns import ABSENT
 from moorage.core.columns.nodes.node_table import Aspect, NodeTable, Rows
-from moorage.core.columns.pod_counters import Counter, Counts, Kind, Query
+from moorage.core.columns.pod_counters import AffinityTermKind, Counts, PodQuery, RowCounter
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
+from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, PreFilterResult, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status
 from moorage.core.objects.meta import Namespace
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.inter_pod_affinity.term_matching import carried_speaks_of, meeting_all, speaks_of
-from moorage.core.pods.affinity_terms import Term, Terms, pod_terms
+from moorage.core.plugins.inter_pod_affinity.term_matching import existing_term_matches, query_for_all, terms_match
+from moorage.core.pods.affinity_terms import AffinityTerm, AffinityTerms, pod_terms
 
 NAME = "InterPodAffinity"
-NOT_BESIDE = Reason("PodAffinityMismatch", "node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
+NOT_BESIDE = Reason("PodAffinityMismatch", "node(s) didn't match pod affinity rules", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 NOT_AWAY = Reason("PodAntiAffinityConflict", "node(s) didn't match pod anti-affinity rules", Code.UNSCHEDULABLE)
 REPELLED = Reason("ExistingPodAntiAffinity", "node(s) didn't satisfy existing pods anti-affinity rules", Code.UNSCHEDULABLE)
-UNREADABLE = Reason("PodAffinityUnreadable", "parsing pod: {}", Code.UNRESOLVABLE)
+UNREADABLE = Reason("PodAffinityUnreadable", "parsing pod: {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 _REASONS = {1: NOT_BESIDE, 2: NOT_AWAY, 3: REPELLED}
 _NOT_BESIDE, _NOT_AWAY, _REPELLED = _REASONS
 """Codes; where several hold, the lowest counts."""
@@ -64,27 +64,27 @@ class InterPodAffinityArgs:
     terms_met_by: Literal["SamePod", "AnyPod"] = "SamePod"
 
 
-class Demand(NamedTuple):
+class RequiredTerms(NamedTuple):
     """Required affinity terms that one pod must meet together.
 
     ``selects``: the pods that do. ``counts``: how many there are in each domain of each term's topology. ``by_itself``: whether the
     pod to be placed does, so that it may be the first one.
     """
 
-    selects: Query
+    selects: PodQuery
     counts: PerKey
     by_itself: bool
 
 
-class Wanted(NamedTuple):
+class InterPodAffinityState(NamedTuple):
     """What ``filter`` looks at. ``avoids``: the pod's anti-affinity terms, as queries with their topology keys.
 
     ``shunned`` counts, by topology, the pods that the pod wants to be away from, ``shunning`` those that want to be away from it.
     """
 
     pod: Pod
-    demands: tuple[Demand, ...]
-    avoids: tuple[tuple[Query, str], ...]
+    demands: tuple[RequiredTerms, ...]
+    avoids: tuple[tuple[PodQuery, str], ...]
     shunned: PerKey
     shunning: PerKey
 
@@ -100,16 +100,25 @@ class InterPodAffinity:
     args: InterPodAffinityArgs = InterPodAffinityArgs()
 
     @property
-    def wakes(self) -> tuple[Wake, ...]:
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """Pods and namespaces that come, go or change labels, nodes that are new or do; the hint on pods needs the arguments."""
         return (
-            Wake(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._pod_frees, True, _listens, _repelled),
-            Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _node_frees, shared=True),
-            Wake(Resource.NODE, Action.DELETE),
-            Wake(Resource.NAMESPACE, Action.ADD | Action.UPDATE | Action.DELETE, _namespace_frees, shared=True),
+            ClusterEventWithHint(
+                EventResource.POD,
+                ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE,
+                self._pod_frees,
+                True,
+                _listens,
+                _repelled,
+            ),
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, _node_frees, shared_by_signature=True),
+            ClusterEventWithHint(EventResource.NODE, ActionType.DELETE),
+            ClusterEventWithHint(
+                EventResource.NAMESPACE, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE, _namespace_frees, shared_by_signature=True
+            ),
         )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """Its terms, and whether its labels are what they ask for.
 
         Else its labels matter where a pod went that had terms about it: such an event selects it.
@@ -117,52 +126,54 @@ class InterPodAffinity:
         affinity = pod.spec.affinity
         if affinity is None:
             return _encode((pod.metadata.namespace, None))
-        own = [_would_do_itself(together, pod) for together in self._demanded(pod)]
+        own = [_would_do_itself(together, pod) for together in self._required_terms(pod)]
         return _encode((pod.metadata.namespace, affinity.pod_affinity, affinity.pod_anti_affinity, own))
 
-    def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
+    def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """Which of the terms that pods on nodes carry speak of this pod, and which of its own affinity terms.
 
         Of pods nominated to nodes the terms are not counted: beside these, pods differ as their labels do.
         """
-        matches, nominated = snapshot.matches, len(snapshot.nominations)
-        if pod.spec.affinity is None and not matches.carrying and not nominated:
+        matches, nominated = snapshot.pod_counters, len(snapshot.nominations)
+        if pod.spec.affinity is None and not matches.has_existing_terms and not nominated:
             return b""
-        carried = sorted(counter.id for _, counter in matches.carried_against(pod))
-        own = [speaks_of(terms, pod, snapshot.store) for terms in self._demanded(pod)]
+        carried = sorted(counter.id for _, counter in matches.existing_terms_matching(pod))
+        own = [terms_match(terms, pod, snapshot.store) for terms in self._required_terms(pod)]
         labels = sorted((pod.metadata.labels or {}).items()) if nominated else None
         return _encode((carried, own, labels)) if carried or own or nominated else b""
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Counts pods over the topologies of all required terms; a pod that these leave alone skips this plugin."""
         terms, store = pod_terms(pod), snapshot.store
         if terms.error:
-            return Prepared(Status(Code.UNRESOLVABLE, (UNREADABLE.text.replace("{}", terms.error),)))
+            return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (UNREADABLE.text.replace("{}", terms.error),)))
         tally = _Tally(snapshot)
         shunning: dict[str, Counts] = {}
-        for carried, counter in snapshot.matches.carried_against(pod):
-            if carried.kind is Kind.ANTI_AFFINITY:
+        for carried, counter in snapshot.pod_counters.existing_terms_matching(pod):
+            if carried.kind is AffinityTermKind.ANTI_AFFINITY:
                 tally.add(shunning, counter, carried.term.topology_key)
         shunning = {key: counts for key, counts in shunning.items() if counts.any()}
-        demanded = self._demanded(pod)
+        demanded = self._required_terms(pod)
         if not shunning and not demanded and not terms.anti_affinity:
-            return Prepared(SKIP, Wanted(pod, (), (), {}, {}), depends=tuple(tally.depends))
+            return PreFilterResult(SKIP, InterPodAffinityState(pod, (), (), {}, {}), depends_on=tuple(tally.depends_on))
         demands = []
         for together in demanded:
-            selects = meeting_all(together, store)
+            selects = query_for_all(together, store)
             counts: dict[str, Counts] = {}
             counter = snapshot.matching(selects)
             for key in dict.fromkeys(term.topology_key for term in together):
                 tally.add(counts, counter, key)
-            demands.append(Demand(selects, counts, speaks_of(together, pod, store)))
-        avoids = tuple((meeting_all((term,), store), term.topology_key) for term in terms.anti_affinity)
+            demands.append(RequiredTerms(selects, counts, terms_match(together, pod, store)))
+        avoids = tuple((query_for_all((term,), store), term.topology_key) for term in terms.anti_affinity)
         shunned: dict[str, Counts] = {}
         for selects, key in avoids:
             tally.add(shunned, snapshot.matching(selects), key)
-        tally.heed_namespaces((*terms.affinity, *terms.anti_affinity))
-        return Prepared(SUCCESS, Wanted(pod, tuple(demands), avoids, shunned, shunning), depends=tuple(tally.depends))
+        tally.depend_on_namespaces((*terms.affinity, *terms.anti_affinity))
+        return PreFilterResult(
+            SUCCESS, InterPodAffinityState(pod, tuple(demands), avoids, shunned, shunning), depends_on=tuple(tally.depends_on)
+        )
 
-    def filter(self, state: Wanted, snapshot: Snapshot, rows: Rows) -> Codes:
+    def filter(self, state: InterPodAffinityState, snapshot: Snapshot, rows: Rows) -> Codes:
         """Affinity first, then the pod's anti-affinity, then that of others."""
         nodes = snapshot.nodes
         codes = np.zeros(nodes.live[rows].size, np.int64)
@@ -176,16 +187,16 @@ class InterPodAffinity:
                 codes[(where == ABSENT) if first else (counts[where] <= 0)] = _NOT_BESIDE
         return codes
 
-    def explain(self, state: Wanted, code: int) -> tuple[tuple[Reason, str], ...]:
+    def explain(self, state: InterPodAffinityState, code: int) -> tuple[tuple[Reason, str], ...]:
         """One reason."""
         return ((_REASONS[code], ""),)
 
-    def adjust(self, state: Wanted, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Wanted:
+    def adjust(self, state: InterPodAffinityState, other: Pod, row: int, sign: int, snapshot: Snapshot) -> InterPodAffinityState:
         """Count one pod more or less, in every map that it has a part in."""
         if other.spec.affinity is None and not state.avoids and not state.demands:
             return state  # neither speaks of the other
         nodes, pod = snapshot.nodes, state.pod
-        theirs = [term.topology_key for term in pod_terms(other).anti_affinity if carried_speaks_of(term, pod, snapshot.store)]
+        theirs = [term.topology_key for term in pod_terms(other).anti_affinity if existing_term_matches(term, pod, snapshot.store)]
         mine = [key for selects, key in state.avoids if selects.matches(other)]
         demands = tuple(
             demand._replace(counts=shifted(demand.counts, demand.counts, row, sign, nodes)) if demand.selects.matches(other) else demand
@@ -199,22 +210,22 @@ class InterPodAffinity:
             shunning=shifted(state.shunning, theirs, row, sign, nodes),
         )
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The weights of preferred terms, summed over each domain of their topologies; none met anywhere: skipped."""
         preferred = pod_terms(pod).preferred
         if self.args.ignore_preferred_terms_of_existing_pods and not preferred:
-            return Prepared(SKIP)
+            return PreFilterResult(SKIP)
         tally = _Tally(snapshot)
         weights: dict[str, Counts] = {}
         met = False
         for term in preferred:
-            met |= tally.add(weights, snapshot.matching(meeting_all((term,), snapshot.store)), term.topology_key, term.weight)
-        for carried, counter in snapshot.matches.carried_against(pod):
+            met |= tally.add(weights, snapshot.matching(query_for_all((term,), snapshot.store)), term.topology_key, term.weight)
+        for carried, counter in snapshot.pod_counters.existing_terms_matching(pod):
             weight = self._weight(carried.kind, carried.term)
             if weight is not None:
                 met |= tally.add(weights, counter, carried.term.topology_key, weight)
-        tally.heed_namespaces(preferred)
-        return Prepared(SUCCESS if met else SKIP, weights, depends=tuple(tally.depends))
+        tally.depend_on_namespaces(preferred)
+        return PreFilterResult(SUCCESS if met else SKIP, weights, depends_on=tuple(tally.depends_on))
 
     def score(self, state: PerKey, snapshot: Snapshot, rows: Rows) -> Scores:
         """The sum of the weights in the node's domains; may be negative."""
@@ -223,7 +234,7 @@ class InterPodAffinity:
             total += weights[domains(key, snapshot.nodes, rows)]
         return total
 
-    def normalize(self, state: PerKey, raw: Scores) -> Scores:
+    def normalize_score(self, state: PerKey, raw: Scores) -> Scores:
         """0 for the lowest sum, 100 for the highest; 0 for all when they are equal."""
         least = int(raw.min())
         spread = int(raw.max()) - least
@@ -231,18 +242,18 @@ class InterPodAffinity:
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _demanded(self, pod: Pod) -> tuple[Terms, ...]:
+    def _required_terms(self, pod: Pod) -> tuple[AffinityTerms, ...]:
         """The pod's required affinity terms, those together that one pod must meet."""
         terms = pod_terms(pod).affinity
         return tuple((term,) for term in terms) if self.args.terms_met_by == "AnyPod" else (terms,) if terms else ()
 
-    def _weight(self, kind: Kind, term: Term) -> int | None:
+    def _weight(self, kind: AffinityTermKind, term: AffinityTerm) -> int | None:
         """What a carried term adds to the score; None for terms that do not rank."""
-        if kind is Kind.AFFINITY:
+        if kind is AffinityTermKind.AFFINITY:
             return self.args.hard_pod_affinity_weight or None
-        return term.weight if kind is Kind.PREFERRED else None
+        return term.weight if kind is AffinityTermKind.PREFERRED else None
 
-    def _pod_frees(self, pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    def _pod_frees(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
         """Whether it is this pod, or one on a node that meets its affinity now, or stands against its anti-affinity no more.
 
         Also a pod that went and whose own anti-affinity it stood against, or that was perhaps the last one to meet the affinity of a pod
@@ -256,18 +267,20 @@ class InterPodAffinity:
         if any(one is not None and not one.spec.node_name and not one.status.nominated_node_name for one in (old, new)):
             return False
         terms = pod_terms(pod)
-        if new is not None and any(_meets(together, new, store) and not _meets(together, old, store) for together in self._demanded(pod)):
+        if new is not None and any(
+            _matches_all(together, new, store) and not _matches_all(together, old, store) for together in self._required_terms(pod)
+        ):
             return True
         if old is None:
             return False
-        demanded = self._demanded(pod)
-        if any(_would_do_itself(all_, pod) and _meets(all_, old, store) and not _meets(all_, new, store) for all_ in demanded):
+        demanded = self._required_terms(pod)
+        if any(_would_do_itself(all_, pod) and _matches_all(all_, old, store) and not _matches_all(all_, new, store) for all_ in demanded):
             return True
-        freed = any(_meets((term,), old, store) and not _meets((term,), new, store) for term in terms.anti_affinity)
-        return freed or (new is None and any(_meets((term,), pod, store) for term in pod_terms(old).anti_affinity))
+        freed = any(_matches_all((term,), old, store) and not _matches_all((term,), new, store) for term in terms.anti_affinity)
+        return freed or (new is None and any(_matches_all((term,), pod, store) for term in pod_terms(old).anti_affinity))
 
 
-def _would_do_itself(terms: Terms, pod: Pod) -> bool:
+def _would_do_itself(terms: AffinityTerms, pod: Pod) -> bool:
     """Whether a pod's labels are what its own affinity asks for, so that it may be the first; namespaces are not looked at."""
     return all(term.selector.matches(pod.metadata.labels or {}) for term in terms)
 
@@ -284,7 +297,7 @@ def _repelled(event: ClusterEvent) -> Iterable[Selector]:
     return (term.selector for term in pod_terms(gone).anti_affinity) if isinstance(gone, Pod) else ()
 
 
-def _node_frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _node_frees(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether a label that its terms go by is new or changed there, or the node is new and it has anti-affinity or no terms.
 
     Anti-affinity is met on a new node whatever its labels. A pod without terms, which pods on nodes repel, is woken by any change.
@@ -297,7 +310,7 @@ def _node_frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return not keys or any((old.metadata.labels or {}).get(key) != labels.get(key) for key in keys)
 
 
-def _namespace_frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _namespace_frees(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether one of its terms selects a namespace that it did not, or no more, or its own namespace has other labels.
 
     The latter may end what the terms of other pods have against it.
@@ -311,32 +324,32 @@ def _namespace_frees(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
     return any(_selects(term, old) != _selects(term, new) for term in (*terms.affinity, *terms.anti_affinity))
 
 
-def _selects(term: Term, namespace: Namespace | None) -> bool:
+def _selects(term: AffinityTerm, namespace: Namespace | None) -> bool:
     return namespace is not None and term.namespace_selector.matches(namespace.metadata.labels)
 
 
-def _meets(terms: Terms, pod: Pod | None, store: Objects) -> bool:
+def _matches_all(terms: AffinityTerms, pod: Pod | None, store: Lister) -> bool:
     """Whether a pod meets all of these terms; nobody does not."""
-    return pod is not None and all(carried_speaks_of(term, pod, store) for term in terms)
+    return pod is not None and all(existing_term_matches(term, pod, store) for term in terms)
 
 
 class _Tally:
     """Adds up counters over topologies, and remembers what the sums depend on."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.depends: dict[Versioned, None] = {}
+        self.depends_on: dict[Versioned, None] = {}
         self._nodes: NodeTable = snapshot.nodes
         self._store = snapshot.store
 
-    def add(self, sums: dict[str, Counts], counter: Counter, key: str, weight: int = 1) -> bool:
+    def add(self, sums: dict[str, Counts], counter: RowCounter, key: str, weight: int = 1) -> bool:
         """Add a counter, so many times, to the sums over this topology; whether it counts a pod in any of its domains."""
-        self.depends[counter] = self.depends[self._nodes.logs[Aspect.LABELS]] = None
+        self.depends_on[counter] = self.depends_on[self._nodes.logs[Aspect.LABELS]] = None
         counts = per_domain(counter.per_row(self._nodes.rows), key, self._nodes)
         weighed = counts if weight == 1 else counts * weight
         sums[key] = sums[key] + weighed if key in sums else weighed
         return bool(counts.any())
 
-    def heed_namespaces(self, terms: Iterable[Term]) -> None:
+    def depend_on_namespaces(self, terms: Iterable[AffinityTerm]) -> None:
         """What these terms speak of may depend on the labels of namespaces."""
         if any(term.namespace_selector.conditions for term in terms):
-            self.depends[self._store.clock(Namespace)] = None
+            self.depends_on[self._store.version_counter(Namespace)] = None

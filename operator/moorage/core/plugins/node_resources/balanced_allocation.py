@@ -17,10 +17,10 @@ import numpy.typing as npt
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
-from moorage.core.framework.cluster_events import Wake
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, Prepared, Scores
-from moorage.core.framework.status import SKIP, SUCCESS, Reason, failed
+from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
+from moorage.core.framework.cluster_events import ClusterEventWithHint
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, PreFilterResult, Scores
+from moorage.core.framework.status import SKIP, SUCCESS, Reason, error_status
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.node_resources.resource_allocation import (
@@ -34,7 +34,7 @@ from moorage.core.plugins.node_resources.resource_allocation import (
     shares,
     usage,
 )
-from moorage.core.pods.requests import OCCUPIED, pod_amounts
+from moorage.core.pods.requests import USED, pod_amounts
 
 NAME = "NodeResourcesBalancedAllocation"
 _WITHOUT_AND_WITH = np.array([[0], [1]])
@@ -60,7 +60,7 @@ class NodeResourcesBalancedAllocationArgs:
         names: set[str] = set()
         for i, spec in enumerate(self.resources or ()):
             if spec.name in names:
-                found.append(Violation(f"resources[{i}].name", spec.name, "must not be named twice", Problem.DUPLICATE))
+                found.append(Violation(f"resources[{i}].name", spec.name, "must not be named twice", FieldErrorType.DUPLICATE))
             names.add(spec.name)
             if spec.weight not in (0, 1):
                 found.append(Violation(f"resources[{i}].weight", spec.weight, "must be 1"))
@@ -74,20 +74,20 @@ class NodeResourcesBalancedAllocation:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = ()
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
-    kinds: ClassVar[frozenset[type[HasMetadata]]] = DEVICE_KINDS
-    wakes: ClassVar[tuple[Wake, ...]] = ()
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = DEVICE_KINDS
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = ()
 
     args: NodeResourcesBalancedAllocationArgs = NodeResourcesBalancedAllocationArgs()
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """What the pod asks for; one that asks for none of the resources skips this plugin."""
         try:
-            wanted = shares(self.args.resources, pod_amounts(pod, OCCUPIED), snapshot.store)
+            wanted = shares(self.args.resources, pod_amounts(pod, USED), snapshot.store)
         except QuantityError as error:
-            return Prepared(failed(str(error)))
+            return PreFilterResult(error_status(str(error)))
         if not any(share.amount for share in wanted):
-            return Prepared(SKIP)
-        return Prepared(SUCCESS, wanted, depends=depends(wanted, snapshot.store))
+            return PreFilterResult(SKIP)
+        return PreFilterResult(SUCCESS, wanted, depends_on=depends(wanted, snapshot.store))
 
     def score(self, state: tuple[Share, ...], snapshot: Snapshot, rows: Rows) -> Scores:
         """How far the pod moves the balance."""

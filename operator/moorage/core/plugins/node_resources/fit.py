@@ -19,11 +19,11 @@ from kubefacts.names import qualified_name
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, Prepared, Scores
-from moorage.core.framework.status import SUCCESS, Code, Reason, failed
+from moorage.core.columns.store import Lister
+from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, PreFilterResult, Scores
+from moorage.core.framework.status import SUCCESS, Code, Reason, error_status
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, priority
@@ -34,7 +34,7 @@ from moorage.core.plugins.node_resources.resource_allocation import (
     ONE,
     TOP,
     ZERO,
-    Column,
+    Int64Array,
     ResourceSpec,
     Share,
     depends,
@@ -42,14 +42,14 @@ from moorage.core.plugins.node_resources.resource_allocation import (
     shares,
     usage,
 )
-from moorage.core.pods.requests import OCCUPIED, PODS, RANKED, SPECIFIED, allocatable_amounts, pod_amounts
+from moorage.core.pods.requests import FIT, PODS, SCORED, USED, allocatable_amounts, pod_amounts
 from moorage.core.pods.resource_names import PREFIX, is_delegable, is_extended
 
 NAME = "NodeResourcesFit"
 MAX_RESOURCE_WEIGHT = 100
 TOO_MANY_PODS = Reason("TooManyPods", "Too many pods", Code.UNSCHEDULABLE)
 INSUFFICIENT = Reason("InsufficientResource", "Insufficient {}", Code.UNSCHEDULABLE)
-TOO_SMALL = Reason("NodeTooSmall", "Insufficient {}", Code.UNRESOLVABLE)
+TOO_SMALL = Reason("NodeTooSmall", "Insufficient {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """Not even the empty node has enough."""
 
 
@@ -78,7 +78,7 @@ class RequestedToCapacityRatio:
         """At least one point, from left to right."""
         shape = self.shape or ()
         if not shape:
-            return [Violation("shape", None, "at least one point must be specified", Problem.REQUIRED)]
+            return [Violation("shape", None, "at least one point must be specified", FieldErrorType.REQUIRED)]
         for i, (left, right) in enumerate(itertools.pairwise(shape), start=1):
             if left.utilization >= right.utilization:
                 return [Violation(f"shape[{i}].utilization", right.utilization, "values must be sorted in increasing order")]
@@ -105,10 +105,10 @@ class ScoringStrategy:
         path, ratio = "requestedToCapacityRatio", self.requested_to_capacity_ratio
         if self.type == "RequestedToCapacityRatio":
             if ratio is None:
-                return [*found, Violation(path, None, "must be specified when type is RequestedToCapacityRatio", Problem.REQUIRED)]
+                return [*found, Violation(path, None, "must be specified when type is RequestedToCapacityRatio", FieldErrorType.REQUIRED)]
             return found + [violation.under(path) for violation in ratio.validate()]
         if ratio is not None:
-            found.append(Violation(path, ratio, "must be nil when type is not RequestedToCapacityRatio", Problem.FORBIDDEN))
+            found.append(Violation(path, ratio, "must be nil when type is not RequestedToCapacityRatio", FieldErrorType.FORBIDDEN))
         return found
 
 
@@ -143,12 +143,12 @@ class NodeResourcesFitArgs:
 # ---- what wakes a pod that was refused -------------------------------------------------------------------------------------
 
 
-def _names_resource(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _names_resource(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether a class of devices is new or stands for something else than before, and the pod asks for that."""
     old, new = event.old, event.new
     if not isinstance(new, DeviceClass):
         return False
-    name, wanted = new.spec.extended_resource_name, pod_amounts(pod, SPECIFIED)
+    name, wanted = new.spec.extended_resource_name, pod_amounts(pod, FIT)
     if isinstance(old, DeviceClass):
         return name != old.spec.extended_resource_name and name in wanted
     return name in wanted or PREFIX + new.metadata.name in wanted
@@ -162,16 +162,16 @@ _SLOTS = 30
 """A code has a bit for the number of pods and two for each resource: lacking now, lacking on the empty node."""
 
 
-class Wanted(NamedTuple):
+class RequestedResource(NamedTuple):
     """A resource that a pod asks for: how much, in the node table's unit, and its bits. Numbers are int64[].
 
     ``delegated``: devices stand for it, so a node that has none of it is DynamicResources' business.
     """
 
     resource: str
-    amount: Column
-    lacking: Column
-    too_small: Column
+    amount: Int64Array
+    lacking: Int64Array
+    too_small: Int64Array
     delegated: bool = False
 
 
@@ -182,36 +182,42 @@ class NodeResourcesFit:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (TOO_MANY_PODS, INSUFFICIENT, TOO_SMALL)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
-    kinds: ClassVar[frozenset[type[HasMetadata]]] = DEVICE_KINDS
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = DEVICE_KINDS
 
     args: NodeResourcesFitArgs = NodeResourcesFitArgs()
 
     @property
-    def wakes(self) -> tuple[Wake, ...]:
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """Pods that leave or take less, nodes that are new or have more, classes of devices; two hints need the arguments."""
         return (
-            Wake(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_resources, shared=True),
-            Wake(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._makes_room, shared=True),
-            Wake(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, _names_resource, shared=True),
+            ClusterEventWithHint(
+                EventResource.POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN, self._frees_resources, shared_by_signature=True
+            ),
+            ClusterEventWithHint(
+                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE, self._makes_room, shared_by_signature=True
+            ),
+            ClusterEventWithHint(EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE, _names_resource, shared_by_signature=True),
         )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """What it asks for."""
-        return tuple(tuple(pod_amounts(pod, counting).items()) for counting in (SPECIFIED, OCCUPIED))
+        return tuple(tuple(pod_amounts(pod, counting).items()) for counting in (FIT, USED))
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """What nodes must have: cpu, memory and ephemeral storage first, then the rest by name."""
         try:
-            amounts = pod_amounts(pod, SPECIFIED)
+            amounts = pod_amounts(pod, FIT)
         except QuantityError as error:
-            return Prepared(failed(str(error)))
+            return PreFilterResult(error_status(str(error)))
         names = [name for name, amount in amounts.items() if amount and not self.args.ignores(name)]
         names.sort(key=lambda name: (_FIRST.get(name, len(_FIRST)), name))
         store = snapshot.store
         wanted = (_wanted(i, name, amounts[name], device_class(name, store) is not None) for i, name in enumerate(names))
-        return Prepared(SUCCESS, tuple(wanted), depends=(store.clock(DeviceClass),) if any(map(is_delegable, names)) else ())
+        return PreFilterResult(
+            SUCCESS, tuple(wanted), depends_on=(store.version_counter(DeviceClass),) if any(map(is_delegable, names)) else ()
+        )
 
-    def filter(self, state: tuple[Wanted, ...], snapshot: Snapshot, rows: Rows) -> Codes:
+    def filter(self, state: tuple[RequestedResource, ...], snapshot: Snapshot, rows: Rows) -> Codes:
         """Bits as ``_SLOTS`` says."""
         nodes = snapshot.nodes
         codes: Codes = (nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]).astype(np.int64)
@@ -229,7 +235,7 @@ class NodeResourcesFit:
             codes |= is_small * too_small
         return codes
 
-    def explain(self, state: tuple[Wanted, ...], code: int) -> tuple[tuple[Reason, str], ...]:
+    def explain(self, state: tuple[RequestedResource, ...], code: int) -> tuple[tuple[Reason, str], ...]:
         """One reason for each thing that is lacking."""
         why = [(TOO_MANY_PODS, "")] if code & _PODS_BIT else []
         for resource, _, lacking, too_small, _ in state:
@@ -237,23 +243,23 @@ class NodeResourcesFit:
                 why.append((TOO_SMALL if code & too_small else INSUFFICIENT, resource))
         return tuple(why)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The resources that count, and the shape as a table."""
         strategy = self.args.scoring_strategy or ScoringStrategy()
         try:
-            counted = shares(strategy.resources, pod_amounts(pod, RANKED), snapshot.store)
+            counted = shares(strategy.resources, pod_amounts(pod, SCORED), snapshot.store)
         except QuantityError as error:
-            return Prepared(failed(str(error)))
+            return PreFilterResult(error_status(str(error)))
         ratio = strategy.requested_to_capacity_ratio
         table = shape_table(ratio.shape or ()) if ratio is not None else None
-        return Prepared(SUCCESS, Ranking(counted, strategy.type, table), depends=depends(counted, snapshot.store))
+        return PreFilterResult(SUCCESS, FitScoring(counted, strategy.type, table), depends_on=depends(counted, snapshot.store))
 
-    def score(self, state: Ranking, snapshot: Snapshot, rows: Rows) -> Scores:
+    def score(self, state: FitScoring, snapshot: Snapshot, rows: Rows) -> Scores:
         """The weighted mean of the resources' scores, 0 for a node that has none of them."""
         size = snapshot.nodes.live[rows].size
         total, weights = np.zeros(size, np.int64), np.zeros(size, np.int64)
         for share, capacity, requested in usage(state.shares, snapshot, rows, nonzero=True):
-            scores, counts = state.rank(capacity, requested + share.amount)
+            scores, counts = state.score(capacity, requested + share.amount)
             total += scores * share.weight
             weights += counts * share.weight
         weights = np.maximum(weights, ONE)
@@ -262,7 +268,7 @@ class NodeResourcesFit:
         mean: Scores = total // weights
         return mean
 
-    def _frees_resources(self, pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    def _frees_resources(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
         """Whether a pod left a node, or one (this pod, even) asks for less of something that this pod asks for; and that may be enough.
 
         kube-scheduler's hint does not ask what the node has left, so that pods which come and go wake one that is too large for them all.
@@ -273,15 +279,15 @@ class NodeResourcesFit:
         if isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid:
             return True
         node = new.spec.node_name if isinstance(new, Pod) else old.spec.node_name or old.status.nominated_node_name
-        wanted = {name: amount for name, amount in pod_amounts(pod, SPECIFIED).items() if amount and not self.args.ignores(name)}
+        wanted = {name: amount for name, amount in pod_amounts(pod, FIT).items() if amount and not self.args.ignores(name)}
         if not node or not store.room.might_take(node, wanted, priority(pod)):
             return False
         if not isinstance(new, Pod):
             return True
-        before, after = pod_amounts(old, OCCUPIED), pod_amounts(new, OCCUPIED)
+        before, after = pod_amounts(old, USED), pod_amounts(new, USED)
         return any(before.get(name, 0) > after.get(name, 0) for name in wanted)
 
-    def _makes_room(self, pod: Pod, event: ClusterEvent, store: Objects) -> bool:
+    def _makes_room(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
         """Whether the pod would fit the node if that were empty, and the node is new, has more of something, or devices do instead.
 
         Resources to be ignored are, where kube-scheduler's hint knows no arguments and leaves a pod that asks for one waiting.
@@ -289,7 +295,7 @@ class NodeResourcesFit:
         old, new = event.old, event.new
         if not isinstance(new, Node):
             return False
-        wanted = {name: amount for name, amount in pod_amounts(pod, SPECIFIED).items() if amount and not self.args.ignores(name)}
+        wanted = {name: amount for name, amount in pod_amounts(pod, FIT).items() if amount and not self.args.ignores(name)}
         now, wanted["pods"] = allocatable_amounts(new), 1
         delegated = [name for name in wanted if not now.get(name) and device_class(name, store) is not None]
         if any(amount > now.get(name, 0) for name, amount in wanted.items() if name not in delegated):
@@ -303,21 +309,21 @@ class NodeResourcesFit:
 # ---- pure helpers ----------------------------------------------------------------------------------------------------------
 
 
-def _wanted(i: int, resource: str, amount: int, delegated: bool) -> Wanted:
+def _wanted(i: int, resource: str, amount: int, delegated: bool) -> RequestedResource:
     """The i-th resource. Those from the last slot on share it: in a pod that asks for so many, then all of them are named."""
     slot = min(i, _SLOTS - 1)
-    return Wanted(resource, np.array(amount), np.array(2 << 2 * slot), np.array(4 << 2 * slot), delegated)
+    return RequestedResource(resource, np.array(amount), np.array(2 << 2 * slot), np.array(4 << 2 * slot), delegated)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Ranking:
+class FitScoring:
     """What a pod's scores are made of: resources, the strategy's type and, if it has a shape, the score at each percent of use."""
 
     shares: tuple[Share, ...]
     type: str
-    table: Column | None
+    table: Int64Array | None
 
-    def rank(self, capacity: Column, requested: Column) -> tuple[Scores, npt.NDArray[np.bool_]]:
+    def score(self, capacity: Int64Array, requested: Int64Array) -> tuple[Scores, npt.NDArray[np.bool_]]:
         """One resource's score on each node and whether it counts there. A node that has none of it is not judged by it."""
         present = capacity != ZERO
         divisor = np.maximum(capacity, ONE)
@@ -330,7 +336,7 @@ class Ranking:
         return scores, scores > ZERO
 
 
-def shape_table(shape: tuple[UtilizationShapePoint, ...]) -> Column:
+def shape_table(shape: tuple[UtilizationShapePoint, ...]) -> Int64Array:
     """int64[101]: the score, 0..100, at each percent of utilization."""
     points = [(point.utilization, point.score * MAX_NODE_SCORE // 10) for point in shape]
     return np.array([_height(points, percent) for percent in range(MAX_NODE_SCORE + 1)])

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
+from moorage.core.columns.store import Lister
 from moorage.core.devices.extended_resources import classes_by_resource
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.arguments import ARGUMENTS
@@ -26,7 +26,7 @@ from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, Res
 from moorage.core.pods.requests import CPU, MEMORY, Amounts
 from moorage.core.pods.resource_names import is_delegable, is_scalar
 
-Column = npt.NDArray[np.int64]
+Int64Array = npt.NDArray[np.int64]
 ZERO, ONE, TOP = np.array(0), np.array(1), np.array(MAX_NODE_SCORE)
 """int64[] for use in hot code: NumPy takes a 0-d array as it is, while it converts a Python int anew in every operation."""
 
@@ -54,12 +54,12 @@ class Share(NamedTuple):
     """
 
     resource: str
-    amount: Column
-    weight: Column
+    amount: Int64Array
+    weight: Int64Array
     devices: DeviceClass | None = None
 
 
-def shares(resources: tuple[ResourceSpec, ...] | None, amounts: Amounts, store: Objects) -> tuple[Share, ...]:
+def shares(resources: tuple[ResourceSpec, ...] | None, amounts: Amounts, store: Lister) -> tuple[Share, ...]:
     """What counts for a pod. A scalar resource that it does not ask for doesn't, nor does a name that nothing tracks."""
     return tuple(
         Share(spec.name, np.array(amounts.get(spec.name, 0)), np.array(spec.weight or 1), device_class(spec.name, store))
@@ -68,21 +68,21 @@ def shares(resources: tuple[ResourceSpec, ...] | None, amounts: Amounts, store: 
     )
 
 
-def device_class(resource: str, store: Objects) -> DeviceClass | None:
+def device_class(resource: str, store: Lister) -> DeviceClass | None:
     """The class whose devices stand for a resource."""
     classes = store.objects(DeviceClass) if is_delegable(resource) else {}
     return classes_by_resource(classes.values()).get(resource) if classes else None
 
 
-def depends(wanted: tuple[Share, ...], store: Objects) -> tuple[Versioned, ...]:
+def depends(wanted: tuple[Share, ...], store: Lister) -> tuple[Versioned, ...]:
     """What scores by these shares depend on beside the nodes: nothing, unless devices may stand for one of them."""
     if not any(is_delegable(share.resource) for share in wanted):
         return ()
-    devices = (store.index(DeviceLedger).clock,) if any(share.devices is not None for share in wanted) else ()
-    return store.clock(DeviceClass), *devices
+    devices = (store.index(DeviceLedger).version_counter,) if any(share.devices is not None for share in wanted) else ()
+    return store.version_counter(DeviceClass), *devices
 
 
-def usage(wanted: tuple[Share, ...], snapshot: Snapshot, rows: Rows, *, nonzero: bool) -> Iterator[tuple[Share, Column, Column]]:
+def usage(wanted: tuple[Share, ...], snapshot: Snapshot, rows: Rows, *, nonzero: bool) -> Iterator[tuple[Share, Int64Array, Int64Array]]:
     """For each share, int64[rows] of allocatable and of requested; without the resources that no node knows.
 
     ``nonzero``: requested cpu and memory with defaults for containers that ask for none.
@@ -96,14 +96,16 @@ def usage(wanted: tuple[Share, ...], snapshot: Snapshot, rows: Rows, *, nonzero:
             there = (np.zeros(nodes.live[rows].size, np.int64),) * 2
         allocatable, requested = there
         if nonzero and share.resource in _NONZERO:
-            requested = nodes.nonzero[_NONZERO[share.resource]][rows]
+            requested = nodes.non_zero_requested[_NONZERO[share.resource]][rows]
         if share.devices is None:
             yield share, allocatable, requested
         else:
             yield share, *_with_devices(share.devices, allocatable, requested, snapshot, rows)
 
 
-def _with_devices(class_: DeviceClass, allocatable: Column, requested: Column, snapshot: Snapshot, rows: Rows) -> tuple[Column, Column]:
+def _with_devices(
+    class_: DeviceClass, allocatable: Int64Array, requested: Int64Array, snapshot: Snapshot, rows: Rows
+) -> tuple[Int64Array, Int64Array]:
     """Where a node has none of the resource itself: how many devices it can reach, and how many of them are in use."""
     ledger, nodes = snapshot.store.index(DeviceLedger), snapshot.nodes
     allocatable, requested = allocatable.copy(), requested.copy()

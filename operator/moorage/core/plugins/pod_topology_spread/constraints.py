@@ -19,12 +19,12 @@ from moorage.core.columns.domains import domains
 from moorage.core.columns.nodes.label_columns import ABSENT
 from moorage.core.columns.nodes.node_table import Aspect, NodeTable, Rows
 from moorage.core.columns.nodes.row_selection import judge_each, rows_matching
-from moorage.core.columns.pod_counters import Counts, Query
+from moorage.core.columns.pod_counters import Counts, PodQuery
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.objects.meta import Labels
 from moorage.core.objects.pods import Pod, TopologySpreadConstraint
-from moorage.core.pods.node_selection import NodeTerms, required_node_terms, untolerated
-from moorage.core.structures.remembering import length, remembered
+from moorage.core.pods.node_selection import NodeTerms, required_node_terms, untolerated_taints
+from moorage.core.structures.remembering import byte_size, memoized
 
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 HOSTNAME = "kubernetes.io/hostname"
@@ -60,7 +60,7 @@ def constraints_of(pod: Pod, when: str) -> Constraints:
     return _compile(_encode(mine)) if mine else ()
 
 
-@remembered(length)
+@memoized(byte_size)
 def _compile(encoded: bytes) -> Constraints:
     return tuple(compile_constraint(one, _and_equal(compile_selector(one.label_selector), labels)) for one, labels in _decode(encoded))
 
@@ -104,7 +104,9 @@ class Included:
             mask &= rows_matching(self.terms, nodes, rows) != 0
         if constraint.honors_taints:
             tolerations = self.pod.spec.tolerations or ()
-            mask &= judge_each(nodes.taint_set[rows], lambda taints: not any(untolerated(nodes.taint_sets[taints], tolerations))) != 0
+            mask &= (
+                judge_each(nodes.taint_set[rows], lambda taints: not any(untolerated_taints(nodes.taint_sets[taints], tolerations))) != 0
+            )
         return mask
 
 
@@ -123,7 +125,7 @@ def matching_pods(constraint: Constraint, namespace: str, snapshot: Snapshot) ->
     """
     if constraint.selector.conditions == ():
         return np.zeros(snapshot.nodes.rows, np.int64), ()
-    counter = snapshot.matching(Query(frozenset((namespace,)), constraint.selector, alive=True))
+    counter = snapshot.matching(PodQuery(frozenset((namespace,)), constraint.selector, alive=True))
     return counter.per_row(snapshot.nodes.rows), (counter,)
 
 

@@ -9,25 +9,25 @@ from __future__ import annotations
 import msgspec
 
 from kubefacts.labels import EVERYTHING, Selector, SelectorError, compile_selector, equality
-from moorage.core.columns.pod_counters import Index
-from moorage.core.columns.store import Objects, Store
+from moorage.core.columns.pod_counters import SelectorIndex
+from moorage.core.columns.store import Lister, Store
 from moorage.core.objects.meta import Labels, OwnerReference
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.selector_terms import LabelSelector
 from moorage.core.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.core.structures.all_or_none import all_or_none
-from moorage.core.structures.remembering import length, remembered
+from moorage.core.structures.remembering import byte_size, memoized
 
-NOBODY = b""
+NO_SELECTOR = b""
 """The content of a pod's default selector when it has none."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[tuple[tuple[str, str], ...], LabelSelector | None]).decode
 
 
-def default_selector(pod: Pod, store: Objects) -> bytes:
+def default_selector(pod: Pod, store: Lister) -> bytes:
     """The content of the pod's default selector (equal bytes, equal selectors), for ``compiled``; NOBODY: it has none."""
-    labels = store.index(Services).merged(pod.metadata.namespace, pod.metadata.labels)
+    labels = store.index(ServiceSelectors).merged(pod.metadata.namespace, pod.metadata.labels)
     selector = None
     for owner in pod.metadata.owner_references or ():
         if owner.controller:
@@ -35,12 +35,12 @@ def default_selector(pod: Pod, store: Objects) -> bytes:
             labels = {**labels, **more} if more else labels
             break
     if not labels and selector is None:
-        return NOBODY
+        return NO_SELECTOR
     content = _encode((sorted(labels.items()), selector))
-    return content if compiled(content).conditions else NOBODY
+    return content if compiled(content).conditions else NO_SELECTOR
 
 
-@remembered(length)
+@memoized(byte_size)
 def compiled(content: bytes) -> Selector:
     """The selector; what its controller's selector says is left out when that cannot be read."""
     pairs, selector = _decode(content)
@@ -51,11 +51,11 @@ def compiled(content: bytes) -> Selector:
     return Selector(equality(dict(pairs)) + (more.conditions or ()))
 
 
-class Services:
+class ServiceSelectors:
     """The selectors of Services, kept by namespace as these come and go."""
 
     def __init__(self, store: Store) -> None:
-        self._in: dict[str, Index[tuple[str, Selector]]] = {}
+        self._in: dict[str, SelectorIndex[tuple[str, Selector]]] = {}
         store.follow(Service, self._changed)
 
     def merged(self, namespace: str, labels: Labels | None) -> Labels:
@@ -74,14 +74,14 @@ class Services:
 
     def _enter(self, service: Service, come: int, sign: int) -> None:
         namespace, selector = service.metadata.namespace, Selector(equality(dict(sorted((service.spec.selector or {}).items()))))
-        index = self._in[namespace] if namespace in self._in else Index[tuple[str, Selector]]()
+        index = self._in[namespace] if namespace in self._in else SelectorIndex[tuple[str, Selector]]()
         left = (index.add if come * sign > 0 else index.remove)((service.metadata.name, selector), selector)
         self._in[namespace] = index
         if not left:
             del self._in[namespace]
 
 
-def _of_owner(namespace: str, owner: OwnerReference, store: Objects) -> tuple[Labels | None, LabelSelector | None]:
+def _of_owner(namespace: str, owner: OwnerReference, store: Lister) -> tuple[Labels | None, LabelSelector | None]:
     """What the controller adds: labels (a ReplicationController), or a selector (a ReplicaSet, a StatefulSet)."""
     name = f"{namespace}/{owner.name}"
     match owner.api_version, owner.kind:

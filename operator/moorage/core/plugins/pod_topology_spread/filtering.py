@@ -32,7 +32,7 @@ UNCOUNTED = 2**62
 """In ``Spread.counts``: no node of this domain counts. More than any number of pods, so that it is never the least."""
 
 
-class Spread(NamedTuple):
+class ConstraintCounts(NamedTuple):
     """A hard constraint with the pods that it matches in each domain (int64[domains]); ``own``: 1 when it matches the pod itself."""
 
     constraint: Constraint
@@ -40,14 +40,14 @@ class Spread(NamedTuple):
     own: int
 
 
-class Skews(NamedTuple):
+class SpreadFilterState(NamedTuple):
     """All hard constraints of a pod, in their order, and which nodes count for them."""
 
     included: Included
-    spreads: tuple[Spread, ...]
+    spreads: tuple[ConstraintCounts, ...]
 
 
-def skews(pod: Pod, constraints: Constraints, snapshot: Snapshot) -> tuple[Skews, tuple[Versioned, ...]]:
+def skews(pod: Pod, constraints: Constraints, snapshot: Snapshot) -> tuple[SpreadFilterState, tuple[Versioned, ...]]:
     """Count the pods in each domain; and what the counts depend on."""
     nodes = snapshot.nodes
     eligible = with_all_keys(constraints, nodes, nodes.all_rows)
@@ -59,11 +59,11 @@ def skews(pod: Pod, constraints: Constraints, snapshot: Snapshot) -> tuple[Skews
         depends += moving
         counted = eligible & included.mask(constraint, nodes, nodes.all_rows)
         own = int(constraint.selector.matches(pod.metadata.labels))
-        spreads.append(Spread(constraint, _per_counted_domain(pods, counted, constraint.topology_key, nodes), own))
-    return Skews(included, tuple(spreads)), depends
+        spreads.append(ConstraintCounts(constraint, _per_counted_domain(pods, counted, constraint.topology_key, nodes), own))
+    return SpreadFilterState(included, tuple(spreads)), depends
 
 
-def judge(state: Skews, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
+def judge(state: SpreadFilterState, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
     """For each row, how it breaks the first constraint that it breaks. -> int64[len(rows)]."""
     codes = np.full(nodes.live[rows].size, FITS, np.int64)
     for constraint, counts, own in reversed(state.spreads):
@@ -75,7 +75,7 @@ def judge(state: Skews, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
     return codes
 
 
-def shift(state: Skews, other: Pod, row: int, sign: int, nodes: NodeTable) -> Skews:
+def shift(state: SpreadFilterState, other: Pod, row: int, sign: int, nodes: NodeTable) -> SpreadFilterState:
     """The counts with one pod more (``sign`` 1) or less (-1) on this row.
 
     As in kube-scheduler, this counts what counting leaves out: pods being deleted, and those of a selector that selects everything.
@@ -94,8 +94,8 @@ def shift(state: Skews, other: Pod, row: int, sign: int, nodes: NodeTable) -> Sk
         if constraint.selector.matches(other.metadata.labels) and included.mask(constraint, nodes, here)[0]:
             new = counts.copy()
             new[domains(constraint.topology_key, nodes, here)] += sign
-        changed.append(Spread(constraint, new, own))
-    return Skews(included, tuple(changed))
+        changed.append(ConstraintCounts(constraint, new, own))
+    return SpreadFilterState(included, tuple(changed))
 
 
 def _per_counted_domain(pods: Counts, counted: Mask, key: str, nodes: NodeTable) -> Counts:

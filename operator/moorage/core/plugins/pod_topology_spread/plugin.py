@@ -21,25 +21,27 @@ from kubefacts.labels import EVERYTHING, Selector, SelectorError
 from kubefacts.names import qualified_name
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Objects
-from moorage.core.framework.arguments import ARGUMENTS, Problem, Violation
-from moorage.core.framework.cluster_events import Action, ClusterEvent, Resource, Wake
-from moorage.core.framework.interfaces import Codes, Prepared, Ranking
-from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, failed
+from moorage.core.columns.store import Lister
+from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.interfaces import Codes, NodeScores, PreFilterResult
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, error_status
 from moorage.core.objects.meta import HasMetadata, Labels
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, TopologySpreadConstraint
 from moorage.core.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.core.plugins.pod_topology_spread import filtering
 from moorage.core.plugins.pod_topology_spread.constraints import HARD, HOSTNAME, SOFT, Constraints, compile_constraint, constraints_of
-from moorage.core.plugins.pod_topology_spread.default_selectors import NOBODY, compiled, default_selector
-from moorage.core.plugins.pod_topology_spread.filtering import Skews, judge, shift, skews
-from moorage.core.plugins.pod_topology_spread.scoring import Ranked, rank, ranked
-from moorage.core.structures.remembering import remembered, spelt_out
+from moorage.core.plugins.pod_topology_spread.default_selectors import NO_SELECTOR, compiled, default_selector
+from moorage.core.plugins.pod_topology_spread.filtering import SpreadFilterState, judge, shift, skews
+from moorage.core.plugins.pod_topology_spread.scoring import SpreadScoreState, spread_score_state, spread_scores
+from moorage.core.structures.remembering import memoized, text_size
 
 NAME = "PodTopologySpread"
 NO_DOMAIN = Reason(
-    "TopologyLabelMissing", "node(s) didn't match pod topology spread constraints (missing required label)", Code.UNRESOLVABLE
+    "TopologyLabelMissing",
+    "node(s) didn't match pod topology spread constraints (missing required label)",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
 )
 TOO_UNEVEN = Reason("TopologySkewTooLarge", "node(s) didn't match pod topology spread constraints", Code.UNSCHEDULABLE)
 _REASONS = {filtering.NO_DOMAIN: NO_DOMAIN, filtering.TOO_UNEVEN: TOO_UNEVEN}
@@ -72,15 +74,15 @@ class DefaultConstraint:
         if self.topology_key:
             found += [Violation("topologyKey", self.topology_key, text) for text in qualified_name(self.topology_key)]
         else:
-            found.append(Violation("topologyKey", "", "can not be empty", Problem.REQUIRED))
+            found.append(Violation("topologyKey", "", "can not be empty", FieldErrorType.REQUIRED))
         if not self.when_unsatisfiable:
-            found.append(Violation("whenUnsatisfiable", "", "can not be empty", Problem.REQUIRED))
+            found.append(Violation("whenUnsatisfiable", "", "can not be empty", FieldErrorType.REQUIRED))
         elif self.when_unsatisfiable not in (HARD, SOFT):
             text = f'supported values: "{HARD}", "{SOFT}"'
-            found.append(Violation("whenUnsatisfiable", self.when_unsatisfiable, text, Problem.UNSUPPORTED))
+            found.append(Violation("whenUnsatisfiable", self.when_unsatisfiable, text, FieldErrorType.UNSUPPORTED))
         if self.label_selector is not None:
             text = "constraint must not define a selector, as they deduced for each pod"
-            found.append(Violation("labelSelector", self.label_selector, text, Problem.FORBIDDEN))
+            found.append(Violation("labelSelector", self.label_selector, text, FieldErrorType.FORBIDDEN))
         return found
 
 
@@ -109,7 +111,7 @@ class PodTopologySpreadArgs:
                         f"defaultConstraints[{i}]",
                         list(pair),
                         "a constraint for this topology and action stands before it",
-                        Problem.DUPLICATE,
+                        FieldErrorType.DUPLICATE,
                     )
                 )
             seen.add(pair)
@@ -122,17 +124,17 @@ _SYSTEM = (
 )
 
 
-@remembered(spelt_out, most=256)
+@memoized(text_size, most=256)
 def _defaults(args: PodTopologySpreadArgs, when: str) -> tuple[TopologySpreadConstraint, ...]:
     listed = [msgspec.convert(one, TopologySpreadConstraint, from_attributes=True) for one in args.default_constraints or ()]
     constraints = _SYSTEM if args.defaulting_type == "System" else listed
     return tuple(one for one in constraints if one.when_unsatisfiable == when)
 
 
-_OWNERS = (Resource.SERVICE, Resource.REPLICATION_CONTROLLER, Resource.REPLICA_SET, Resource.STATEFUL_SET)
+_OWNERS = (EventResource.SERVICE, EventResource.REPLICATION_CONTROLLER, EventResource.REPLICA_SET, EventResource.STATEFUL_SET)
 
 
-def _selects_otherwise(pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+def _selects_otherwise(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether an owner of pods came, went, or selects others, and this pod spreads by default."""
     old, new = (
         one if isinstance(one, Service | ReplicationController | ReplicaSet | StatefulSet) else None for one in (event.old, event.new)
@@ -153,27 +155,30 @@ class PodTopologySpread:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (NO_DOMAIN, TOO_UNEVEN)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS})
-    kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({Service, ReplicationController, ReplicaSet, StatefulSet})
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({Service, ReplicationController, ReplicaSet, StatefulSet})
 
     args: PodTopologySpreadArgs = PodTopologySpreadArgs()
 
     @property
-    def wakes(self) -> tuple[Wake, ...]:
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """Pods and nodes that come, go or change; and whose pods they are, where that decides how they spread by default."""
-        pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
-        nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
+        pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION | ActionType.DELETE
+        nodes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
         return (
-            Wake(Resource.POD, pods, self._pod_frees, shared=True, listens=self._listens),
-            Wake(Resource.NODE, nodes, self._node_frees, shared=True),
-            *(Wake(owner, Action.ALL, _selects_otherwise, shared=True) for owner in (_OWNERS if _defaults(self.args, HARD) else ())),
+            ClusterEventWithHint(EventResource.POD, pods, self._pod_frees, shared_by_signature=True, pod_selectors=self._listens),
+            ClusterEventWithHint(EventResource.NODE, nodes, self._node_frees, shared_by_signature=True),
+            *(
+                ClusterEventWithHint(owner, ActionType.ALL, _selects_otherwise, shared_by_signature=True)
+                for owner in (_OWNERS if _defaults(self.args, HARD) else ())
+            ),
         )
 
-    def heeds(self, pod: Pod) -> Hashable:
+    def hint_signature(self, pod: Pod) -> Hashable:
         """Its constraints, and the labels that these name."""
         own, labels = pod.spec.topology_spread_constraints, pod.metadata.labels or {}
         return _encode((pod.metadata.namespace, own, [labels.get(key) for one in own or () for key in one.match_label_keys or ()]))
 
-    def distinguish(self, pod: Pod, snapshot: Snapshot) -> bytes:
+    def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """The values of matchLabelKeys, and which hard constraints match the pod itself; or its default selector, likewise."""
         own = pod.spec.topology_spread_constraints
         if own:
@@ -189,53 +194,53 @@ class PodTopologySpread:
         content = default_selector(pod, snapshot.store)
         return content and content + (b"+" if compiled(content).matches(pod.metadata.labels) else b"-")
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pods that each hard constraint matches in each domain; a pod without hard constraints skips this plugin."""
         try:
             constraints = self._constraints(pod, HARD, snapshot.store)
         except SelectorError as error:
-            return Prepared(failed(f"get constraints from pod: obtaining pod's hard topology spread constraints: {error}"))
+            return PreFilterResult(error_status(f"get constraints from pod: obtaining pod's hard topology spread constraints: {error}"))
         if not constraints:
-            return Prepared(SKIP)
+            return PreFilterResult(SKIP)
         state, depends = skews(pod, constraints, snapshot)
-        return Prepared(SUCCESS, state, depends=depends)
+        return PreFilterResult(SUCCESS, state, depends_on=depends)
 
-    def filter(self, state: Skews, snapshot: Snapshot, rows: Rows) -> Codes:
+    def filter(self, state: SpreadFilterState, snapshot: Snapshot, rows: Rows) -> Codes:
         """The first constraint that a node breaks."""
         return judge(state, snapshot.nodes, rows)
 
-    def explain(self, state: Skews, code: int) -> tuple[tuple[Reason, str], ...]:
+    def explain(self, state: SpreadFilterState, code: int) -> tuple[tuple[Reason, str], ...]:
         """One reason."""
         return ((_REASONS[code], ""),)
 
-    def adjust(self, state: Skews, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Skews:
+    def adjust(self, state: SpreadFilterState, other: Pod, row: int, sign: int, snapshot: Snapshot) -> SpreadFilterState:
         """One matching pod more or less in the row's domains."""
         return shift(state, other, row, sign, snapshot.nodes)
 
-    def pre_score(self, pod: Pod, snapshot: Snapshot) -> Prepared:
+    def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pods that each soft constraint matches beside each node; a pod without soft constraints skips this plugin."""
         try:
             constraints = self._constraints(pod, SOFT, snapshot.store)
         except SelectorError as error:
-            return Prepared(failed(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {error}"))
+            return PreFilterResult(error_status(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {error}"))
         if not constraints:
-            return Prepared(SKIP)
+            return PreFilterResult(SKIP)
         all_keys = bool(pod.spec.topology_spread_constraints) or self.args.defaulting_type == "List"
-        state, depends = ranked(pod, constraints, all_keys, snapshot)
-        return Prepared(SUCCESS, state, depends=depends)
+        state, depends = spread_score_state(pod, constraints, all_keys, snapshot)
+        return PreFilterResult(SUCCESS, state, depends_on=depends)
 
-    def rank(self, state: Ranked, rows: npt.NDArray[np.intp]) -> Ranking:
+    def score_feasible(self, state: SpreadScoreState, rows: npt.NDArray[np.intp]) -> NodeScores:
         """Fewer matching pods are better."""
-        return rank(state, rows)
+        return spread_scores(state, rows)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
-    def _constraints(self, pod: Pod, when: str, store: Objects) -> Constraints:
+    def _constraints(self, pod: Pod, when: str, store: Lister) -> Constraints:
         """The pod's own constraints of this kind; without any of its own, the default ones. Raises SelectorError."""
         if pod.spec.topology_spread_constraints:
             return constraints_of(pod, when)
         defaults = _defaults(self.args, when)
-        content = default_selector(pod, store) if defaults else NOBODY
+        content = default_selector(pod, store) if defaults else NO_SELECTOR
         return tuple(compile_constraint(one, compiled(content)) for one in defaults) if content else ()
 
     def _hinted(self, pod: Pod) -> Constraints:
@@ -248,7 +253,7 @@ class PodTopologySpread:
         """The labels of pods that its hard constraints count. What default ones count is not known here."""
         return (one.selector for one in constraints_of(pod, HARD)) if pod.spec.topology_spread_constraints else (EVERYTHING,)
 
-    def _pod_frees(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def _pod_frees(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         """Whether a pod of its namespace that a hard constraint counts came, went or changed, or it is this pod that changed.
 
         Of its own changes labels count, and tolerations where a constraint honours taints. What default constraints match is not known
@@ -270,7 +275,7 @@ class PodTopologySpread:
             return default or any(one.selector.matches(before) != one.selector.matches(after) for one in constraints)
         return any(one.selector.matches(each.metadata.labels) for one in constraints for each in there)
 
-    def _node_frees(self, pod: Pod, event: ClusterEvent, _store: Objects) -> bool:
+    def _node_frees(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         """Whether a node with all labels that hard constraints go by came, went, or changed in these or in its taints."""
         keys = [one.topology_key for one in self._hinted(pod)]
         old, new = (one if isinstance(one, Node) else None for one in (event.old, event.new))

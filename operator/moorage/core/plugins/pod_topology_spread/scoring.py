@@ -17,7 +17,7 @@ from moorage.core.columns.domains import Domains, domains
 from moorage.core.columns.nodes.label_columns import ABSENT
 from moorage.core.columns.pod_counters import Counts
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, Ranking
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, NodeScores
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.pod_topology_spread.constraints import (
     HOSTNAME,
@@ -31,7 +31,7 @@ from moorage.core.plugins.pod_topology_spread.constraints import (
 )
 
 
-class Beside(NamedTuple):
+class ScoredConstraint(NamedTuple):
     """A soft constraint: for each row its domain (None: every row is its own), whether it has one, and the matching pods in it."""
 
     max_skew: int
@@ -40,14 +40,16 @@ class Beside(NamedTuple):
     pods: Counts
 
 
-class Ranked(NamedTuple):
+class SpreadScoreState(NamedTuple):
     """``ignored``: rows that lack a label which all must have."""
 
     ignored: Mask
-    constraints: tuple[Beside, ...]
+    constraints: tuple[ScoredConstraint, ...]
 
 
-def ranked(pod: Pod, constraints: Constraints, all_keys: bool, snapshot: Snapshot) -> tuple[Ranked, tuple[Versioned, ...]]:
+def spread_score_state(
+    pod: Pod, constraints: Constraints, all_keys: bool, snapshot: Snapshot
+) -> tuple[SpreadScoreState, tuple[Versioned, ...]]:
     """What ``rank`` needs, and what it depends on. ``all_keys``: nodes that lack a topology's label are ignored."""
     nodes = snapshot.nodes
     eligible = with_all_keys(constraints, nodes, nodes.all_rows) if all_keys else nodes.live[nodes.all_rows]
@@ -59,16 +61,16 @@ def ranked(pod: Pod, constraints: Constraints, all_keys: bool, snapshot: Snapsho
         depends += moving
         has_domain = domains(constraint.topology_key, nodes, nodes.all_rows) != ABSENT
         if constraint.topology_key == HOSTNAME:
-            found.append(Beside(constraint.max_skew, None, has_domain, pods.copy()))
+            found.append(ScoredConstraint(constraint.max_skew, None, has_domain, pods.copy()))
         else:
             where = _domains_or_blank(constraint, snapshot)
             counted = np.where(eligible & included.mask(constraint, nodes, nodes.all_rows), pods, 0)
             sums = np.bincount(where, weights=counted).astype(np.int64)
-            found.append(Beside(constraint.max_skew, where, has_domain, sums[where]))
-    return Ranked(~eligible, tuple(found)), depends
+            found.append(ScoredConstraint(constraint.max_skew, where, has_domain, sums[where]))
+    return SpreadScoreState(~eligible, tuple(found)), depends
 
 
-def rank(state: Ranked, rows: npt.NDArray[np.intp]) -> Ranking:
+def spread_scores(state: SpreadScoreState, rows: npt.NDArray[np.intp]) -> NodeScores:
     """Scores of the candidates, in which domains of a smaller topology weigh less; ignored ones get 0."""
     ignored = state.ignored[rows]
     some = bool(ignored.any())
@@ -82,7 +84,7 @@ def rank(state: Ranked, rows: npt.NDArray[np.intp]) -> Ranking:
     raw = (whole + (total - whole >= 0.5)).astype(np.int64)
     most, least = int(raw.max(initial=0)), int(raw.min()) if raw.size else 0
     normalized = MAX_NODE_SCORE * (most + least - raw) // most if most else np.full_like(raw, MAX_NODE_SCORE)
-    return Ranking(_with_ignored(raw, ignored), _with_ignored(normalized, ignored)) if some else Ranking(raw, normalized)
+    return NodeScores(_with_ignored(raw, ignored), _with_ignored(normalized, ignored)) if some else NodeScores(raw, normalized)
 
 
 def _with_ignored(scores: Counts, ignored: Mask) -> Counts:

@@ -13,24 +13,24 @@ import numpy as np
 import numpy.typing as npt
 
 from kubefacts.labels import Selector, SelectorError, compile_selector
-from moorage.core.columns.change_log import Clock
+from moorage.core.columns.change_log import VersionCounter
 from moorage.core.columns.nodes.node_table import NodeTable, Rows
 from moorage.core.columns.store import Store
 from moorage.core.objects.meta import Labels, key
 from moorage.core.objects.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
-from moorage.core.plugins.volume_binding.reach_index import Item, Likes, Shelf
+from moorage.core.plugins.volume_binding.reach_index import Accepts, Item, ReachIndex
 from moorage.core.pods.node_selection import NodeTerm, NodeTerms
 from moorage.core.structures.all_or_none import Step, all_or_none
-from moorage.core.volumes.claims import class_of, is_for, room, size
+from moorage.core.volumes.claims import capacity_bytes, class_of, is_for, size
 from moorage.core.volumes.reach import affinity_of
 
 
-class Want(NamedTuple):
+class VolumeRequest(NamedTuple):
     """What a claim asks for: at least ``least`` bytes of a class, and labels of the volume (None: any)."""
 
     claim: PersistentVolumeClaim
     storage_class: str
-    least: int
+    min_size: int
     selector: Selector | None
 
 
@@ -46,13 +46,13 @@ class VolumeOffers:
     """Volumes and claims. ``clock`` moves when one changes, is assumed or released."""
 
     def __init__(self, store: Store) -> None:
-        self.clock = Clock()
+        self.version_counter = VersionCounter()
         self._volumes = store.objects(PersistentVolume)
         self._claims = store.objects(PersistentVolumeClaim)
         self._assumed_volumes: dict[str, PersistentVolume] = {}
         self._assumed_claims: dict[str, PersistentVolumeClaim] = {}
         self._shown: dict[str, PersistentVolume] = {}
-        self._free: dict[str, dict[_Sort, Shelf]] = {}
+        self._free: dict[str, dict[_Sort, ReachIndex]] = {}
         self._set_aside: dict[str, dict[str, PersistentVolume]] = {}
         store.follow(PersistentVolume, self._put_volume)
         store.follow(PersistentVolumeClaim, self._put_claim)
@@ -71,30 +71,30 @@ class VolumeOffers:
         """Whether something was decided about this volume or claim that the API server does not show yet."""
         return obj.metadata.name in self._assumed_volumes if isinstance(obj, PersistentVolume) else key(obj) in self._assumed_claims
 
-    def set_aside(self, want: Want) -> list[PersistentVolume]:
+    def set_aside(self, want: VolumeRequest) -> list[PersistentVolume]:
         """The volumes that were set aside for a claim and will do, by name."""
         named = self._set_aside.get(key(want.claim), {})
         return [pv for _, pv in sorted(named.items()) if class_of(pv) == want.storage_class and is_for(pv, want.claim) and _suits(pv, want)]
 
-    def counts(self, want: Want, nodes: NodeTable, rows: Rows, kept: frozenset[str] = frozenset()) -> npt.NDArray[np.int64]:
+    def counts(self, want: VolumeRequest, nodes: NodeTable, rows: Rows, kept: frozenset[str] = frozenset()) -> npt.NDArray[np.int64]:
         """How many free volumes that will do each row can reach, none of ``kept``. -> int64[len(rows)]."""
-        likes = self._likes(want, kept) if want.selector is not None or kept else None
-        shelves = self._shelves(want)
-        return sum((shelf.counts(want.least, likes, nodes, rows) for shelf in shelves), np.zeros(nodes.live[rows].size, np.int64))
+        likes = self._accepts(want, kept) if want.selector is not None or kept else None
+        shelves = self._reach_indexes(want)
+        return sum((shelf.counts(want.min_size, likes, nodes, rows) for shelf in shelves), np.zeros(nodes.live[rows].size, np.int64))
 
-    def smallest(self, want: Want, labels: Labels, taken: Iterable[str]) -> PersistentVolume | None:
+    def smallest(self, want: VolumeRequest, labels: Labels, taken: Iterable[str]) -> PersistentVolume | None:
         """The smallest free volume that will do and that a node with these labels can reach, none of ``taken``."""
-        likes = self._likes(want, frozenset(taken))
+        likes = self._accepts(want, frozenset(taken))
         found: list[Item] = []
-        for shelf in self._shelves(want):
-            found += shelf.within_reach(want.least, likes, labels)
+        for shelf in self._reach_indexes(want):
+            found += shelf.within_reach(want.min_size, likes, labels)
         return self._shown[min(found)[1]] if found else None
 
     # ---- assuming ----------------------------------------------------------------------------------------------------------
 
     def assume(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         """Take these to be so from now on."""
-        self.clock.tick()
+        self.version_counter.increment()
         volumes_by_name = {pv.metadata.name: pv for pv in volumes}
         claims_by_key = {key(claim): claim for claim in claims}
         self._show(volumes_by_name)
@@ -103,7 +103,7 @@ class VolumeOffers:
 
     def release(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         """Take that back, where it still stands."""
-        self.clock.tick()
+        self.version_counter.increment()
         names = [pv.metadata.name for pv in volumes if self._assumed_volumes.get(pv.metadata.name) is pv]
         keys = [key(claim) for claim in claims if self._assumed_claims.get(key(claim)) is claim]
         self._show({name: self._volumes.get(name) for name in names})
@@ -115,12 +115,12 @@ class VolumeOffers:
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
     def _put_claim(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
-        self.clock.tick()
+        self.version_counter.increment()
         for one in [key(claim) for claim in (old, new) if claim is not None]:
             self._assumed_claims.pop(one, None)
 
     def _put_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
-        self.clock.tick()
+        self.version_counter.increment()
         names = {pv.metadata.name: None for pv in (old, new) if pv is not None}
         self._show(dict.fromkeys(names, new))
         for name in names:
@@ -152,7 +152,7 @@ class VolumeOffers:
         elif pv.status.phase == "Available" and pv.metadata.deletion_timestamp is None:
             storage_class, sort = class_of(pv), _sort_of(pv)
             sorts = self._free.get(storage_class, {})
-            shelf = sorts[sort] if sort in sorts else Shelf()
+            shelf = sorts[sort] if sort in sorts else ReachIndex()
             left = shelf.change((size(pv), name), affinity_of(pv), come)
             sorts[sort] = shelf
             if not left:
@@ -161,7 +161,7 @@ class VolumeOffers:
             if not sorts:
                 del self._free[storage_class]
 
-    def _shelves(self, want: Want) -> list[Shelf]:
+    def _reach_indexes(self, want: VolumeRequest) -> list[ReachIndex]:
         spec, modes = want.claim.spec, set(want.claim.spec.access_modes or ())
         return [
             shelf
@@ -170,7 +170,7 @@ class VolumeOffers:
             and modes.issubset(sort.access_modes)
         ]
 
-    def _likes(self, want: Want, taken: frozenset[str]) -> Likes:
+    def _accepts(self, want: VolumeRequest, taken: frozenset[str]) -> Accepts:
         selector = want.selector
         return lambda name: name not in taken and (selector is None or selector.matches(self._shown[name].metadata.labels))
 
@@ -180,30 +180,30 @@ def _sort_of(pv: PersistentVolume) -> _Sort:
     return _Sort(_mode(spec.volume_mode), spec.volume_attributes_class_name or "", tuple(sorted(set(spec.access_modes or ()))))
 
 
-def _suits(pv: PersistentVolume, want: Want) -> bool:
+def _suits(pv: PersistentVolume, want: VolumeRequest) -> bool:
     """Whether a volume that is set aside will do: of it only this much is asked."""
     spec, wanted = pv.spec, want.claim.spec
     alike = (_mode(spec.volume_mode), spec.volume_attributes_class_name or "") == (
         _mode(wanted.volume_mode),
         wanted.volume_attributes_class_name or "",
     )
-    return alike and size(pv) >= want.least and pv.metadata.deletion_timestamp is None
+    return alike and size(pv) >= want.min_size and pv.metadata.deletion_timestamp is None
 
 
 def _mode(mode: str | None) -> str:
     return "Filesystem" if mode is None else mode
 
 
-class StorageRooms:
+class StorageCapacities:
     """Where drivers have how much room for volumes of a class (CSIStorageCapacity)."""
 
     def __init__(self, store: Store) -> None:
-        self._shelves: dict[str, Shelf] = {}
+        self._reach_indexes: dict[str, ReachIndex] = {}
         store.follow(CSIStorageCapacity, self._put)
 
     def enough(self, storage_class: str, amount: int, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.bool_]:
         """Where a volume of so many bytes can be made. -> bool[len(rows)]."""
-        shelf = self._shelves.get(storage_class)
+        shelf = self._reach_indexes.get(storage_class)
         return shelf.counts(amount, None, nodes, rows) > 0 if shelf is not None else np.zeros(nodes.live[rows].size, bool)
 
     def _put(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
@@ -212,11 +212,11 @@ class StorageRooms:
     def _enter(self, capacity: CSIStorageCapacity, come: int, sign: int) -> None:
         terms, name = _reach(capacity), capacity.storage_class_name
         if terms is not None:
-            shelf = self._shelves[name] if name in self._shelves else Shelf()
-            left = shelf.change((room(capacity), key(capacity)), terms, come * sign)
-            self._shelves[name] = shelf
+            shelf = self._reach_indexes[name] if name in self._reach_indexes else ReachIndex()
+            left = shelf.change((capacity_bytes(capacity), key(capacity)), terms, come * sign)
+            self._reach_indexes[name] = shelf
             if not left:
-                del self._shelves[name]
+                del self._reach_indexes[name]
 
 
 def _reach(capacity: CSIStorageCapacity) -> NodeTerms | None:

@@ -25,11 +25,11 @@ from moorage.core.structures.numbering import Numbering
 Place = TypeVar("Place", bound=Hashable)
 Item = tuple[int, str]
 """Size (an int64) and name; lists of items are sorted."""
-Likes = Callable[[str], bool]
+Accepts = Callable[[str], bool]
 """Whether a thing of this name will do, apart from its size."""
 
 
-class _Label:
+class _LabelIndex:
     """What is reached by one label: lists by value, and the same as columns. ``_sizes`` and ``_which`` (a value's number) go by place."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class _Label:
         if not items:
             del self.values[value]
 
-    def counts(self, least: int, likes: Likes | None, column: LabelColumn) -> npt.NDArray[np.int64]:
+    def counts(self, least: int, likes: Accepts | None, column: LabelColumn) -> npt.NDArray[np.int64]:
         """How many of at least this size are reached by each code of the label. -> int64[codes]."""
         fits = np.flatnonzero(self._sizes[: len(self._names)] >= least)
         if likes is not None:
@@ -83,11 +83,11 @@ class _Label:
         return known[3]
 
 
-class Shelf:
+class ReachIndex:
     """See the module's docstring. A thing is reached from the nodes that match any of its terms, or (None) from all."""
 
     def __init__(self) -> None:
-        self._by_label: dict[str, _Label] = {}
+        self._by_label: dict[str, _LabelIndex] = {}
         self._by_terms: dict[NodeTerms | None, list[Item]] = {}
 
     def change(self, item: Item, terms: NodeTerms | None, sign: int) -> bool:
@@ -98,14 +98,14 @@ class Shelf:
             else:
                 _drop(self._by_terms, terms, item)
         else:
-            there = self._by_label[label[0]] if label[0] in self._by_label else _Label()
+            there = self._by_label[label[0]] if label[0] in self._by_label else _LabelIndex()
             all_or_none(sign, *((there.change, item, value) for value in label[1]))
             self._by_label[label[0]] = there
             if not there.values:
                 del self._by_label[label[0]]
         return bool(self._by_label or self._by_terms)
 
-    def counts(self, least: int, likes: Likes | None, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
+    def counts(self, least: int, likes: Accepts | None, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
         """How many things of at least this size each row can reach. -> int64[len(rows)]."""
         total = np.zeros(nodes.live[rows].size, np.int64)
         for label, there in self._by_label.items():
@@ -117,7 +117,7 @@ class Shelf:
                 total += number if terms is None else number * rows_matching(terms, nodes, rows)
         return total
 
-    def within_reach(self, least: int, likes: Likes, labels: Labels) -> Iterator[Item]:
+    def within_reach(self, least: int, likes: Accepts, labels: Labels) -> Iterator[Item]:
         """For a node with these labels, the smallest such thing in each of the places where it finds some."""
         found = [there.values.get(labels[label], []) for label, there in self._by_label.items() if label in labels]
         found += [items for terms, items in self._by_terms.items() if terms is None or any(term.matches(labels, "") for term in terms)]
@@ -135,7 +135,7 @@ def _single_label(terms: NodeTerms | None) -> tuple[str, list[str]] | None:
     return (condition.key, sorted(condition.values)) if condition.operator == "In" else None
 
 
-def _count(items: list[Item], least: int, likes: Likes | None) -> int:
+def _count(items: list[Item], least: int, likes: Accepts | None) -> int:
     start = bisect.bisect_left(items, (least, ""))
     return len(items) - start if likes is None else sum(likes(name) for _, name in items[start:])
 

@@ -13,33 +13,35 @@ from typing import NamedTuple
 from kubefacts.labels import SelectorError, compile_selector
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.change_log import Aspect
-from moorage.core.columns.kept_choices import Keeping
+from moorage.core.columns.kept_choices import KeptChoices
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.framework.status import SUCCESS, Code, Reason, Status, failed, refused
+from moorage.core.framework.status import SUCCESS, Code, Reason, Status, error_status, rejected
 from moorage.core.objects.meta import Labels, key
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
-from moorage.core.plugins.volume_binding.offers import VolumeOffers, Want
+from moorage.core.plugins.volume_binding.offers import VolumeOffers, VolumeRequest
 from moorage.core.pods.node_selection import NodeTerms
 from moorage.core.volumes.claims import SELECTED_NODE, WAIT, class_of, is_bound, requested
 from moorage.core.volumes.csi_migration import in_tree_plugin
 from moorage.core.volumes.pod_volumes import claim_uses, not_owner
 from moorage.core.volumes.reach import affinity_of, allowed_topologies, migrated_affinity_of
 
-UNBOUND = Reason("UnboundImmediateClaim", "pod has unbound immediate PersistentVolumeClaims", Code.UNRESOLVABLE)
-NO_CLAIM = Reason("ClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNRESOLVABLE)
+UNBOUND = Reason("UnboundImmediateClaim", "pod has unbound immediate PersistentVolumeClaims", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NO_CLAIM = Reason("ClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 NOT_MADE = Reason(
-    "EphemeralClaimNotMade", 'waiting for ephemeral volume controller to create the persistentvolumeclaim "{}"', Code.UNRESOLVABLE
+    "EphemeralClaimNotMade",
+    'waiting for ephemeral volume controller to create the persistentvolumeclaim "{}"',
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
 )
-NOT_OWNER = Reason("ClaimNotOwned", "PVC {} (pod is not owner)", Code.UNRESOLVABLE)
-LOST = Reason("ClaimLost", 'persistentvolumeclaim "{}" bound to non-existent persistentvolume "{}"', Code.UNRESOLVABLE)
-DELETED = Reason("ClaimBeingDeleted", 'persistentvolumeclaim "{}" is being deleted', Code.UNRESOLVABLE)
+NOT_OWNER = Reason("ClaimNotOwned", "PVC {} (pod is not owner)", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+LOST = Reason("ClaimLost", 'persistentvolumeclaim "{}" bound to non-existent persistentvolume "{}"', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+DELETED = Reason("ClaimBeingDeleted", 'persistentvolumeclaim "{}" is being deleted', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 _NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
 
 
-class Bound(NamedTuple):
+class BoundClaim(NamedTuple):
     """A claim's volume, as far as nodes can reach it; ``gone``: it is not there.
 
     ``migrated``: where its node's drivers have taken over from this in-tree one, ``terms_there`` count instead.
@@ -51,7 +53,7 @@ class Bound(NamedTuple):
     terms_there: NodeTerms | None = None
 
 
-class Making(NamedTuple):
+class ClaimToProvision(NamedTuple):
     """How a claim's volume is made: not at all (``impossible``), on which nodes, and how many bytes a driver must have free there."""
 
     impossible: bool
@@ -60,7 +62,7 @@ class Making(NamedTuple):
     amount: int | None
 
 
-class Needs(NamedTuple):
+class PodVolumeClaims(NamedTuple):
     """What ``filter`` looks at.
 
     ``promised``: claims whose volume is to be made on a node that was chosen before, ``nodes`` the names of these. ``wants``: claims
@@ -68,17 +70,17 @@ class Needs(NamedTuple):
     ``kept``: volumes that are kept for other pods. ``waits``: one of these is to have a claim bound that this pod wants too.
     """
 
-    bound: tuple[Bound, ...]
-    promised: tuple[PersistentVolumeClaim, ...]
+    bound: tuple[BoundClaim, ...]
+    provisioning: tuple[PersistentVolumeClaim, ...]
     nodes: frozenset[str]
-    wants: tuple[Want, ...]
-    making: dict[str, Making]
+    to_bind: tuple[VolumeRequest, ...]
+    to_provision: dict[str, ClaimToProvision]
     kept: frozenset[str] = frozenset()
     waits: bool = False
 
-    def beside(self, other: KeptVolumes) -> Needs:
+    def without_kept(self, other: KeptVolumes) -> PodVolumeClaims:
         """The same, with this kept too."""
-        waits = self.waits or any(key(want.claim) in other.claims for want in self.wants)
+        waits = self.waits or any(key(want.claim) in other.claims for want in self.to_bind)
         return self._replace(kept=self.kept | other.volumes, waits=waits)
 
 
@@ -113,49 +115,49 @@ def _immediate(claims: Iterable[PersistentVolumeClaim], snapshot: Snapshot) -> S
         if not is_bound(claim):
             storage_class = snapshot.store.objects(StorageClass).get(class_of(claim))
             if storage_class is not None and storage_class.volume_binding_mode is None:
-                return failed(f'VolumeBindingMode not set for StorageClass "{storage_class.metadata.name}"')
+                return error_status(f'VolumeBindingMode not set for StorageClass "{storage_class.metadata.name}"')
             waits = storage_class is not None and storage_class.volume_binding_mode == WAIT
             unbound |= not waits or bool(claim.spec.volume_name)
-    return refused(UNBOUND) if unbound else SUCCESS
+    return rejected(UNBOUND) if unbound else SUCCESS
 
 
 def _refused(reason: Reason, *details: str) -> Status:
     return Status(reason.code, (reason.text.format(*details),))
 
 
-def needs_of(claims: Iterable[PersistentVolumeClaim], snapshot: Snapshot) -> Needs:
+def volume_claims_of(claims: Iterable[PersistentVolumeClaim], snapshot: Snapshot) -> PodVolumeClaims:
     """What these claims have and lack. Raises SelectorError, QuantityError."""
     bound, promised, wants, making, nodes = [], [], [], {}, set()
     for claim in claims:
         if is_bound(claim):
             bound.append(_bound(claim, snapshot))
             continue
-        making[key(claim)] = _making(claim, snapshot)
+        making[key(claim)] = _to_provision(claim, snapshot)
         node = (claim.metadata.annotations or {}).get(SELECTED_NODE)
         if node is not None:
             promised.append(claim)
             nodes.add(node)
             continue
         selector = compile_selector(claim.spec.selector) if claim.spec.selector is not None else None
-        wants.append(Want(claim, class_of(claim), requested(claim) or 0, selector))
-    wants.sort(key=lambda want: want.least)
-    return Needs(tuple(bound), tuple(promised), frozenset(nodes), tuple(wants), making)
+        wants.append(VolumeRequest(claim, class_of(claim), requested(claim) or 0, selector))
+    wants.sort(key=lambda want: want.min_size)
+    return PodVolumeClaims(tuple(bound), tuple(promised), frozenset(nodes), tuple(wants), making)
 
 
-def _bound(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Bound:
+def _bound(claim: PersistentVolumeClaim, snapshot: Snapshot) -> BoundClaim:
     pv = snapshot.store.index(VolumeOffers).volume(claim.spec.volume_name)
     if pv is None:
-        return Bound(gone=True)
+        return BoundClaim(gone=True)
     plugin = in_tree_plugin(pv)
-    return Bound(False, affinity_of(pv), plugin, migrated_affinity_of(pv) if plugin else None)
+    return BoundClaim(False, affinity_of(pv), plugin, migrated_affinity_of(pv) if plugin else None)
 
 
-def _making(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Making:
+def _to_provision(claim: PersistentVolumeClaim, snapshot: Snapshot) -> ClaimToProvision:
     name = class_of(claim)
     storage_class = snapshot.store.objects(StorageClass)[name]  # _immediate has seen it
     driver = snapshot.store.objects(CSIDriver).get(storage_class.provisioner)
     amount = requested(claim) if driver is not None and driver.spec.storage_capacity else None
-    return Making(
+    return ClaimToProvision(
         storage_class.provisioner in _NO_PROVISIONER,
         allowed_topologies(storage_class),
         name,
@@ -163,7 +165,7 @@ def _making(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Making:
     )
 
 
-def choose(wants: Iterable[Want], labels: Labels, snapshot: Snapshot, kept: Iterable[str] = ()) -> list[PersistentVolume | None]:
+def choose(wants: Iterable[VolumeRequest], labels: Labels, snapshot: Snapshot, kept: Iterable[str] = ()) -> list[PersistentVolume | None]:
     """The volume for each claim on a node with these labels: the one set aside for it, else the smallest that is left, none of ``kept``."""
     offers = snapshot.store.index(VolumeOffers)
     taken = dict.fromkeys(kept)
@@ -190,22 +192,22 @@ def labels_of(node: str, snapshot: Snapshot) -> Labels:
 def kept_volumes(snapshot: Snapshot) -> Mapping[str, KeptVolumes]:
     """By nominated pod (UID): what it will get on its node, as things are."""
     store = snapshot.store
-    rests_on = store.index(VolumeOffers).clock, store.clock(StorageClass), snapshot.nodes.logs[Aspect.LABELS]
-    return store.index(_keeping).all(snapshot, rests_on, functools.partial(_will_get, snapshot))
+    rests_on = store.index(VolumeOffers).version_counter, store.version_counter(StorageClass), snapshot.nodes.logs[Aspect.LABELS]
+    return store.index(_kept_choices).all(snapshot, rests_on, functools.partial(_choose_volumes, snapshot))
 
 
-def _keeping(_store: Store) -> Keeping[KeptVolumes]:
-    return Keeping()
+def _kept_choices(_store: Store) -> KeptChoices[KeptVolumes]:
+    return KeptChoices()
 
 
-def _will_get(snapshot: Snapshot, pod: Pod, row: int, others: Sequence[KeptVolumes]) -> KeptVolumes | None:
+def _choose_volumes(snapshot: Snapshot, pod: Pod, row: int, others: Sequence[KeptVolumes]) -> KeptVolumes | None:
     """What a pod's claims would take on its node beside what is kept for others; None where it can't be told."""
     not_mine = frozenset[str]().union(*(kept.claims for kept in others))
     status, claims = waiting_claims(pod, snapshot)
     if status.code is not Code.SUCCESS or not claims:
         return None
     try:
-        wants = needs_of((claim for claim in claims if key(claim) not in not_mine), snapshot).wants
+        wants = volume_claims_of((claim for claim in claims if key(claim) not in not_mine), snapshot).to_bind
     except (SelectorError, QuantityError):
         return None
     taken = (name for kept in others for name in kept.volumes)

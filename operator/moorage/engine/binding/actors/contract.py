@@ -8,32 +8,32 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from moorage.core.framework.status import Status
 from moorage.core.objects.pods import Pod
-from moorage.engine.binding.object_waiter import Following
-from moorage.engine.binding.permit import Waiting
+from moorage.engine.binding.object_waiter import ObjectWaiter
+from moorage.engine.binding.permit import WaitingPods
 from moorage.ports.clock import Clock
-from moorage.ports.kube import PodRef, Reads, Writes
+from moorage.ports.kube import KubeReader, KubeWriter, PodRef
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tools:
+class ActorTools:
     """What actors are made with; each keeps of it what it needs.
 
     ``following`` shows the objects that the watches bring, ``waiting`` the pods that are held at permit.
     """
 
-    writes: Writes
-    reads: Reads
+    writes: KubeWriter
+    reads: KubeReader
     clock: Clock
-    following: Following
-    waiting: Waiting
+    objects: ObjectWaiter
+    waiting_pods: WaitingPods
 
 
-TakeBack: TypeAlias = Callable[[], Awaitable[None]]
+UndoPreBind: TypeAlias = Callable[[], Awaitable[None]]
 """Takes back what an actor did for a pod."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Hold:
+class PermitWait:
     """permit's answer for a pod that has to wait, at most so many seconds."""
 
     seconds: float
@@ -43,7 +43,7 @@ class Hold:
 class PermitActor(Protocol):
     """May hold a pod back after it got its node, or refuse it."""
 
-    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status | Hold:
+    async def permit(self, pod: Pod, node: str, reserved: Any) -> Status | PermitWait:
         """SUCCESS when the pod may go on; a refusal sends it back to the queue; a Hold keeps it until ``Tools.waiting`` is told."""
 
 
@@ -51,7 +51,7 @@ class PermitActor(Protocol):
 class PreBindActor(Protocol):
     """Does what must be done before the pod is bound."""
 
-    async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> TakeBack | None:
+    async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> UndoPreBind | None:
         """Return when it is done; what it returns takes that back, should the pod not be bound after all.
 
         A step that fails, or is broken off, takes back itself what it did.
@@ -59,10 +59,10 @@ class PreBindActor(Protocol):
 
 
 @runtime_checkable
-class ErrandActor(Protocol):
+class PostFilterActor(Protocol):
     """Does what its plugin's postFilter wants to be done for a pod that no node takes."""
 
-    async def run_errand(self, pod: Pod, errand: Any) -> None:
+    async def run_action(self, pod: Pod, errand: Any) -> None:
         """Return when it is done. Raises EdgeError when it could not be."""
 
 
@@ -84,7 +84,7 @@ class PostBindActor(Protocol):
 
 Actor: TypeAlias = object
 """One object per plugin, with the method of each extension point that its plugin acts at."""
-ActorFactory: TypeAlias = Callable[[Tools], Actor]
+ActorFactory: TypeAlias = Callable[[ActorTools], Actor]
 
 
 def pod_ref(pod: Pod) -> PodRef:

@@ -6,13 +6,13 @@ from typing import Any
 
 from moorage.core.framework.status import SUCCESS, Status
 from moorage.core.objects.pods import Pod
-from moorage.engine.binding.actors.contract import Tools, pod_ref
+from moorage.engine.binding.actors.contract import ActorTools, pod_ref
 
 
 class DefaultBinder:
     """Binds through the API server's binding subresource. Source: kube-scheduler DefaultBinder (v1.36)."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: ActorTools) -> None:
         self._writes = tools.writes
 
     async def bind(self, pod: Pod, node: str, reserved: Any) -> Status:

@@ -24,25 +24,25 @@ from moorage.core.devices.pod_claims import binding_failure, binding_pending, is
 from moorage.core.objects.meta import key, version
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import Allocation, ResourceClaim
-from moorage.core.plugins.dynamic_resources.plugin import GiveUp, Reservation
+from moorage.core.plugins.dynamic_resources.plugin import ClaimRelease, ClaimReservation
 from moorage.engine.background_tasks import uninterrupted
-from moorage.engine.binding.actors.contract import TakeBack, Tools, pod_ref
+from moorage.engine.binding.actors.contract import ActorTools, UndoPreBind, pod_ref
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Refused, Retryable
 from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 """How often a write is tried that others, or a busy API server, got in the way of."""
 AFTER_CONFLICT, AFTER_FAILURE = Backoff(0.01, 3.0), Backoff(0.2, 3.0)
 """Until it is tried again after a conflict, or after no answer."""
-REFUSED_FOR = 30.0
+MAX_REFUSED_SECONDS = 30.0
 """Seconds of refusals until what was written is left as it is."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Held:
+class HeldClaim:
     """A claim that is held for a pod, in the newest state that is known.
 
     ``ours``: its devices go back when the pod is not bound, as they were given to it for this pod, or proved useless.
@@ -59,52 +59,52 @@ class DeviceBinder:
     Not kept of it: there, a claim stays allocated when the pod that it was allocated for is not bound.
     """
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: ActorTools) -> None:
         self._writes = tools.writes
         self._reads = tools.reads
-        self._following = tools.following
+        self._objects = tools.objects
         self._clock = tools.clock
 
     @property
     def _ledger(self) -> DeviceLedger:
-        return self._following.store.index(DeviceLedger)
+        return self._objects.store.index(DeviceLedger)
 
-    async def pre_bind(self, pod: Pod, node: str, reserved: Reservation | None) -> TakeBack | None:
+    async def pre_bind(self, pod: Pod, node: str, reserved: ClaimReservation | None) -> UndoPreBind | None:
         """Return when the pod has all of its claims, and their devices can be used. Raises EdgeError."""
         if reserved is None:
             return None
-        held: list[Held] = []
+        held: list[HeldClaim] = []
         writing = asyncio.ensure_future(self._write(pod, reserved, held))
         try:
             await asyncio.shield(writing)
             await self._until_usable(held, reserved.timeout)
         except BaseException:
-            await uninterrupted(self._give_up(writing, pod, held))
+            await uninterrupted(self._undo_when_written(writing, pod, held))
             raise
-        return functools.partial(self._take_back, pod, held)
+        return functools.partial(self._undo, pod, held)
 
-    async def run_errand(self, pod: Pod, errand: GiveUp) -> None:
+    async def run_action(self, pod: Pod, errand: ClaimRelease) -> None:
         """Have a claim give its devices back, in the state that was decided by, or delete it."""
         with contextlib.suppress(NotFound):  # whether it is there the pod's next attempt sees
             await (self._writes.delete_claim if errand.delete else self._writes.deallocate_claim)(errand.claim)
 
     # ---- writing -----------------------------------------------------------------------------------------------------------
 
-    async def _write(self, pod: Pod, reserved: Reservation, held: list[Held]) -> None:
+    async def _write(self, pod: Pod, reserved: ClaimReservation, held: list[HeldClaim]) -> None:
         """Allocate and reserve the claims one after another; ``held`` has all that something may have been written to."""
         for claim, allocation in reserved.claims:
-            one = Held(claim, allocation is not None)
+            one = HeldClaim(claim, allocation is not None)
             if claim.metadata.name == TO_BE_CREATED:
-                one = Held(await self._writes.create_claim(claim, f"{pod.metadata.name}-extended-resources-"), True, True)
+                one = HeldClaim(await self._writes.create_claim(claim, f"{pod.metadata.name}-extended-resources-"), True, True)
             held.append(one)
             now = timestamp(self._clock.now())
             await self._reserve(one, pod, made_at(allocation, now) if allocation is not None else None)
             if one.created:
                 await self._writes.pod_claim(pod_ref(pod), one.claim.metadata.name, reserved.mappings)
 
-    async def _reserve(self, one: Held, pod: Pod, allocation: Allocation | None) -> None:
+    async def _reserve(self, one: HeldClaim, pod: Pod, allocation: Allocation | None) -> None:
         """Reserve a claim, allocated if need be; again in its newest state where others changed it, or no answer came."""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(MAX_ATTEMPTS):
             if attempt:
                 one.claim = await self._newest(one.claim)
             if is_reserved(one.claim, pod):
@@ -115,7 +115,7 @@ class DeviceBinder:
                     one.claim = await self._writes.protect_claim(one.claim)
                 one.claim = await self._writes.reserve_claim(one.claim, pod_ref(pod), allocation)
             except (Conflict, Retryable) as error:
-                if attempt == ATTEMPTS - 1:
+                if attempt == MAX_ATTEMPTS - 1:
                     raise
                 await self._pause(attempt + 1, error)
             else:
@@ -136,7 +136,7 @@ class DeviceBinder:
 
     # ---- waiting -----------------------------------------------------------------------------------------------------------
 
-    async def _until_usable(self, held: list[Held], seconds: float) -> None:
+    async def _until_usable(self, held: list[HeldClaim], seconds: float) -> None:
         """Wait for devices that have to be made usable; claims whose devices are not so in time are given up."""
         waiting = [one for one in held if binding_pending(one.claim)]
         if not waiting:
@@ -144,18 +144,18 @@ class DeviceBinder:
         left = max(0.0, min(seconds - self._age(one.claim) for one in waiting))
         names = [(ResourceClaim, key(one.claim)) for one in waiting]
 
-        def late() -> list[Held]:
-            return [one for one in waiting if not _usable(one, self._seen(one))]
+        def late() -> list[HeldClaim]:
+            return [one for one in waiting if not _usable(one, self._observed(one))]
 
-        if not await self._following.until(lambda: not late(), lambda: names, self._clock, left):
+        if not await self._objects.wait_until(lambda: not late(), lambda: names, self._clock, left):
             late_ones = late()
             for one in late_ones:
                 one.ours = True
             raise EdgeError(f"device binding timeout: claim={late_ones[0].claim.metadata.name}")
 
-    def _seen(self, one: Held) -> ResourceClaim | None:
+    def _observed(self, one: HeldClaim) -> ResourceClaim | None:
         """The claim as the watch shows it, None while that is behind what was written. Raises EdgeError when it is gone."""
-        claim = self._following.objects(ResourceClaim).get(key(one.claim))
+        claim = self._objects.objects(ResourceClaim).get(key(one.claim))
         if claim is None or claim.metadata.uid != one.claim.metadata.uid:
             if one.created:
                 return None  # it may not have come yet
@@ -171,23 +171,23 @@ class DeviceBinder:
 
     # ---- taking back -------------------------------------------------------------------------------------------------------
 
-    async def _give_up(self, writing: asyncio.Task[None], pod: Pod, held: list[Held]) -> None:
+    async def _undo_when_written(self, writing: asyncio.Task[None], pod: Pod, held: list[HeldClaim]) -> None:
         """Take back what is being written, when it is known what that is."""
         await asyncio.wait({writing})
         if not writing.cancelled():
             writing.exception()  # has been looked at, or is of no concern any more
-        await self._take_back(pod, held)
+        await self._undo(pod, held)
 
-    async def _take_back(self, pod: Pod, held: list[Held]) -> None:
+    async def _undo(self, pod: Pod, held: list[HeldClaim]) -> None:
         """Undo what was written, unless somebody else has bound the pod: then it needs its claims."""
         for one in reversed(held):
             try:
-                if not await self._insist(functools.partial(self._reads.pod_node, pod_ref(pod))):
-                    await self._insist(functools.partial(self._give_back, one, pod))
+                if not await self._retry_until_answered(functools.partial(self._reads.pod_node, pod_ref(pod))):
+                    await self._retry_until_answered(functools.partial(self._release, one, pod))
             except EdgeError as error:
                 log.warning("a claim was not given back: %s", error, extra={"claim": key(one.claim), "pod": key(pod)})
 
-    async def _give_back(self, one: Held, pod: Pod) -> None:
+    async def _release(self, one: HeldClaim, pod: Pod) -> None:
         """Reserved for the pod no more; without devices, if nobody else uses it and they were given to it for this pod."""
         claim = one.claim
         newest = await self._reads.resource_claim(claim.metadata.namespace, claim.metadata.name)
@@ -201,7 +201,7 @@ class DeviceBinder:
                     await self._writes.release_claim(newest, pod_ref(pod))
         self._ledger.release(claim)
 
-    async def _insist(self, deed: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_until_answered(self, deed: Callable[[], Awaitable[T]]) -> T:
         """Do it, for as long as it takes the API server to answer: until then nobody knows who has the devices.
 
         That a write finds nothing is no answer (a proxy may say so): the deed reads again what is there. A refusal is believed when it
@@ -213,7 +213,7 @@ class DeviceBinder:
                 return await deed()
             except (Refused, Retryable) as error:
                 final = not isinstance(error, Conflict | NotFound | Retryable)
-                if final and self._clock.boottime() - began >= REFUSED_FOR:
+                if final and self._clock.boottime() - began >= MAX_REFUSED_SECONDS:
                     raise
                 failures += 1
                 await self._pause(failures, error)
@@ -232,7 +232,7 @@ def _check(claim: ResourceClaim, allocation: Allocation | None) -> None:
         raise EdgeError(f"claim {key(claim)} got {happened} in the meantime")
 
 
-def _usable(one: Held, seen: ResourceClaim | None) -> bool:
+def _usable(one: HeldClaim, seen: ResourceClaim | None) -> bool:
     """Whether the devices of a claim can be used, as far as is seen. Raises EdgeError when they never will."""
     if seen is None:
         return False

@@ -12,16 +12,21 @@ import types
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
-from moorage.core.framework.guard import Guard, PluginFault, call, told
-from moorage.core.framework.interfaces import Point
-from moorage.core.framework.status import REFUSALS, Code, Status
-from moorage.engine.binding.actors.contract import Actor, ActorFactory, Hold, Tools
+from moorage.core.framework.guard import Guard, PluginFault, call, recorded
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.status import REJECTED, Code, Status
+from moorage.engine.binding.actors.contract import Actor, ActorFactory, ActorTools, PermitWait
 from moorage.ports.errors import EdgeError
 
-METHODS = {Point.PERMIT: "permit", Point.PRE_BIND: "pre_bind", Point.BIND: "bind", Point.POST_BIND: "post_bind"}
-_ANSWERS = {
-    Point.PERMIT: frozenset({Code.SUCCESS, Code.ERROR, *REFUSALS}),
-    Point.BIND: frozenset({Code.SUCCESS, Code.SKIP, Code.ERROR, *REFUSALS}),
+METHODS = {
+    ExtensionPoint.PERMIT: "permit",
+    ExtensionPoint.PRE_BIND: "pre_bind",
+    ExtensionPoint.BIND: "bind",
+    ExtensionPoint.POST_BIND: "post_bind",
+}
+_ALLOWED_CODES = {
+    ExtensionPoint.PERMIT: frozenset({Code.SUCCESS, Code.ERROR, *REJECTED}),
+    ExtensionPoint.BIND: frozenset({Code.SUCCESS, Code.SKIP, Code.ERROR, *REJECTED}),
 }
 """The codes that mean something, where an actor answers at all."""
 
@@ -29,7 +34,7 @@ _ANSWERS = {
 def guarded_actor(factory: ActorFactory, guard: Guard) -> ActorFactory:
     """Makes the actor, and what stands before it. The maker raises PluginFault when the actor cannot be made."""
 
-    def made(tools: Tools) -> Actor:
+    def made(tools: ActorTools) -> Actor:
         return _GuardedActor(call(guard, "actor", lambda: factory(tools)), guard)
 
     return made
@@ -44,21 +49,21 @@ class _GuardedActor:
                 setattr(self, name, _method(getattr(actor, name), point, guard))
 
 
-def _method(act: Any, point: Point, guard: Guard) -> Any:
+def _method(act: Any, point: ExtensionPoint, guard: Guard) -> Any:
     async def method(*args: Any) -> Any:
         answer = await _stepwise(call(guard, point, lambda: act(*args)), point, guard)
-        if wrong := _wrong(point, answer):
-            raise told(PluginFault(guard, point, f"{METHODS[point]} {wrong}"), guard)
+        if wrong := _invalid_result(point, answer):
+            raise recorded(PluginFault(guard, point, f"{METHODS[point]} {wrong}"), guard)
         return answer
 
     return method
 
 
 @types.coroutine
-def _stepwise(running: Coroutine[Any, Any, Any], point: Point, guard: Guard) -> Generator[Any, Any, Any]:
+def _stepwise(running: Coroutine[Any, Any, Any], point: ExtensionPoint, guard: Guard) -> Generator[Any, Any, Any]:
     """What the coroutine returns, each of its steps between the guard's hands."""
     if not isinstance(running, Coroutine):
-        raise told(PluginFault(guard, point, f"{METHODS[point]} is no async method"), guard)
+        raise recorded(PluginFault(guard, point, f"{METHODS[point]} is no async method"), guard)
     go_on: Callable[[Any], Any] = running.send
     by: Any = None
     while True:
@@ -68,13 +73,13 @@ def _stepwise(running: Coroutine[Any, Any, Any], point: Point, guard: Guard) -> 
             return end.value
         try:
             go_on, by = running.send, (yield waited_for)
-        except BaseException as error:  # noqa: BLE001 - a cancellation, say: that is the coroutine's to know
+        except BaseException as error:
             go_on, by = running.throw, error
 
 
-def _wrong(point: Point, answer: Any) -> str:
-    if point not in _ANSWERS or (point is Point.PERMIT and isinstance(answer, Hold)):
+def _invalid_result(point: ExtensionPoint, answer: Any) -> str:
+    if point not in _ALLOWED_CODES or (point is ExtensionPoint.PERMIT and isinstance(answer, PermitWait)):
         return ""
     if not isinstance(answer, Status):
         return f"gave {type(answer).__name__} instead of a Status"
-    return "" if answer.code in _ANSWERS[point] else f"gave the status {answer.code!s}, which means nothing there"
+    return "" if answer.code in _ALLOWED_CODES[point] else f"gave the status {answer.code!s}, which means nothing there"

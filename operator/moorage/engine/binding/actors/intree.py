@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.core.framework.interfaces import Point
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.registry import Registry
-from moorage.engine.binding.actors.contract import Actor, ActorFactory, BindActor, PermitActor, PostBindActor, PreBindActor, Tools
+from moorage.engine.binding.actors.contract import Actor, ActorFactory, ActorTools, BindActor, PermitActor, PostBindActor, PreBindActor
 from moorage.engine.binding.actors.default_binder import DefaultBinder
 from moorage.engine.binding.actors.device_binder import DeviceBinder
 from moorage.engine.binding.actors.volume_binder import VolumeBinder
@@ -15,15 +15,15 @@ from moorage.engine.binding.actors.volume_binder import VolumeBinder
 ACTORS: dict[str, ActorFactory] = {"DefaultBinder": DefaultBinder, "VolumeBinding": VolumeBinder, "DynamicResources": DeviceBinder}
 """By plugin name."""
 
-_PROTOCOLS: dict[Point, type[Any]] = {
-    Point.PERMIT: PermitActor,
-    Point.PRE_BIND: PreBindActor,
-    Point.BIND: BindActor,
-    Point.POST_BIND: PostBindActor,
+_PROTOCOLS: dict[ExtensionPoint, type[Any]] = {
+    ExtensionPoint.PERMIT: PermitActor,
+    ExtensionPoint.PRE_BIND: PreBindActor,
+    ExtensionPoint.BIND: BindActor,
+    ExtensionPoint.POST_BIND: PostBindActor,
 }
 
 
-def join(registry: Registry, factories: Mapping[str, ActorFactory], tools: Tools) -> dict[str, Actor]:
+def join(registry: Registry, factories: Mapping[str, ActorFactory], tools: ActorTools) -> dict[str, Actor]:
     """Make the actors. Raises ValueError when a plugin lacks the half that it says it has, or an actor has no plugin."""
     if strangers := [name for name in factories if name not in registry]:
         raise ValueError(f"actors without a plugin: {', '.join(strangers)}")

@@ -9,7 +9,7 @@ from moorage.engine.binding.actors.contract import ActorFactory
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Registration:
+class PluginRegistration:
     """A plugin of a package: its spec, and what makes its actor where the spec says that it acts (``acts_at``)."""
 
     spec: PluginSpec

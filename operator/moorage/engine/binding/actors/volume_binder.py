@@ -13,11 +13,11 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
-from moorage.core.plugins.volume_binding.plugin import Work
+from moorage.core.plugins.volume_binding.plugin import PodVolumes
 from moorage.core.volumes.claims import SELECTED_NODE, is_bound
-from moorage.core.volumes.reach import reaches
-from moorage.engine.binding.actors.contract import Tools
-from moorage.engine.binding.object_waiter import Name
+from moorage.core.volumes.reach import node_can_attach
+from moorage.engine.binding.actors.contract import ActorTools
+from moorage.engine.binding.object_waiter import KindAndName
 from moorage.ports.errors import EdgeError
 
 
@@ -27,12 +27,12 @@ class VolumeBinder:
     Source: kube-scheduler VolumeBinding and its binder (v1.36), texts included. It looks again each second, we at each change.
     """
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: ActorTools) -> None:
         self._writes = tools.writes
-        self._following = tools.following
+        self._objects = tools.objects
         self._clock = tools.clock
 
-    async def pre_bind(self, pod: Pod, node: str, reserved: Work | None) -> None:
+    async def pre_bind(self, pod: Pod, node: str, reserved: PodVolumes | None) -> None:
         """Return when each claim has its volume, at once where nothing was reserved. Raises EdgeError when one will not get it."""
         if reserved is None:
             return
@@ -41,15 +41,15 @@ class VolumeBinder:
                 await self._writes.bind_volume(obj)
             else:
                 await self._writes.select_node(obj)
-        done = await self._following.until(
-            lambda: self._bound(node, reserved), lambda: self._names(reserved), self._clock, float(reserved.timeout)
+        done = await self._objects.wait_until(
+            lambda: self._all_bound(node, reserved), lambda: self._names(reserved), self._clock, float(reserved.timeout)
         )
         if not done:
             raise EdgeError("binding volumes: context deadline exceeded")
 
-    def _names(self, work: Work) -> Iterator[Name]:
+    def _names(self, work: PodVolumes) -> Iterator[KindAndName]:
         """What to look at again when it changes: the claims, and the volumes that they have or are to have."""
-        claims = self._following.objects(PersistentVolumeClaim)
+        claims = self._objects.objects(PersistentVolumeClaim)
         for pv in work.volumes:
             yield PersistentVolume, pv.metadata.name
         for claim in work.claims:
@@ -57,19 +57,24 @@ class VolumeBinder:
             if claim in claims and claims[claim].spec.volume_name:
                 yield PersistentVolume, claims[claim].spec.volume_name
 
-    def _bound(self, name: str, work: Work) -> bool:
+    def _all_bound(self, name: str, work: PodVolumes) -> bool:
         """Whether all claims are bound to volumes in the node's reach. Raises EdgeError when that is not to be expected any more.
 
         What was written may not have come by the watch yet: until then it is assumed, and nothing can be told.
         """
-        node = self._following.node(name)
+        node = self._objects.node(name)
         if node is None:
             raise _failed(f'failed to get node "{name}": node "{name}" not found')
-        return all([*(self._set_aside(pv, node) for pv in work.volumes), *(self._made(claim, node) for claim in work.provisions)])
+        return all(
+            [
+                *(self._is_reserved_volume_bound(pv, node) for pv in work.volumes),
+                *(self._is_provisioned(claim, node) for claim in work.provisions),
+            ]
+        )
 
-    def _set_aside(self, expected: PersistentVolume, node: Node) -> bool:
+    def _is_reserved_volume_bound(self, expected: PersistentVolume, node: Node) -> bool:
         """Whether the claim of a volume that is set aside is bound to it."""
-        pv, ref = self._following.objects(PersistentVolume).get(expected.metadata.name), expected.spec.claim_ref
+        pv, ref = self._objects.objects(PersistentVolume).get(expected.metadata.name), expected.spec.claim_ref
         if pv is None or ref is None:
             raise _failed(f'failed to check binding: could not find v1.PersistentVolume "{expected.metadata.name}"')
         claim = self._claim(f"{ref.namespace}/{ref.name}", ref.uid, "binding")
@@ -82,7 +87,7 @@ class VolumeBinder:
             raise _failed(f'claim "{key(claim)}" is bound to another volume than pv "{pv.metadata.name}"')
         return is_bound(claim)
 
-    def _made(self, expected: PersistentVolumeClaim, node: Node) -> bool:
+    def _is_provisioned(self, expected: PersistentVolumeClaim, node: Node) -> bool:
         """Whether a claim is bound to a volume that was made for it; a provisioner that gives up takes its node away."""
         claim, name = self._claim(key(expected), expected.metadata.uid, "provisioning pvc"), expected.metadata.name
         if self._is_assumed(claim):
@@ -92,24 +97,24 @@ class VolumeBinder:
         if claim.metadata.annotations.get(SELECTED_NODE) != node.metadata.name:
             raise _failed(f'provisioning failed for PVC "{name}"')
         if claim.spec.volume_name:
-            pv = self._following.objects(PersistentVolume).get(claim.spec.volume_name)
+            pv = self._objects.objects(PersistentVolume).get(claim.spec.volume_name)
             if pv is None:
                 return False
             self._check_reach(pv, node)
         return is_bound(claim)
 
     def _claim(self, name: str, uid: str, checking: str) -> PersistentVolumeClaim:
-        claim = self._following.objects(PersistentVolumeClaim).get(name)
+        claim = self._objects.objects(PersistentVolumeClaim).get(name)
         if claim is None or claim.metadata.uid != uid:
             raise _failed(f'failed to check {checking}: could not find v1.PersistentVolumeClaim "{name}"')
         return claim
 
     def _is_assumed(self, obj: PersistentVolume | PersistentVolumeClaim) -> bool:
-        return self._following.store.index(VolumeOffers).is_assumed(obj)
+        return self._objects.store.index(VolumeOffers).is_assumed(obj)
 
     def _check_reach(self, pv: PersistentVolume, node: Node) -> None:
-        csi_node = self._following.objects(CSINode).get(node.metadata.name)
-        if not reaches(node.metadata.labels or {}, csi_node, pv):
+        csi_node = self._objects.objects(CSINode).get(node.metadata.name)
+        if not node_can_attach(node.metadata.labels or {}, csi_node, pv):
             text = f'pv "{pv.metadata.name}" node affinity doesn\'t match node "{node.metadata.name}"'
             raise _failed(f"{text}: no matching NodeSelectorTerms")
 

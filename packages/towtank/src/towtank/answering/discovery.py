@@ -7,12 +7,12 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from towtank.answering.openapi import OpenApi
+from towtank.answering.openapi import OpenAPIHandler
 from towtank.model.catalogue import Catalogue
-from towtank.model.kinds import KUBERNETES, Body, Resource
-from towtank.model.problems import Unserved, method_not_allowed, no_such_path
-from towtank.model.requests import Answer, Request, Target
-from towtank.subresources.dispatch import Subresources
+from towtank.model.kinds import KUBERNETES, APIResource, Body
+from towtank.model.problems import NotServed, method_not_allowed, no_such_path
+from towtank.model.requests import ApiRequest, ApiResponse, RequestTarget
+from towtank.subresources.dispatch import SubresourceTable
 from towtank.wire import accepting
 
 _MAJOR, _MINOR, _PATCH = KUBERNETES
@@ -35,15 +35,15 @@ _HEALTH: Final = frozenset({"/healthz", "/livez", "/readyz"})
 _CHANGES: Final = ("get", "patch", "update")
 
 
-class Discovery:
+class DiscoveryHandler:
     """Answers about what is served at this moment; None for paths that are about objects."""
 
-    def __init__(self, catalogue: Catalogue, subresources: Subresources, openapi: OpenApi) -> None:
+    def __init__(self, catalogue: Catalogue, subresources: SubresourceTable, openapi: OpenAPIHandler) -> None:
         self._catalogue = catalogue
         self._subresources = subresources
         self._openapi = openapi
 
-    def answer(self, request: Request) -> Answer | None:
+    def answer(self, request: ApiRequest) -> ApiResponse | None:
         """The answer, or None. Raises Problem and Unserved."""
         path = request.path.rstrip("/") or "/"
         found = self._at(path, request)
@@ -51,21 +51,21 @@ class Discovery:
             raise method_not_allowed()
         return found
 
-    def _at(self, path: str, request: Request) -> Answer | None:
+    def _at(self, path: str, request: ApiRequest) -> ApiResponse | None:
         first, *rest = path.strip("/").split("/")
         if path in _HEALTH or (f"/{first}" in _HEALTH):
-            return Answer(200, b"ok", content_type="text/plain; charset=utf-8")
+            return ApiResponse(200, b"ok", content_type="text/plain; charset=utf-8")
         if path == "/version":
-            return Answer(200, dict(VERSION))
+            return ApiResponse(200, dict(VERSION))
         if first == "openapi":
             return self._openapi.answer(rest, request.accept)
         if path in ("/api", "/apis") and (version := accepting.discovery_version(request.accept)):
             return self._aggregated(version, core=path == "/api")
         if path == "/":
-            return Answer(200, {"paths": ["/api", "/apis", *sorted(_HEALTH), "/openapi/v3", "/version"]})
+            return ApiResponse(200, {"paths": ["/api", "/apis", *sorted(_HEALTH), "/openapi/v3", "/version"]})
         return self._plain(first, rest, request.host)
 
-    def _plain(self, first: str, rest: list[str], host: str) -> Answer | None:
+    def _plain(self, first: str, rest: list[str], host: str) -> ApiResponse | None:
         body: Body | None = None
         match first, rest:
             case "api", []:
@@ -78,11 +78,11 @@ class Discovery:
                 body = self._version("", version)
             case "apis", [group]:
                 if not group or group not in self._groups():
-                    raise Unserved
+                    raise NotServed
                 body = {"kind": "APIGroup", "apiVersion": "v1", **self._group(group)}
             case "apis", [group, version]:
                 body = self._version(group, version)
-        return None if body is None else Answer(200, body)
+        return None if body is None else ApiResponse(200, body)
 
     def _groups(self) -> list[str]:
         return list(dict.fromkeys(resource.group for resource in self._catalogue))
@@ -95,17 +95,17 @@ class Discovery:
         versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in self._versions(name)]
         return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
-    def _of(self, group: str, version: str) -> list[Resource]:
+    def _of(self, group: str, version: str) -> list[APIResource]:
         return [resource for resource in self._catalogue if (resource.group, resource.version) == (group, version)]
 
     def _version(self, group: str, version: str) -> Body:
         found = self._of(group, version)
         if not found:
-            raise no_such_path() if self._catalogue.built_in(group) else Unserved
+            raise no_such_path() if self._catalogue.built_in(group) else NotServed
         listed = list(itertools.chain.from_iterable(self._listed(resource) for resource in found))
         return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": found[0].api_version, "resources": listed}
 
-    def _listed(self, resource: Resource) -> Iterator[Body]:
+    def _listed(self, resource: APIResource) -> Iterator[Body]:
         main = {
             "name": resource.plural,
             "singularName": resource.singular,
@@ -124,23 +124,23 @@ class Discovery:
             one = {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced}
             yield {**one, **other, "kind": kind, "verbs": list(verbs)}
 
-    def _beside(self, resource: Resource) -> Iterator[tuple[str, str, str, Sequence[str]]]:
+    def _beside(self, resource: APIResource) -> Iterator[tuple[str, str, str, Sequence[str]]]:
         """Name, apiVersion, kind and verbs of the subresources that are served."""
         if resource.has_status:
             yield "status", resource.api_version, resource.kind, _CHANGES
         for name in (*resource.subresources, *(["scale"] if resource.scale else [])):
-            found = self._subresources.find(Target(resource, subresource=name))
+            found = self._subresources.find(RequestTarget(resource, subresource=name))
             if found is not None:
                 verbs = [*(["create"] if found.create else []), *(["get"] if found.get else [])]
                 yield name, found.api_version, found.kind, [*verbs, *(["patch", "update"] if found.change else [])]
 
     # ---- aggregated --------------------------------------------------------------------------------------------------------
 
-    def _aggregated(self, version: str, *, core: bool) -> Answer:
+    def _aggregated(self, version: str, *, core: bool) -> ApiResponse:
         groups = [self._gathered(name) for name in self._groups() if (name == "") == core]
         body = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}", "metadata": {}, "items": groups}
         content_type = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
-        return Answer(200, body, content_type=content_type)
+        return ApiResponse(200, body, content_type=content_type)
 
     def _gathered(self, group: str) -> Body:
         versions = [
@@ -149,11 +149,11 @@ class Discovery:
         ]
         return {"metadata": {"name": group} if group else {}, "versions": versions}
 
-    def _sorted(self, group: str, version: str) -> list[Resource]:
+    def _sorted(self, group: str, version: str) -> list[APIResource]:
         """Custom ones by their names; built-in ones stand in the API server's order already."""
         return sorted(self._of(group, version), key=lambda resource: resource.plural if resource.custom else "")
 
-    def _described(self, resource: Resource) -> Body:
+    def _described(self, resource: APIResource) -> Body:
         beside = [
             {"subresource": name, "responseKind": _kind(api_version, kind), "verbs": list(verbs)}
             for name, api_version, kind, verbs in self._beside(resource)
@@ -170,7 +170,7 @@ class Discovery:
         }
 
 
-def _verbs(resource: Resource) -> list[str]:
+def _verbs(resource: APIResource) -> list[str]:
     """Sorted; those of custom resources are told in an order of their own."""
     last = ("create", "update", "watch") if resource.custom else ()
     return sorted(resource.verbs, key=lambda verb: (verb in last, verb))

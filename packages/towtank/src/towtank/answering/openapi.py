@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from towtank.model.catalogue import Catalogue
-from towtank.model.kinds import KUBERNETES, Body, Resource
-from towtank.model.problems import Unserved
-from towtank.model.requests import Answer
+from towtank.model.kinds import KUBERNETES, APIResource, Body
+from towtank.model.problems import NotServed
+from towtank.model.requests import ApiResponse
 from towtank.schemas import parsing
 from towtank.strategies import crds
 
@@ -21,30 +21,30 @@ _V2: Final = "com.github.proto-openapi.spec.v2"
 _WRITES: Final = frozenset({"post", "put", "patch"})
 
 
-class OpenApi:
+class OpenAPIHandler:
     """``find`` reads an object: definitions of custom resources have their schemas."""
 
     def __init__(self, catalogue: Catalogue, find: Callable[[str, str, str], Body | None]) -> None:
         self._catalogue = catalogue
         self._find = find
 
-    def answer(self, parts: list[str], accept: str) -> Answer:
+    def answer(self, parts: list[str], accept: str) -> ApiResponse:
         """What is behind /openapi/ and these parts. Raises Unserved. v2 is empty: kubectl looks there for kinds that v3 has not."""
         match parts:
             case ["v2"] if _V2 in accept:
-                return Answer(200, b"\n\x032.0", content_type=f"application/{_V2}.v1.0+protobuf")
+                return ApiResponse(200, b"\n\x032.0", content_type=f"application/{_V2}.v1.0+protobuf")
             case ["v2"]:
-                return Answer(200, {"swagger": "2.0", "info": _INFO, "paths": {}, "definitions": {}})
+                return ApiResponse(200, {"swagger": "2.0", "info": _INFO, "paths": {}, "definitions": {}})
             case ["v3"]:
                 served = dict.fromkeys(_place(resource) for resource in self._catalogue)
-                return Answer(200, {"paths": {place: {"serverRelativeURL": f"/openapi/v3/{place}"} for place in served}})
+                return ApiResponse(200, {"paths": {place: {"serverRelativeURL": f"/openapi/v3/{place}"} for place in served}})
             case ["v3", *place]:
                 found = [resource for resource in self._catalogue if _place(resource) == "/".join(place)]
                 if found:
-                    return Answer(200, self._document(found))
-        raise Unserved
+                    return ApiResponse(200, self._document(found))
+        raise NotServed
 
-    def _document(self, resources: Iterable[Resource]) -> Body:
+    def _document(self, resources: Iterable[APIResource]) -> Body:
         schemas: Body = {}
         paths: Body = {}
         for resource in resources:
@@ -52,7 +52,7 @@ class OpenApi:
             paths |= _paths(resource)
         return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": schemas}}
 
-    def _schemas(self, resource: Resource) -> Body:
+    def _schemas(self, resource: APIResource) -> Body:
         """The kind's, with all that they refer to."""
         definitions = parsing.definitions()
         if resource.custom:
@@ -63,7 +63,7 @@ class OpenApi:
             root = definitions[name]
         return {name: {**_pointed(root), _GVK: [_gvk(resource)]}, **_closure(root, definitions)}
 
-    def _custom(self, resource: Resource) -> Body:
+    def _custom(self, resource: APIResource) -> Body:
         definition = self._find(crds.KEY, "", resource.key) or {"spec": {"versions": []}}
         versions = {version["name"]: version for version in definition["spec"]["versions"]}
         said = (versions.get(resource.version, {}).get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
@@ -71,11 +71,11 @@ class OpenApi:
         return {**said, "properties": {**known, **said.get("properties", {}), "metadata": known["metadata"]}}
 
 
-def _place(resource: Resource) -> str:
+def _place(resource: APIResource) -> str:
     return f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
 
 
-def _gvk(resource: Resource) -> Body:
+def _gvk(resource: APIResource) -> Body:
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
@@ -115,7 +115,7 @@ def _pointed(schema: Any) -> Any:
     return {**more, "allOf": [reference]} if more else reference
 
 
-def _paths(resource: Resource) -> Body:
+def _paths(resource: APIResource) -> Body:
     """Of what kubectl reads no more than which kind a method is about, and its parameters."""
     stem = f"/{_place(resource)}/" + ("namespaces/{namespace}/" if resource.namespaced else "") + resource.plural
     collection = {"post": ("create", "post")}
@@ -126,7 +126,7 @@ def _paths(resource: Resource) -> Body:
     }
 
 
-def _operation(resource: Resource, action: str) -> Body:
+def _operation(resource: APIResource, action: str) -> Body:
     names = ("dryRun", "fieldManager", "fieldValidation") if action in _WRITES else ()
     return {
         "parameters": [{"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in names],

@@ -9,39 +9,41 @@ from typing import Any
 import msgspec
 
 from towtank import tables
-from towtank.model.kinds import Body, Resource
-from towtank.model.requests import Answer, ListOptions, Request, Target, parsed_version
+from towtank.model.kinds import APIResource, Body
+from towtank.model.requests import ApiRequest, ApiResponse, ListOptions, RequestTarget, parsed_version
 from towtank.storage.listing import require_reached
 from towtank.storage.store import Stored
 from towtank.storage.verbs import Verbs
 from towtank.wire import accepting, bodies, options
-from towtank.wire.accepting import Wanted
+from towtank.wire.accepting import AcceptedForm
 
 _ENCODER = msgspec.json.Encoder()
 
 
-class Reading:
+class ReadHandlers:
     """GET."""
 
     def __init__(self, verbs: Verbs) -> None:
         self._verbs = verbs
 
-    def get(self, request: Request, target: Target) -> Answer:
+    def get(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """One object. Raises Problem."""
-        wanted = accepting.wanted(request.accept, target.resource)
+        wanted = accepting.accepted_form(request.accept, target.resource)
         if version := request.query.get("resourceVersion"):
             require_reached(parsed_version(version), self._verbs.store.revision)
         stored = self._verbs.get(target)
-        return self.shown(target, outward(target, stored.body), wanted, request.query.get("includeObject", ""))
+        return self.object_response(target, to_served(target, stored.body), wanted, request.query.get("includeObject", ""))
 
-    def list(self, request: Request, target: Target) -> Answer:
+    def list(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """A page of a list. Raises Problem."""
-        return self.listed(request, target, options.listing(request.query))
+        return self.list_response(request, target, options.listing(request.query))
 
-    def listed(self, request: Request, target: Target, which: ListOptions, chosen: Iterable[Stored] | None = None) -> Answer:
+    def list_response(
+        self, request: ApiRequest, target: RequestTarget, which: ListOptions, chosen: Iterable[Stored] | None = None
+    ) -> ApiResponse:
         """A list as the client wants it; of ``chosen`` where that is what is left to show."""
-        wanted = accepting.wanted(request.accept, target.resource, collection=True)
-        page = self._verbs.list(stored_as(target), which)
+        wanted = accepting.accepted_form(request.accept, target.resource, collection=True)
+        page = self._verbs.list(stored_target(target), which)
         meta: dict[str, Any] = {"resourceVersion": str(page.revision)}
         if page.continue_ or (target.resource.custom and not wanted.table and not wanted.metadata_only):
             meta["continue"] = page.continue_
@@ -49,10 +51,10 @@ class Reading:
             meta["remainingItemCount"] = page.remaining
         items = page.items if chosen is None else chosen
         if wanted.table or wanted.metadata_only or wanted.yaml:
-            return self._formed(request, target, [outward(target, stored.body) for stored in items], meta, wanted)
-        return Answer(200, _joined(target, items, meta))
+            return self._formed(request, target, [to_served(target, stored.body) for stored in items], meta, wanted)
+        return ApiResponse(200, _joined(target, items, meta))
 
-    def _formed(self, request: Request, target: Target, found: Iterable[Body], meta: Body, wanted: Wanted) -> Answer:
+    def _formed(self, request: ApiRequest, target: RequestTarget, found: Iterable[Body], meta: Body, wanted: AcceptedForm) -> ApiResponse:
         if wanted.table:
             include = request.query.get("includeObject", "")
             body = tables.table(target.resource, found, now=self._verbs.clock(), include_object=include, list_meta=meta)
@@ -68,7 +70,9 @@ class Reading:
             }
         return encoded(200, body, wanted)
 
-    def shown(self, target: Target, body: Body, wanted: Wanted, include_object: str = "", code: int = 200) -> Answer:
+    def object_response(
+        self, target: RequestTarget, body: Body, wanted: AcceptedForm, include_object: str = "", code: int = 200
+    ) -> ApiResponse:
         """One object as the client wants it; writes answer so too."""
         if wanted.table:
             meta = {"resourceVersion": body["metadata"].get("resourceVersion", "")}
@@ -76,49 +80,49 @@ class Reading:
             return encoded(code, table, wanted)
         return encoded(code, tables.partial(body) if wanted.metadata_only else body, wanted)
 
-    def watch(self, request: Request, target: Target) -> Answer:
+    def watch(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """What is to be streamed. Raises Problem."""
-        wanted = accepting.wanted(request.accept, target.resource, watched=True)
+        wanted = accepting.accepted_form(request.accept, target.resource, watched=True)
         asked = options.watching(target, request.query, self._verbs.store.revision)
-        return Answer(200, dataclasses.replace(asked, as_table=wanted.table, metadata_only=wanted.metadata_only, meta=wanted.meta))
+        return ApiResponse(200, dataclasses.replace(asked, as_table=wanted.table, metadata_only=wanted.metadata_only, meta=wanted.meta))
 
 
-def encoded(code: int, body: Body, wanted: Wanted) -> Answer:
+def encoded(code: int, body: Body, wanted: AcceptedForm) -> ApiResponse:
     """An answer in YAML, or in an older version of Tables and metadata, where that is wanted."""
     if wanted.table or wanted.metadata_only:
         body = tables.of_version(body, wanted.meta)
-    return Answer(code, bodies.to_yaml(body), content_type=bodies.YAML) if wanted.yaml else Answer(code, body)
+    return ApiResponse(code, bodies.to_yaml(body), content_type=bodies.YAML) if wanted.yaml else ApiResponse(code, body)
 
 
-def stored_as(target: Target) -> Target:
+def stored_target(target: RequestTarget) -> RequestTarget:
     """Where the objects are that this path shows."""
-    form = target.resource.form
+    form = target.resource.mapping
     return dataclasses.replace(target, resource=form.stored, shown=target.resource) if form else target
 
 
-def outward(target: Target, body: Body) -> Body:
+def to_served(target: RequestTarget, body: Body) -> Body:
     """A stored body as this path shows it."""
-    form = target.resource.form
-    return form.outward(body) if form else body
+    form = target.resource.mapping
+    return form.to_served(body) if form else body
 
 
-def inward(target: Target, body: Body) -> Body:
+def to_stored(target: RequestTarget, body: Body) -> Body:
     """What came by this path, as it is stored."""
-    form = target.resource.form
-    return form.inward(body) if form else body
+    form = target.resource.mapping
+    return form.to_stored(body) if form else body
 
 
-def _item(resource: Resource, body: Body) -> Body:
+def _item(resource: APIResource, body: Body) -> Body:
     """An object as lists have it: what a built-in kind is, the list says."""
     return body if resource.custom else {key: value for key, value in body.items() if key not in ("kind", "apiVersion")}
 
 
-def _joined(target: Target, items: Iterable[Stored], meta: Body) -> bytes:
+def _joined(target: RequestTarget, items: Iterable[Stored], meta: Body) -> bytes:
     """A list of texts that are there already: thousands of objects cost no more than their bytes."""
     resource = target.resource
     head = _ENCODER.encode({"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": meta})
-    if form := resource.form:
-        texts = [_ENCODER.encode(_item(resource, form.outward(one.body))) for one in items]
+    if form := resource.mapping:
+        texts = [_ENCODER.encode(_item(resource, form.to_served(one.body))) for one in items]
     else:
         texts = [one.text if resource.custom else one.untyped for one in items]
     return b"".join((head[:-1], b',"items":[', b",".join(texts), b"]}\n"))

@@ -6,100 +6,100 @@ from collections.abc import Callable
 from typing import Any
 
 from towtank import patches
-from towtank.answering.reading import Reading, inward, outward, stored_as
-from towtank.model.json_values import Unreadable, cloned
+from towtank.answering.reading import ReadHandlers, stored_target, to_served, to_stored
+from towtank.model.json_values import DecodeFailure, cloned
 from towtank.model.kinds import Body
-from towtank.model.problems import Problem, bad_request, method_not_allowed, unregistered, unsupported_media_type
-from towtank.model.requests import Answer, Request, Target, WriteOptions
+from towtank.model.problems import ApiError, bad_request, method_not_allowed, unregistered, unsupported_media_type
+from towtank.model.requests import ApiRequest, ApiResponse, RequestTarget, WriteOptions
 from towtank.storage import objects
 from towtank.storage.verbs import Verbs
 from towtank.subresources.dispatch import Subresource
 from towtank.wire import accepting, bodies, options
 
 
-class Writing:
+class WriteHandlers:
     """Each method answers one request about one target. All raise Problem."""
 
-    def __init__(self, verbs: Verbs, reading: Reading) -> None:
+    def __init__(self, verbs: Verbs, reading: ReadHandlers) -> None:
         self._verbs = verbs
-        self._reading = reading
+        self._reads = reading
 
-    def create(self, request: Request, target: Target) -> Answer:
+    def create(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """POST to a collection."""
         asked = options.writing(request, "CreateOptions")
-        body = inward(target, self._body(request, target.resource.kind, asked, custom=target.resource.custom))
-        made = self._verbs.create(stored_as(target), body, asked)
+        body = to_stored(target, self._body(request, target.resource.kind, asked, custom=target.resource.custom))
+        made = self._verbs.create(stored_target(target), body, asked)
         return self._shown(request, target, made, asked, 201)
 
-    def update(self, request: Request, target: Target) -> Answer:
+    def update(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """PUT."""
         asked = options.writing(request, "UpdateOptions")
-        body = inward(target, self._body(request, target.resource.kind, asked, custom=target.resource.custom))
-        made, created = self._verbs.update(stored_as(target), body, asked)
+        body = to_stored(target, self._body(request, target.resource.kind, asked, custom=target.resource.custom))
+        made, created = self._verbs.update(stored_target(target), body, asked)
         return self._shown(request, target, made, asked, 201 if created else 200)
 
-    def patch(self, request: Request, target: Target) -> Answer:
+    def patch(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """PATCH, by the media type."""
         if bodies.media_type(request.content_type) == patches.APPLY:
             return self._apply(request, target)
         asked = options.writing(request, "PatchOptions")
         change = self._change(request, target, asked)
-        form = target.resource.form
-        turned: Callable[[Body], Body] = (lambda old: form.inward(change(form.outward(old)))) if form else change
-        return self._shown(request, target, self._verbs.patch(stored_as(target), turned, asked), asked)
+        form = target.resource.mapping
+        turned: Callable[[Body], Body] = (lambda old: form.to_stored(change(form.to_served(old)))) if form else change
+        return self._shown(request, target, self._verbs.patch(stored_target(target), turned, asked), asked)
 
-    def _apply(self, request: Request, target: Target) -> Answer:
+    def _apply(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         asked = options.writing(request, "PatchOptions", apply=True)
         try:
             body = bodies.from_yaml(request.body)
-        except Unreadable as fault:
+        except DecodeFailure as fault:
             raise bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from fault
         if not isinstance(body, dict | None):
             unmarshaled = f"json: cannot unmarshal {patches.json_type(body)} into Go value of type map[string]interface {{}}"
             raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {unmarshaled}")
         self._warn(request, target.resource.kind, asked)
-        made, created = self._verbs.apply(stored_as(target), inward(target, body or {}), asked)
+        made, created = self._verbs.apply(stored_target(target), to_stored(target, body or {}), asked)
         return self._shown(request, target, made, asked, 201 if created else 200)
 
-    def _change(self, request: Request, target: Target, asked: WriteOptions) -> Callable[[Body], Body]:
+    def _change(self, request: ApiRequest, target: RequestTarget, asked: WriteOptions) -> Callable[[Body], Body]:
         """What a patch does. Raises Problem 400 and 415."""
         given, resource = bodies.media_type(request.content_type), target.resource
         if given not in (served := patches.accepted(resource)):
-            unlisted = Problem(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+            unlisted = ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
             raise unsupported_media_type(request.content_type or "?", served) if resource.custom else unlisted
         try:
             patch = bodies.from_json(request.body)
-        except Unreadable as fault:
+        except DecodeFailure as fault:
             raise bad_request(f"{'' if given == patches.STRATEGIC else 'error decoding patch: '}{fault}") from fault
         self._warn(request, resource.kind, asked)
         return patches.change(given, patch, resource)
 
-    def delete(self, request: Request, target: Target) -> Answer:
+    def delete(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """DELETE of an object: a Status where it is gone, and the object where somebody has to finish it."""
         asked = options.deleting(request.query, self._delete_body(request))
         orphans = "" if asked.propagation else target.resource.strategy.orphans
         told = WriteOptions(warnings=[orphans] if orphans else [])
-        before = self._verbs.get(stored_as(target))
-        body = self._verbs.delete(stored_as(target), asked)
+        before = self._verbs.get(stored_target(target))
+        body = self._verbs.delete(stored_target(target), asked)
         waits = "deletionTimestamp" in body["metadata"] and self._still_there(target, before.body)
         if waits or target.resource.shows_removed:
             return self._shown(request, target, body, told)
         details = {"name": target.name, "group": target.resource.group, "kind": target.resource.plural, "uid": body["metadata"]["uid"]}
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-        return Answer(200, {**success, "details": {key: value for key, value in details.items() if value}}, tuple(told.warnings))
+        return ApiResponse(200, {**success, "details": {key: value for key, value in details.items() if value}}, tuple(told.warnings))
 
-    def _still_there(self, target: Target, before: Body) -> bool:
-        now = self._verbs.find(stored_as(target).resource.key, target.namespace, target.name)
+    def _still_there(self, target: RequestTarget, before: Body) -> bool:
+        now = self._verbs.find(stored_target(target).resource.key, target.namespace, target.name)
         return now is not None and now["metadata"]["uid"] == before["metadata"]["uid"]
 
-    def delete_collection(self, request: Request, target: Target) -> Answer:
+    def delete_collection(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """DELETE of a collection: a list of what was chosen."""
         which = options.listing({key: value for key, value in request.query.items() if key != "sendInitialEvents"})
         asked = options.deleting(request.query, self._delete_body(request))
-        chosen = self._verbs.delete_collection(stored_as(target), which, asked)
-        return self._reading.listed(request, target, which, chosen)
+        chosen = self._verbs.delete_collection(stored_target(target), which, asked)
+        return self._reads.list_response(request, target, which, chosen)
 
-    def _delete_body(self, request: Request) -> Any:
+    def _delete_body(self, request: ApiRequest) -> Any:
         if not request.body.strip():
             return None
         body = bodies.read(request.body, request.content_type, "")
@@ -109,11 +109,11 @@ class Writing:
 
     # ---- subresources ------------------------------------------------------------------------------------------------------
 
-    def asked(self, request: Request, target: Target, one: Subresource) -> Answer:
+    def call_subresource(self, request: ApiRequest, target: RequestTarget, one: Subresource) -> ApiResponse:
         """A subresource, or a review. Raises Problem 405 for what it does not take."""
         if request.method == "GET" and one.get:
-            wanted = accepting.wanted(request.accept, target.resource)
-            return self._reading.shown(target, one.get(self._verbs, target), wanted)
+            wanted = accepting.accepted_form(request.accept, target.resource)
+            return self._reads.object_response(target, one.get(self._verbs, target), wanted)
         if request.method == "POST" and one.create:
             asked = options.writing(request, "CreateOptions")
             body = self._read(request, target, one, asked)
@@ -129,7 +129,7 @@ class Writing:
             return self._shown(request, target, one.change(self._verbs, target, change, asked), asked)
         raise method_not_allowed()
 
-    def _read(self, request: Request, target: Target, one: Subresource, asked: WriteOptions) -> Body:
+    def _read(self, request: ApiRequest, target: RequestTarget, one: Subresource, asked: WriteOptions) -> Body:
         """The body that a subresource takes, decoded where no verb will do so."""
         body = self._body(request, one.kind, asked)
         version = str(body.setdefault("apiVersion", one.api_version)).rpartition("/")[2]
@@ -153,14 +153,14 @@ class Writing:
         def changed(old: Body) -> Body:
             try:
                 return objects.decoded(resource, change(cloned(old)), asked)
-            except Problem as refused:
+            except ApiError as refused:
                 raise objects.unpatched(resource, change(cloned(old)), refused) from refused
 
         return changed
 
     # ---- bodies ------------------------------------------------------------------------------------------------------------
 
-    def _body(self, request: Request, kind: str, asked: WriteOptions, *, custom: bool = False) -> Body:
+    def _body(self, request: ApiRequest, kind: str, asked: WriteOptions, *, custom: bool = False) -> Body:
         body: Body = bodies.read(request.body, request.content_type, kind)
         if custom and not body.get("kind"):
             raise bodies.unrecognized(request.body, kind, f"Object 'Kind' is missing in '{request.body.decode(errors='replace')}'")
@@ -168,7 +168,7 @@ class Writing:
         return body
 
     @staticmethod
-    def _warn(request: Request, kind: str, asked: WriteOptions) -> None:
+    def _warn(request: ApiRequest, kind: str, asked: WriteOptions) -> None:
         """Refuse fields that are said twice, or warn of them, as the client wants it."""
         if asked.field_validation == "Ignore":
             return
@@ -179,7 +179,7 @@ class Writing:
             raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: strict decoding error: {", ".join(found)}')
         asked.warnings += found
 
-    def _shown(self, request: Request, target: Target, body: Body, asked: WriteOptions, code: int = 200) -> Answer:
-        wanted = accepting.wanted(request.accept, target.resource)
-        answer = self._reading.shown(target, outward(target, body), wanted, request.query.get("includeObject", ""), code)
-        return Answer(answer.code, answer.body, tuple(asked.warnings), answer.content_type)
+    def _shown(self, request: ApiRequest, target: RequestTarget, body: Body, asked: WriteOptions, code: int = 200) -> ApiResponse:
+        wanted = accepting.accepted_form(request.accept, target.resource)
+        answer = self._reads.object_response(target, to_served(target, body), wanted, request.query.get("includeObject", ""), code)
+        return ApiResponse(answer.code, answer.body, tuple(asked.warnings), answer.content_type)

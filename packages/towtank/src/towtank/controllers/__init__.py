@@ -9,23 +9,23 @@ from __future__ import annotations
 import dataclasses
 from datetime import datetime
 
-from towtank.controllers.budgets import Budgets
+from towtank.controllers.budgets import DisruptionController
 from towtank.controllers.controlling import Controller
-from towtank.controllers.deployments import Deployments
-from towtank.controllers.garbage import Garbage
-from towtank.controllers.kubelet import Kubelet
-from towtank.controllers.namespaces import Definitions, Namespaces
-from towtank.controllers.replicas import Replicas
-from towtank.controllers.statefulsets import StatefulSets
-from towtank.controllers.volumes import Volumes
-from towtank.controllers.world import REPLICATION_CONTROLLERS, World
+from towtank.controllers.deployments import DeploymentController
+from towtank.controllers.garbage import GarbageCollector
+from towtank.controllers.kubelet import KubeletSimulator
+from towtank.controllers.namespaces import CRDFinalizer, NamespaceController
+from towtank.controllers.replicas import ReplicaSetController
+from towtank.controllers.statefulsets import StatefulSetController
+from towtank.controllers.volumes import PersistentVolumeController
+from towtank.controllers.world import REPLICATION_CONTROLLERS, ControllerClient
 from towtank.model.catalogue import Catalogue
-from towtank.storage.store import Change, tell_each
+from towtank.storage.store import StoreChange, notify_each
 from towtank.storage.verbs import Verbs
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class ControllerSettings:
     """How the cluster moves: what is left out is done by nobody, or by whoever uses the cluster (a test, say)."""
 
     start_after: float = 1.0
@@ -44,34 +44,34 @@ class Settings:
     """What an owner or a namespace leaves behind is deleted."""
 
     @classmethod
-    def bare(cls) -> Settings:
+    def bare(cls) -> ControllerSettings:
         """An API server alone."""
         return cls(workloads=False, kubelets=False, volumes=False, provisioning=False, garbage=False)
 
 
-class Controllers:
+class ControllerManager:
     """All of them; to be told of every change from now on. What is in the store already they find themselves."""
 
-    def __init__(self, verbs: Verbs, catalogue: Catalogue, settings: Settings) -> None:
-        self._world = World(verbs, catalogue)
+    def __init__(self, verbs: Verbs, catalogue: Catalogue, settings: ControllerSettings) -> None:
+        self._client = ControllerClient(verbs, catalogue)
         self._next = 0
-        self._all: list[Controller] = [Definitions(self._world)]  # a part of the API server, as in Kubernetes
+        self._all: list[Controller] = [CRDFinalizer(self._client)]  # a part of the API server, as in Kubernetes
         if settings.garbage:
-            self._all += [Garbage(self._world), Namespaces(self._world)]
+            self._all += [GarbageCollector(self._client), NamespaceController(self._client)]
         if settings.kubelets:
-            self._all.append(Kubelet(self._world, settings.start_after, settings.stop_after))
+            self._all.append(KubeletSimulator(self._client, settings.start_after, settings.stop_after))
         if settings.workloads:
-            self._all += [Replicas(self._world), Replicas(self._world, REPLICATION_CONTROLLERS)]
-            self._all += [Deployments(self._world), StatefulSets(self._world), Budgets(self._world)]
+            self._all += [ReplicaSetController(self._client), ReplicaSetController(self._client, REPLICATION_CONTROLLERS)]
+            self._all += [DeploymentController(self._client), StatefulSetController(self._client), DisruptionController(self._client)]
         if settings.volumes:
-            self._all.append(Volumes(self._world, make=settings.provisioning))
+            self._all.append(PersistentVolumeController(self._client, make=settings.provisioning))
         for resource in {each.key: each for each in catalogue}:
             for stored in verbs.store.list(resource):
-                self.told(resource, Change("ADDED", stored, None))
+                self.on_change(resource, StoreChange("ADDED", stored, None))
 
-    def told(self, resource: str, change: Change) -> None:
+    def on_change(self, resource: str, change: StoreChange) -> None:
         """Note what to look at; called within the write."""
-        tell_each((self._world.told, *(controller.told for controller in self._all)), resource, change)
+        notify_each((self._client.on_change, *(controller.on_change for controller in self._all)), resource, change)
 
     def due(self) -> datetime | None:
         """When there is work next; a time that has passed means now."""

@@ -6,26 +6,26 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from towtank.controllers.controlling import Controller, Key
-from towtank.controllers.rollouts import part
+from towtank.controllers.rollouts import resolve_int_or_percent
 from towtank.controllers.selecting import labels_of
-from towtank.controllers.world import PODS, controller_of, leaving, moment
+from towtank.controllers.world import PODS, controller_of, is_terminating, parse_time
 from towtank.model import conditions
 from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
 from towtank.model.times import after, timestamp
-from towtank.storage.store import Change
+from towtank.storage.store import StoreChange
 
 BUDGETS = "poddisruptionbudgets.policy"
 EVICTION_LIMIT = 120.0
 """How many seconds an eviction that was granted counts as a disruption while its pod is still there."""
 
 
-class Budgets(Controller):
+class DisruptionController(Controller):
     """Keys: ("count", namespace, name)."""
 
-    rest = timedelta(seconds=0.05)
+    min_interval = timedelta(seconds=0.05)
 
-    def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+    def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Budgets, those that choose a pod that changed, and all of a namespace where something was scaled."""
         bodies = [stored.body for stored in (change.before, change.now) if stored]
         namespace = change.now.key[0]
@@ -36,21 +36,23 @@ class Budgets(Controller):
                 yield "count", *change.now.key
         elif resource == PODS:
             if len({str(_counts(body)) for body in bodies}) > 1 or change.type != "MODIFIED":
-                for stored in self.world.verbs.store.list(BUDGETS, namespace):
+                for stored in self.client.verbs.store.list(BUDGETS, namespace):
                     if any(compiled(stored.body["spec"].get("selector")).matches(labels_of(body)) for body in bodies):
                         yield "count", *stored.key
         elif namespace and len(bodies) == 2 and _replicas(bodies[0]) != _replicas(bodies[1]):
-            yield from (("count", *stored.key) for stored in self.world.verbs.store.list(BUDGETS, namespace))
+            yield from (("count", *stored.key) for stored in self.client.verbs.store.list(BUDGETS, namespace))
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """Count."""
-        budget = self.world.verbs.find(BUDGETS, *key[1:])
-        if budget is None or leaving(budget):
+        budget = self.client.verbs.find(BUDGETS, *key[1:])
+        if budget is None or is_terminating(budget):
             return
         selector = compiled(budget["spec"].get("selector"))
-        pods = [pod for pod in self.world.pods["namespace", key[1]] if selector.matches(labels_of(pod))]
+        pods = [pod for pod in self.client.pods["namespace", key[1]] if selector.matches(labels_of(pod))]
         evicted = self._evicted(budget, pods, now)
-        healthy = sum(1 for pod in pods if not leaving(pod) and conditions.holds(pod, "Ready") and pod["metadata"]["name"] not in evicted)
+        healthy = sum(
+            1 for pod in pods if not is_terminating(pod) and conditions.holds(pod, "Ready") and pod["metadata"]["name"] not in evicted
+        )
         expected, desired = self._wanted(budget, pods)
         allowed = max(healthy - desired, 0) if expected > 0 else 0
         status = {
@@ -62,27 +64,27 @@ class Budgets(Controller):
             "observedGeneration": budget["metadata"].get("generation"),
             "conditions": [_condition(budget, allowed > 0, now)],
         }
-        self.world.status(BUDGETS, budget, status)
+        self.client.status(BUDGETS, budget, status)
         if evicted:
-            self.queue.add(key, after(min(map(moment, evicted.values())), EVICTION_LIMIT))
+            self.queue.add(key, after(min(map(parse_time, evicted.values())), EVICTION_LIMIT))
 
     @staticmethod
     def _evicted(budget: Body, pods: Collection[Body], now: datetime) -> dict[str, str]:
         """Pods that an eviction was granted for and that are not going yet, with the time."""
-        staying = {pod["metadata"]["name"] for pod in pods if not leaving(pod)}
-        return {name: time for name, time in _evicted(budget).items() if name in staying and after(moment(time), EVICTION_LIMIT) > now}
+        staying = {pod["metadata"]["name"] for pod in pods if not is_terminating(pod)}
+        return {name: time for name, time in _evicted(budget).items() if name in staying and after(parse_time(time), EVICTION_LIMIT) > now}
 
     def _wanted(self, budget: Body, pods: Collection[Body]) -> tuple[int, int]:
         """How many pods there should be, and how many of them healthy."""
         spec = budget["spec"]
         if (most := spec.get("maxUnavailable")) is not None:
             expected = self._scale(pods)
-            return expected, max(expected - part(most, expected, up=True), 0)
+            return expected, max(expected - resolve_int_or_percent(most, expected, up=True), 0)
         least = spec.get("minAvailable", 1)
         if isinstance(least, int):
             return len(pods), least
         expected = self._scale(pods)
-        return expected, part(least, expected, up=True)
+        return expected, resolve_int_or_percent(least, expected, up=True)
 
     def _scale(self, pods: Collection[Body]) -> int:
         """What the pods' controllers want together."""
@@ -93,8 +95,8 @@ class Budgets(Controller):
         """UID and replicas of the highest controller above an object that has replicas."""
         uid, namespace = controller_of(body), body["metadata"]["namespace"]
         owner = next(each for each in body["metadata"]["ownerReferences"] if each["uid"] == uid)
-        resource = self.world.catalogue.of_kind(owner["apiVersion"], owner["kind"])
-        found = self.world.verbs.find(resource.key, namespace, owner["name"]) if resource else None
+        resource = self.client.catalogue.of_kind(owner["apiVersion"], owner["kind"])
+        found = self.client.verbs.find(resource.key, namespace, owner["name"]) if resource else None
         if found is None or found["metadata"]["uid"] != uid:
             return uid, 0
         return self._top(found) if controller_of(found) else (uid, _replicas(found) or 0)
@@ -107,10 +109,10 @@ def _replicas(body: Body) -> int | None:
 
 def _counts(pod: Body) -> object:
     """What of a pod a budget looks at."""
-    return labels_of(pod), conditions.holds(pod, "Ready"), leaving(pod), controller_of(pod)
+    return labels_of(pod), conditions.holds(pod, "Ready"), is_terminating(pod), controller_of(pod)
 
 
-def _said(budget: Body) -> object:
+def _others_part(budget: Body) -> object:
     """What others write."""
     return budget["spec"], _evicted(budget)
 
@@ -127,4 +129,4 @@ def _condition(budget: Body, allowed: bool, now: datetime) -> Body:
         "reason": "SufficientPods" if allowed else "InsufficientPods",
         "message": "",
     }
-    return conditions.dated(budget, said, timestamp(now))
+    return conditions.with_transition_time(budget, said, timestamp(now))

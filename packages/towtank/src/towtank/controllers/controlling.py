@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from towtank.controllers.world import World
-from towtank.model.problems import Problem
-from towtank.storage.store import Change
+from towtank.controllers.world import ControllerClient
+from towtank.model.problems import ApiError
+from towtank.storage.store import StoreChange
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ _FIRST_RETRY = timedelta(seconds=0.1)
 _LAST_RETRY = timedelta(minutes=5)
 
 
-class Queue:
+class WorkQueue:
     """Keys with the times at which they are due; each key once, at its earliest time."""
 
     def __init__(self) -> None:
@@ -61,18 +61,18 @@ class Queue:
 class Controller:
     """What all have; each says what a change concerns, and what is to be done for it."""
 
-    slice = 16
+    keys_per_slice = 16
     """Keys that one call of ``work`` looks at: some milliseconds."""
-    rest = timedelta()
+    min_interval = timedelta()
     """How long after a look the next one at the same key may come: what costs much is not done for each of many changes."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.queue = Queue()
-        self._refused: dict[Key, timedelta] = {}
-        self._rested: dict[Key, datetime] = {}
+    def __init__(self, world: ControllerClient) -> None:
+        self.client = world
+        self.queue = WorkQueue()
+        self._retry_delays: dict[Key, timedelta] = {}
+        self._not_before: dict[Key, datetime] = {}
 
-    def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+    def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """What to look at because of this."""
         raise NotImplementedError
 
@@ -80,9 +80,9 @@ class Controller:
         """Look, and do what is missing."""
         raise NotImplementedError
 
-    def told(self, resource: str, change: Change) -> None:
+    def on_change(self, resource: str, change: StoreChange) -> None:
         """Note what to look at."""
-        for key in self.concerned(resource, change):
+        for key in self.keys_to_queue(resource, change):
             self.queue.add(key)
 
     def due(self) -> datetime | None:
@@ -91,25 +91,25 @@ class Controller:
 
     def work(self, now: datetime) -> None:
         """Do a slice of what is due."""
-        for key in self.queue.take(now, self.slice):
-            if self.rest and (rested := self._rested.pop(key, now)) > now:
-                self._rested[key] = rested
+        for key in self.queue.take(now, self.keys_per_slice):
+            if self.min_interval and (rested := self._not_before.pop(key, now)) > now:
+                self._not_before[key] = rested
                 self.queue.add(key, rested)
                 continue
             try:
                 self.reconcile(key, now)
-            except Problem as problem:
+            except ApiError as problem:
                 log.warning("%s %s: %s", type(self).__name__, "/".join(key), problem.message)
-                self._again(key, now)
+                self._retry_later(key, now)
             except Exception:  # a fault of ours must not be the end of what else there is to do, nor of this
                 log.exception("%s %s", type(self).__name__, "/".join(key))
-                self._again(key, now)
+                self._retry_later(key, now)
             else:
-                self._refused.pop(key, None)
-                if self.rest:
-                    self._rested[key] = now + self.rest
+                self._retry_delays.pop(key, None)
+                if self.min_interval:
+                    self._not_before[key] = now + self.min_interval
 
-    def _again(self, key: Key, now: datetime) -> None:
-        after = min(self._refused.get(key, _FIRST_RETRY / 2) * 2, _LAST_RETRY)
-        self._refused[key] = after
+    def _retry_later(self, key: Key, now: datetime) -> None:
+        after = min(self._retry_delays.get(key, _FIRST_RETRY / 2) * 2, _LAST_RETRY)
+        self._retry_delays[key] = after
         self.queue.add(key, now + after)

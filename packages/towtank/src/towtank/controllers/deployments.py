@@ -12,11 +12,11 @@ from datetime import datetime
 
 from towtank.controllers import progress, rollouts
 from towtank.controllers.controlling import Controller, Key
-from towtank.controllers.selecting import claim, labels_of, owner_reference, owners_name
-from towtank.controllers.world import PODS, REPLICA_SETS, finished, leaving
+from towtank.controllers.selecting import claim, labels_of, owner_name, owner_reference
+from towtank.controllers.world import PODS, REPLICA_SETS, is_finished, is_terminating
 from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
-from towtank.storage.store import Change
+from towtank.storage.store import StoreChange
 
 DEPLOYMENTS = "deployments.apps"
 HASH = "pod-template-hash"
@@ -27,54 +27,54 @@ _OWN = (REVISION, _DESIRED, _MOST, _HISTORY, "kubectl.kubernetes.io/last-applied
 """Annotations that a ReplicaSet does not take over from its Deployment."""
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _HASH_LENGTH = 10
-_KEPT = 10
+_HISTORY_LIMIT = 10
 """Empty ReplicaSets that stay for a rollback, where the Deployment does not say."""
 
 
-class Deployments(Controller):
+class DeploymentController(Controller):
     """Keys: ("roll", namespace, name)."""
 
-    slice = 4
+    keys_per_slice = 4
 
-    def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+    def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Deployments, their ReplicaSets, ReplicaSets that are nobody's, and pods that are gone (Recreate waits for them)."""
         namespace = change.now.key[0]
         if resource == DEPLOYMENTS and change.type != "DELETED":
-            if change.before is None or _said(change.before.body) != _said(change.now.body):
+            if change.before is None or _owners_part(change.before.body) != _owners_part(change.now.body):
                 yield "roll", *change.now.key
         elif resource == REPLICA_SETS:
             yield from self._of_set(change)
-        elif resource == PODS and change.type == "DELETED" and (name := owners_name(change.now.body, "ReplicaSet")):
-            owner = self.world.verbs.find(REPLICA_SETS, namespace, name)
-            if owner and (name := owners_name(owner, "Deployment")):
+        elif resource == PODS and change.type == "DELETED" and (name := owner_name(change.now.body, "ReplicaSet")):
+            owner = self.client.verbs.find(REPLICA_SETS, namespace, name)
+            if owner and (name := owner_name(owner, "Deployment")):
                 yield "roll", namespace, name
 
-    def _of_set(self, change: Change) -> Iterable[Key]:
+    def _of_set(self, change: StoreChange) -> Iterable[Key]:
         namespace = change.now.key[0]
         bodies = [stored.body for stored in (change.before, change.now) if stored]
-        for name in {owners_name(body, "Deployment") for body in bodies} - {""}:
+        for name in {owner_name(body, "Deployment") for body in bodies} - {""}:
             yield "roll", namespace, name
         if change.type != "DELETED" and not bodies[-1]["metadata"].get("ownerReferences"):
-            yield from (("roll", *stored.key) for stored in self.world.verbs.store.list(DEPLOYMENTS, namespace))
+            yield from (("roll", *stored.key) for stored in self.client.verbs.store.list(DEPLOYMENTS, namespace))
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """One step of the rollout, and what there is to say about it."""
-        deployment = self.world.verbs.find(DEPLOYMENTS, key[1], key[2])
+        deployment = self.client.verbs.find(DEPLOYMENTS, key[1], key[2])
         if deployment is None:
             return
-        claim(self.world, REPLICA_SETS, deployment, compiled(deployment["spec"].get("selector")))
-        if not leaving(deployment):
+        claim(self.client, REPLICA_SETS, deployment, compiled(deployment["spec"].get("selector")))
+        if not is_terminating(deployment):
             self._step(deployment)
-            deployment = self.world.verbs.find(DEPLOYMENTS, key[1], key[2]) or deployment
+            deployment = self.client.verbs.find(DEPLOYMENTS, key[1], key[2]) or deployment
         self._report(deployment, now)
 
     # ---- the ReplicaSets -------------------------------------------------------------------------------------------------------
 
     def _sets(self, deployment: Body) -> tuple[Body | None, list[Body]]:
         """The set of the present template, and the others, oldest first."""
-        owned = sorted(self.world.indexes[REPLICA_SETS]["owner", deployment["metadata"]["uid"]], key=_age)
-        wanted = _bare(deployment["spec"]["template"])
-        new = next((each for each in owned if _bare(each["spec"]["template"]) == wanted), None)
+        owned = sorted(self.client.indexes[REPLICA_SETS]["owner", deployment["metadata"]["uid"]], key=_age)
+        wanted = _without_hash(deployment["spec"]["template"])
+        new = next((each for each in owned if _without_hash(each["spec"]["template"]) == wanted), None)
         return new, [each for each in owned if each is not new]
 
     def _step(self, deployment: Body) -> None:
@@ -90,19 +90,19 @@ class Deployments(Controller):
             self._roll(self._newest(deployment, new, olds, 0), olds, to)
         self._forget(deployment, olds)
 
-    def _roll(self, new: Body, olds: Sequence[Body], to: rollouts.Goal) -> None:
+    def _roll(self, new: Body, olds: Sequence[Body], to: rollouts.RolloutTarget) -> None:
         """Let the new set grow; where it cannot, let old ones shrink."""
         others = [_set(old) for old in olds]
-        size = rollouts.grow(_set(new), others, to)
+        size = rollouts.scale_up_new(_set(new), others, to)
         if size != _size(new):
             self._resize(new, size, to)
             return
-        sizes = rollouts.shrink(_set(new), others, to)
+        sizes = rollouts.scale_down_old(_set(new), others, to)
         for old in olds:
             if (name := old["metadata"]["name"]) in sizes:
                 self._resize(old, sizes[name], to)
 
-    def _scale(self, deployment: Body, new: Body | None, olds: Sequence[Body], to: rollouts.Goal) -> None:
+    def _scale(self, deployment: Body, new: Body | None, olds: Sequence[Body], to: rollouts.RolloutTarget) -> None:
         """Follow a changed number of replicas without going on with the rollout."""
         newest_first = [each for each in (new, *reversed(olds)) if each]
         working = [each for each in newest_first if _size(each)]
@@ -115,17 +115,17 @@ class Deployments(Controller):
         elif deployment["spec"].get("strategy", {}).get("type") == "Recreate":
             sizes = {}
         else:
-            sizes = dict(rollouts.spread([_set(each) for each in working], to))
+            sizes = dict(rollouts.scale_proportionally([_set(each) for each in working], to))
         for each in working:
             self._resize(each, sizes.get(each["metadata"]["name"], _size(each)), to)
 
-    def _recreate(self, deployment: Body, new: Body | None, olds: Sequence[Body], to: rollouts.Goal) -> None:
+    def _recreate(self, deployment: Body, new: Body | None, olds: Sequence[Body], to: rollouts.RolloutTarget) -> None:
         """The old pods are gone before new ones are made."""
         for old in olds:
             if _size(old):
                 self._resize(old, 0, to)
-        left = [pod for old in olds for pod in self.world.pods["owner", old["metadata"]["uid"]]]
-        if all(map(finished, left)):
+        left = [pod for old in olds for pod in self.client.pods["owner", old["metadata"]["uid"]]]
+        if all(map(is_finished, left)):
             new = self._newest(deployment, new, olds, to.replicas)
             self._resize(new, to.replicas, to)
 
@@ -133,7 +133,7 @@ class Deployments(Controller):
         """The set of the present template, made if need be, with the highest revision."""
         own = {name: value for name, value in deployment["metadata"].get("annotations", {}).items() if name not in _OWN}
         if new is None:
-            new = self.world.create(REPLICA_SETS, _replica_set(deployment, size))
+            new = self.client.create(REPLICA_SETS, _replica_set(deployment, size))
         before = _annotation(new, REVISION)
         revision = str(max(*(int(_annotation(old, REVISION) or 0) + 1 for old in olds), int(before or 0), 1))
         said = {**own, REVISION: revision}
@@ -145,31 +145,31 @@ class Deployments(Controller):
     def _annotate(self, key: str, body: Body, said: Mapping[str, str]) -> Body:
         if all(_annotation(body, name) == value for name, value in said.items()):
             return body
-        return self.world.patch(key, body, lambda copy: copy["metadata"].setdefault("annotations", {}).update(said))
+        return self.client.patch(key, body, lambda copy: copy["metadata"].setdefault("annotations", {}).update(said))
 
-    def _resize(self, each: Body, size: int, to: rollouts.Goal) -> None:
+    def _resize(self, each: Body, size: int, to: rollouts.RolloutTarget) -> None:
         """Give a set its size, and the numbers that tell later whether the Deployment was scaled since."""
-        numbers = {_DESIRED: str(to.replicas), _MOST: str(to.most)}
+        numbers = {_DESIRED: str(to.replicas), _MOST: str(to.max_total)}
 
         def resized(copy: Body) -> None:
             copy["spec"]["replicas"] = size
             copy["metadata"].setdefault("annotations", {}).update(numbers)
 
         if _size(each) != size or any(_annotation(each, name) != value for name, value in numbers.items()):
-            self.world.patch(REPLICA_SETS, each, resized)
+            self.client.patch(REPLICA_SETS, each, resized)
 
     def _forget(self, deployment: Body, olds: Sequence[Body]) -> None:
         """Delete sets of earlier templates that are empty, but the latest some of them."""
-        empty = [old for old in olds if not (_size(old) or old.get("status", {}).get("replicas") or leaving(old))]
+        empty = [old for old in olds if not (_size(old) or old.get("status", {}).get("replicas") or is_terminating(old))]
         empty.sort(key=lambda old: int(_annotation(old, REVISION) or 0))
-        kept = deployment["spec"].get("revisionHistoryLimit", _KEPT)
+        kept = deployment["spec"].get("revisionHistoryLimit", _HISTORY_LIMIT)
         for old in empty[: max(len(empty) - kept, 0)]:
-            self.world.delete(REPLICA_SETS, old)
+            self.client.delete(REPLICA_SETS, old)
 
     def _report(self, deployment: Body, now: datetime) -> None:
         new, olds = self._sets(deployment)
         said = progress.status(deployment, new, olds, _goal(deployment), now)
-        deployment = self.world.status(DEPLOYMENTS, deployment, said)
+        deployment = self.client.status(DEPLOYMENTS, deployment, said)
         if (when := progress.deadline(deployment)) is not None:
             self.queue.add(("roll", deployment["metadata"]["namespace"], deployment["metadata"]["name"]), when)
 
@@ -201,17 +201,17 @@ def _replica_set(deployment: Body, size: int) -> Body:
     }
 
 
-def _goal(deployment: Body) -> rollouts.Goal:
+def _goal(deployment: Body) -> rollouts.RolloutTarget:
     spec, strategy = deployment["spec"], deployment["spec"].get("strategy", {})
     if strategy.get("type") == "Recreate":
-        return rollouts.Goal(spec.get("replicas", 1), 0, 0)
+        return rollouts.RolloutTarget(spec.get("replicas", 1), 0, 0)
     rolling = strategy.get("rollingUpdate", {})
-    return rollouts.goal(spec.get("replicas", 1), rolling.get("maxSurge", "25%"), rolling.get("maxUnavailable", "25%"))
+    return rollouts.rollout_target(spec.get("replicas", 1), rolling.get("maxSurge", "25%"), rolling.get("maxUnavailable", "25%"))
 
 
-def _set(body: Body) -> rollouts.Set:
+def _set(body: Body) -> rollouts.ReplicaSetSize:
     available = body.get("status", {}).get("availableReplicas", 0)
-    return rollouts.Set(body["metadata"]["name"], _size(body), available, int(_annotation(body, _MOST) or 0))
+    return rollouts.ReplicaSetSize(body["metadata"]["name"], _size(body), available, int(_annotation(body, _MOST) or 0))
 
 
 def _size(body: Body) -> int:
@@ -222,7 +222,7 @@ def _annotation(body: Body, name: str) -> str:
     return str(body["metadata"].get("annotations", {}).get(name, ""))
 
 
-def _bare(template: Body) -> Body:
+def _without_hash(template: Body) -> Body:
     """A template without the label that tells templates apart."""
     metadata = template["metadata"]
     labels = {name: value for name, value in metadata.get("labels", {}).items() if name != HASH}
@@ -233,7 +233,7 @@ def _age(body: Body) -> tuple[str, str]:
     return body["metadata"]["creationTimestamp"], body["metadata"]["name"]
 
 
-def _said(deployment: Body) -> object:
+def _owners_part(deployment: Body) -> object:
     """What its owner says: what we write ourselves is left out."""
     metadata = deployment["metadata"]
     annotations = {name: value for name, value in metadata.get("annotations", {}).items() if name != REVISION}

@@ -10,24 +10,24 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from towtank.controllers.controlling import Controller, Key
-from towtank.controllers.world import World, leaving
+from towtank.controllers.world import ControllerClient, is_terminating
 from towtank.model.kinds import Body
-from towtank.storage.store import Change
+from towtank.storage.store import StoreChange
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 _Place = tuple[str, str, str]
 """Of an object: resource, namespace, name."""
 
 
-class Garbage(Controller):
+class GarbageCollector(Controller):
     """Keys: ("dependent" or "owner", resource, namespace, name). It knows of every object who owns it, and where each UID is."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerClient) -> None:
         super().__init__(world)
         self._places: dict[str, _Place] = {}
         self._dependents: dict[str, dict[_Place, None]] = collections.defaultdict(dict)
 
-    def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+    def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Dependents that are new, have other owners, or whose owner goes; owners that wait for their dependents."""
         before, now = change.before.body if change.before else None, change.now.body
         place, uid = (resource, *change.now.key), now["metadata"]["uid"]
@@ -56,7 +56,7 @@ class Garbage(Controller):
     def reconcile(self, key: Key, now: datetime) -> None:
         """Look at an object as somebody's dependent, or as an owner that waits."""
         what, resource, namespace, name = key
-        found = self.world.verbs.find(resource, namespace, name)
+        found = self.client.verbs.find(resource, namespace, name)
         if found is None:
             return
         if what == "dependent":
@@ -74,18 +74,18 @@ class Garbage(Controller):
         if not owners or len(staying) == len(owners):
             return
         if staying:
-            self.world.patch(resource, body, lambda copy: copy["metadata"].update(ownerReferences=staying))
-        elif not leaving(body):
+            self.client.patch(resource, body, lambda copy: copy["metadata"].update(ownerReferences=staying))
+        elif not is_terminating(body):
             finalizers, has_dependents = body["metadata"].get("finalizers", ()), body["metadata"]["uid"] in self._dependents
             foreground = FOREGROUND in finalizers or (waiting and has_dependents)
-            self.world.delete(resource, body, "Orphan" if ORPHAN in finalizers else "Foreground" if foreground else "Background")
+            self.client.delete(resource, body, "Orphan" if ORPHAN in finalizers else "Foreground" if foreground else "Background")
 
     def _owner(self, reference: Body, dependent: Body) -> Body | None:
         """The owner; None when it is gone, _UNKNOWN when nobody here knows its kind."""
         place = self._places.get(reference["uid"])
         if place and place[1] in ("", dependent["metadata"].get("namespace", "")):
-            return self.world.verbs.find(*place)
-        served = place or self.world.catalogue.of_kind(reference["apiVersion"], reference["kind"])
+            return self.client.verbs.find(*place)
+        served = place or self.client.catalogue.of_kind(reference["apiVersion"], reference["kind"])
         return None if served else _UNKNOWN
 
     # ---- as an owner -----------------------------------------------------------------------------------------------------------
@@ -95,26 +95,26 @@ class Garbage(Controller):
         uid, finalizers = body["metadata"]["uid"], body["metadata"]["finalizers"]
         places = tuple(self._dependents.get(uid, ()))
         if ORPHAN in finalizers:
-            for place in places[: self.slice]:
+            for place in places[: self.keys_per_slice]:
                 self._orphan(place, uid)
-            if len(places) <= self.slice:
-                self.world.drop_finalizer(resource, body, ORPHAN)
+            if len(places) <= self.keys_per_slice:
+                self.client.drop_finalizer(resource, body, ORPHAN)
             else:
                 self.queue.add(("owner", resource, body["metadata"].get("namespace", ""), body["metadata"]["name"]))
             return
         if not any(self._blocks(place, uid) for place in places):
-            self.world.drop_finalizer(resource, body, FOREGROUND)
+            self.client.drop_finalizer(resource, body, FOREGROUND)
         for place in places:
             self.queue.add(("dependent", *place))
 
     def _orphan(self, place: _Place, uid: str) -> None:
-        found = self.world.verbs.find(*place)
+        found = self.client.verbs.find(*place)
         if found:
             left = [each for each in _owners(found) if each["uid"] != uid]
-            self.world.patch(place[0], found, lambda copy: copy["metadata"].update(ownerReferences=left))
+            self.client.patch(place[0], found, lambda copy: copy["metadata"].update(ownerReferences=left))
 
     def _blocks(self, place: _Place, uid: str) -> bool:
-        found = self.world.verbs.find(*place)
+        found = self.client.verbs.find(*place)
         blocks = any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in _owners(found))
         return blocks and not (found and self._waits_for(found, uid))
 
@@ -128,7 +128,7 @@ class Garbage(Controller):
             if each["metadata"]["uid"] == uid:
                 return True
             seen.add(each["metadata"]["uid"])
-            open_ += [found for place in self._dependents.get(each["metadata"]["uid"], ()) if (found := self.world.verbs.find(*place))]
+            open_ += [found for place in self._dependents.get(each["metadata"]["uid"], ()) if (found := self.client.verbs.find(*place))]
         return False
 
 
@@ -142,8 +142,8 @@ def _owners(body: Body | None) -> Sequence[Body]:
 
 def _waits(body: Body) -> bool:
     """Whether its deletion has begun, and one of our finalizers keeps it."""
-    return leaving(body) and not {FOREGROUND, ORPHAN}.isdisjoint(body["metadata"].get("finalizers", ()))
+    return is_terminating(body) and not {FOREGROUND, ORPHAN}.isdisjoint(body["metadata"].get("finalizers", ()))
 
 
 def _in_foreground(body: Body) -> bool:
-    return leaving(body) and FOREGROUND in body["metadata"].get("finalizers", ())
+    return is_terminating(body) and FOREGROUND in body["metadata"].get("finalizers", ())

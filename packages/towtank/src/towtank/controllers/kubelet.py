@@ -12,27 +12,27 @@ from datetime import datetime
 
 from towtank.controllers import reports
 from towtank.controllers.controlling import Controller, Key
-from towtank.controllers.world import KUBELET, NODES, PODS, World, finished, leaving, moment
+from towtank.controllers.world import KUBELET, NODES, PODS, ControllerClient, is_finished, is_terminating, parse_time
 from towtank.model import conditions
 from towtank.model.kinds import Body
 from towtank.model.times import after
-from towtank.storage.store import Change
+from towtank.storage.store import StoreChange
 
 RUN_FOR = "towtank/run-for"
 _NOT_READY = "node.kubernetes.io/not-ready"
 
 
-class Kubelet(Controller):
+class KubeletSimulator(Controller):
     """Keys: what to do, namespace and name, and for what is done later the UID of the pod that it is meant for."""
 
-    def __init__(self, world: World, start_after: float, stop_after: float) -> None:
+    def __init__(self, world: ControllerClient, start_after: float, stop_after: float) -> None:
         super().__init__(world)
         self._start_after = start_after
         self._stop_after = stop_after
         self._numbers = itertools.count(1)
         self._steps = {"node": self._node, "look": self._look, "start": self._start, "succeed": self._succeed, "stop": self._stop}
 
-    def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+    def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Nodes that come and go; pods that have a node and did not, or run, or end, or are to go."""
         now, before = change.now, change.before
         if resource == NODES:
@@ -49,7 +49,7 @@ class Kubelet(Controller):
         if what == "gone":
             self._collect(name)
             return
-        found = self.world.verbs.find(NODES if what == "node" else PODS, namespace, name)
+        found = self.client.verbs.find(NODES if what == "node" else PODS, namespace, name)
         if found is not None and uid in ([], [found["metadata"]["uid"]]):
             self._steps[what](found, now)
 
@@ -58,18 +58,18 @@ class Kubelet(Controller):
     def _node(self, node: Body, now: datetime) -> None:
         new = not conditions.find(node, "Ready")
         if new or node["status"].get("capacity", {}).keys() - node["status"].get("allocatable", {}).keys():
-            node = self.world.status(NODES, node, reports.node_status(node, self._address("172.18"), now), KUBELET)
+            node = self.client.status(NODES, node, reports.node_status(node, self._address("172.18"), now), KUBELET)
         if new and any(taint["key"] == _NOT_READY for taint in node["spec"].get("taints", ())) and conditions.holds(node, "Ready"):
-            self.world.patch(NODES, node, _opened)
+            self.client.patch(NODES, node, _opened)
 
     def _collect(self, node: str) -> None:
         """Delete the pods of a node that is gone, some at a time."""
-        if self.world.verbs.find(NODES, "", node):
+        if self.client.verbs.find(NODES, "", node):
             return
-        left = [pod for pod in self.world.pods["node", node] if pod["metadata"].get("deletionGracePeriodSeconds") != 0]
-        for pod in left[: self.slice]:
-            self.world.delete(PODS, pod, grace=0)
-        if len(left) > self.slice:
+        left = [pod for pod in self.client.pods["node", node] if pod["metadata"].get("deletionGracePeriodSeconds") != 0]
+        for pod in left[: self.keys_per_slice]:
+            self.client.delete(PODS, pod, grace=0)
+        if len(left) > self.keys_per_slice:
             self.queue.add(("gone", "", node))
 
     def _address(self, network: str) -> str:
@@ -82,37 +82,37 @@ class Kubelet(Controller):
         """Note what this pod does next."""
         if not pod["spec"].get("nodeName"):
             return
-        if leaving(pod):
+        if is_terminating(pod):
             grace = pod["metadata"].get("deletionGracePeriodSeconds", 0)
             self._later("stop", pod, after(now, min(grace, self._stop_after + _hook(pod))))
-        elif not finished(pod) and pod.get("status", {}).get("phase") != "Running":
+        elif not is_finished(pod) and pod.get("status", {}).get("phase") != "Running":
             self._later("start", pod, after(now, self._start_after))
-        elif not finished(pod):
-            self.world.status(PODS, pod, reports.gated(pod, now), KUBELET)
+        elif not is_finished(pod):
+            self.client.status(PODS, pod, reports.gated_status(pod, now), KUBELET)
             runs = reports.duration(pod["metadata"].get("annotations", {}).get(RUN_FOR, ""))
             if runs is not None:
                 started = pod["status"].get("startTime") or pod["metadata"]["creationTimestamp"]
-                self._later("succeed", pod, after(moment(started), runs))
+                self._later("succeed", pod, after(parse_time(started), runs))
 
     def _later(self, what: str, pod: Body, when: datetime) -> None:
         metadata = pod["metadata"]
         self.queue.add((what, metadata["namespace"], metadata["name"], metadata["uid"]), when)
 
     def _start(self, pod: Body, now: datetime) -> None:
-        if leaving(pod) or finished(pod):
+        if is_terminating(pod) or is_finished(pod):
             return
-        node = self.world.verbs.find(NODES, "", pod["spec"]["nodeName"]) or {}
-        self.world.status(PODS, pod, reports.running(pod, node, self._address("10.244"), now), KUBELET)
+        node = self.client.verbs.find(NODES, "", pod["spec"]["nodeName"]) or {}
+        self.client.status(PODS, pod, reports.running_status(pod, node, self._address("10.244"), now), KUBELET)
 
     def _succeed(self, pod: Body, now: datetime) -> None:
-        if not finished(pod):
-            self.world.status(PODS, pod, reports.ended(pod, now), KUBELET)
+        if not is_finished(pod):
+            self.client.status(PODS, pod, reports.succeeded_status(pod, now), KUBELET)
 
     def _stop(self, pod: Body, now: datetime) -> None:
         """A pod that others' finalizers keep has ended all the same, and takes no room."""
         if pod["metadata"].get("finalizers"):
             self._succeed(pod, now)
-        self.world.delete(PODS, pod, propagation="", grace=0)
+        self.client.delete(PODS, pod, propagation="", grace=0)
 
 
 def _state(pod: Body) -> object:

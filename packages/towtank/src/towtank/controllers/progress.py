@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from towtank.controllers.rollouts import Goal
-from towtank.controllers.world import moment
+from towtank.controllers.rollouts import RolloutTarget
+from towtank.controllers.world import parse_time
 from towtank.model import conditions
 from towtank.model.kinds import Body
 from towtank.model.times import after, timestamp
@@ -15,7 +15,7 @@ _FORWARD = ("updatedReplicas", "readyReplicas", "availableReplicas")
 _NO_LIMIT = 2**31 - 1
 
 
-def status(deployment: Body, new: Body | None, olds: Sequence[Body], to: Goal, now: datetime) -> Body:
+def status(deployment: Body, new: Body | None, olds: Sequence[Body], to: RolloutTarget, now: datetime) -> Body:
     """The whole status."""
     counted = _counts(new, olds)
     said = [_available(counted, to), _progressing(deployment, new, counted, now)]
@@ -50,8 +50,8 @@ def _lacking(new: Body | None, olds: Sequence[Body], available: int) -> int:
     return max(wanted - available, 0)
 
 
-def _available(counted: Mapping[str, int], to: Goal) -> Body:
-    enough = counted["availableReplicas"] >= to.least
+def _available(counted: Mapping[str, int], to: RolloutTarget) -> Body:
+    enough = counted["availableReplicas"] >= to.min_available
     return {
         "type": "Available",
         "status": "True" if enough else "False",
@@ -81,7 +81,7 @@ def _progressing(deployment: Body, new: Body | None, counted: Mapping[str, int],
 
 
 def _updated(deployment: Body, said: Body) -> datetime:
-    return moment(said.get("lastUpdateTime") or deployment["metadata"]["creationTimestamp"])
+    return parse_time(said.get("lastUpdateTime") or deployment["metadata"]["creationTimestamp"])
 
 
 def _says(value: str, reason: str, message: str) -> Body:
@@ -104,4 +104,4 @@ def _dated(deployment: Body, said: Body, now: datetime) -> Body:
     before, time = conditions.find(deployment, said["type"]), timestamp(now)
     same = all(before.get(name) == said.get(name) for name in ("status", "reason", "message"))
     updated = before.get("lastUpdateTime", time) if same else time
-    return conditions.dated(deployment, {"lastUpdateTime": updated, **said}, time)
+    return conditions.with_transition_time(deployment, {"lastUpdateTime": updated, **said}, time)

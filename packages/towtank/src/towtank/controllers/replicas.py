@@ -8,14 +8,14 @@ from datetime import datetime
 
 from kubefacts.labels import NOTHING, Selector
 from towtank.controllers.controlling import Controller, Key
-from towtank.controllers.selecting import claim, labels_of, owner_reference, owners_name
-from towtank.controllers.world import PODS, REPLICA_SETS, World, active, controller_of, leaving, moment
+from towtank.controllers.selecting import claim, labels_of, owner_name, owner_reference
+from towtank.controllers.world import PODS, REPLICA_SETS, ControllerClient, controller_of, is_active, is_terminating, parse_time
 from towtank.model import conditions
 from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
-from towtank.model.problems import Problem
+from towtank.model.problems import ApiError
 from towtank.model.times import after, timestamp
-from towtank.storage.store import Change
+from towtank.storage.store import StoreChange
 from towtank.strategies.podrules import deletion_cost
 
 BURST = 16
@@ -23,12 +23,12 @@ BURST = 16
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-class Replicas(Controller):
+class ReplicaSetController(Controller):
     """Keys: ("size" or "claim", namespace, name). Counting is cheap; which pods are whose is looked at when labels or owners change."""
 
-    slice = 1
+    keys_per_slice = 1
 
-    def __init__(self, world: World, key: str = REPLICA_SETS) -> None:
+    def __init__(self, world: ControllerClient, key: str = REPLICA_SETS) -> None:
         """``key`` is REPLICA_SETS or REPLICATION_CONTROLLERS."""
         super().__init__(world)
         self._key = key
@@ -36,7 +36,7 @@ class Replicas(Controller):
         """Names of the surplus of a set, first to go first, and what it was ranked for."""
         self._kind = "ReplicaSet" if key == REPLICA_SETS else "ReplicationController"
 
-    def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+    def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Sets, and pods: whoever looks after them before or after, or might."""
         if resource == self._key and change.type != "DELETED":
             if change.before is None or change.before.body["spec"] != change.now.body["spec"]:
@@ -44,13 +44,13 @@ class Replicas(Controller):
         elif resource == PODS:
             yield from self._of_pod(change)
 
-    def _of_pod(self, change: Change) -> Iterable[Key]:
+    def _of_pod(self, change: StoreChange) -> Iterable[Key]:
         namespace, pod = change.now.key[0], change.now.body
         bodies = [stored.body for stored in (change.before, change.now) if stored]
-        for name in {owners_name(body, self._kind) for body in bodies} - {""}:
-            moved = len({(str(body["metadata"].get("labels")), owners_name(body, self._kind)) for body in bodies}) > 1
+        for name in {owner_name(body, self._kind) for body in bodies} - {""}:
+            moved = len({(str(body["metadata"].get("labels")), owner_name(body, self._kind)) for body in bodies}) > 1
             yield "claim" if moved else "size", namespace, name
-        if change.type != "DELETED" and not pod["metadata"].get("ownerReferences") and not leaving(pod):
+        if change.type != "DELETED" and not pod["metadata"].get("ownerReferences") and not is_terminating(pod):
             yield "free", namespace, change.now.key[1]
 
     def reconcile(self, key: Key, now: datetime) -> None:
@@ -59,21 +59,21 @@ class Replicas(Controller):
         if what == "free":
             self._offer(namespace, name)
             return
-        owner = self.world.verbs.find(self._key, namespace, name)
+        owner = self.client.verbs.find(self._key, namespace, name)
         if owner is None:
             self._ranked.pop((namespace, name), None)
             return
         if what == "claim":
-            claim(self.world, PODS, owner, self._selector(owner))
-        failure = None if leaving(owner) else self._size(owner)
+            claim(self.client, PODS, owner, self._selector(owner))
+        failure = None if is_terminating(owner) else self._size(owner)
         self._report(owner, failure, now)
         if failure:
             raise failure
 
     def _offer(self, namespace: str, name: str) -> None:
         """A pod is nobody's: look whether it is wanted."""
-        pod = self.world.verbs.find(PODS, namespace, name)
-        for stored in self.world.verbs.store.list(self._key, namespace) if pod else ():
+        pod = self.client.verbs.find(PODS, namespace, name)
+        for stored in self.client.verbs.store.list(self._key, namespace) if pod else ():
             if pod and self._selector(stored.body).matches(labels_of(pod)):
                 self.queue.add(("claim", *stored.key))
 
@@ -83,23 +83,23 @@ class Replicas(Controller):
 
     # ---- how many ------------------------------------------------------------------------------------------------------------
 
-    def _size(self, owner: Body) -> Problem | None:
+    def _size(self, owner: Body) -> ApiError | None:
         """Make some that lack, or delete some of the surplus; returns why no more could be made."""
         uid, wanted = owner["metadata"]["uid"], owner["spec"].get("replicas", 1)
         key = (owner["metadata"]["namespace"], owner["metadata"]["name"])
-        lacking = wanted - len(self.world.pods["active", uid])
+        lacking = wanted - len(self.client.pods["active", uid])
         again = abs(lacking) > BURST
         try:
             for _ in range(min(lacking, BURST)):
-                self.world.create(PODS, self._pod(owner))
-        except Problem as problem:
+                self.client.create(PODS, self._pod(owner))
+        except ApiError as problem:
             if problem.reason != "AlreadyExists":  # else a name was drawn twice, and is drawn again
                 return problem
             again = True
         if lacking < 0:
             doomed = self._doomed(owner, -lacking)
             for pod in doomed:
-                self.world.delete(PODS, pod)
+                self.client.delete(PODS, pod)
             again = len(doomed) < -lacking
         else:
             self._ranked.pop(key, None)
@@ -113,12 +113,12 @@ class Replicas(Controller):
         stamp, names = self._ranked.get((namespace, owner["metadata"]["name"]), (None, collections.deque[str]()))
         if not names or stamp != (uid, owner["spec"].get("replicas")):
             stamp = uid, owner["spec"].get("replicas")
-            names = collections.deque(pod["metadata"]["name"] for pod in surplus(self.world.pods["active", uid], number))
+            names = collections.deque(pod["metadata"]["name"] for pod in surplus(self.client.pods["active", uid], number))
             self._ranked[namespace, owner["metadata"]["name"]] = stamp, names
         doomed: list[Body] = []
         while names and len(doomed) < min(number, BURST):
-            pod = self.world.verbs.find(PODS, namespace, names.popleft())
-            if pod and active(pod) and controller_of(pod) == uid:  # it may have gone since
+            pod = self.client.verbs.find(PODS, namespace, names.popleft())
+            if pod and is_active(pod) and controller_of(pod) == uid:  # it may have gone since
                 doomed.append(pod)
         return doomed
 
@@ -128,25 +128,25 @@ class Replicas(Controller):
         own = {"generateName": f"{metadata['name']}-", "namespace": metadata["namespace"], "ownerReferences": [owner_reference(owner)]}
         return {"metadata": {**said, **own}, "spec": template["spec"]}
 
-    def _report(self, owner: Body, failure: Problem | None, now: datetime) -> None:
+    def _report(self, owner: Body, failure: ApiError | None, now: datetime) -> None:
         """Write the status, where it is another one than before."""
         uid, ready_for = owner["metadata"]["uid"], owner["spec"].get("minReadySeconds", 0)
-        ready = self.world.pods["ready", uid]
+        ready = self.client.pods["ready", uid]
         waiting = [since for since in map(_ready_since, ready if ready_for else ()) if after(since, ready_for) > now]
         if waiting:
             when = after(min(waiting), ready_for)
             self.queue.add(("size", owner["metadata"]["namespace"], owner["metadata"]["name"]), when)
-        count = len(self.world.pods["active", uid])
+        count = len(self.client.pods["active", uid])
         status = {
             "replicas": count,
             "fullyLabeledReplicas": count or None,
             "readyReplicas": len(ready) or None,
             "availableReplicas": len(ready) - len(waiting) or None,
-            "terminatingReplicas": len(self.world.pods["leaving", uid]) if self._key == REPLICA_SETS else None,
+            "terminatingReplicas": len(self.client.pods["leaving", uid]) if self._key == REPLICA_SETS else None,
             "observedGeneration": owner["metadata"].get("generation"),
             "conditions": _failed(owner, failure, now),
         }
-        self.world.status(self._key, owner, status)
+        self.client.status(self._key, owner, status)
 
 
 def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
@@ -161,19 +161,19 @@ def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
             conditions.holds(pod, "Ready"),
             deletion_cost(metadata.get("annotations", {})) or 0,
             -crowd[node],
-            -moment(metadata["creationTimestamp"]).timestamp(),
+            -parse_time(metadata["creationTimestamp"]).timestamp(),
         )
 
     return sorted(pods, key=rank)[:number]
 
 
 def _ready_since(pod: Body) -> datetime:
-    return moment(conditions.find(pod, "Ready").get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
+    return parse_time(conditions.find(pod, "Ready").get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
 
 
-def _failed(owner: Body, failure: Problem | None, now: datetime) -> list[Body] | None:
+def _failed(owner: Body, failure: ApiError | None, now: datetime) -> list[Body] | None:
     """The conditions: that pods cannot be made, and why, or none."""
     if failure is None:
         return None
     told = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": failure.message}
-    return [conditions.dated(owner, told, timestamp(now))]
+    return [conditions.with_transition_time(owner, told, timestamp(now))]

@@ -73,7 +73,7 @@ def node_status(node: Body, address: str, now: datetime) -> Body:
 # ---- pods ------------------------------------------------------------------------------------------------------------------
 
 
-def running(pod: Body, node: Body, address: str, now: datetime) -> Body:
+def running_status(pod: Body, node: Body, address: str, now: datetime) -> Body:
     """The status of a pod all of whose containers run and are ready."""
     status, spec, time = pod.get("status", {}), pod["spec"], timestamp(now)
     hosts = [each["address"] for each in node.get("status", {}).get("addresses", ()) if each.get("type") == "InternalIP"]
@@ -97,7 +97,7 @@ def running(pod: Body, node: Body, address: str, now: datetime) -> Body:
     return reported
 
 
-def gated(pod: Body, now: datetime) -> Body:
+def gated_status(pod: Body, now: datetime) -> Body:
     """The status of a running pod after its readiness gates opened or closed."""
     status = pod["status"]
     if not pod["spec"].get("readinessGates"):
@@ -105,7 +105,7 @@ def gated(pod: Body, now: datetime) -> Body:
     return {**status, "conditions": _conditions(pod, _gated(pod, [("Ready", "True", "")]), now)}
 
 
-def ended(pod: Body, now: datetime) -> Body:
+def succeeded_status(pod: Body, now: datetime) -> Body:
     """The status of a pod whose containers have all ended well."""
     status, time = pod.get("status", {}), timestamp(now)
     done = [("Ready", "False", "PodCompleted"), ("ContainersReady", "False", "PodCompleted")]
@@ -123,7 +123,7 @@ def _conditions(pod: Body, reported: Iterable[tuple[str, str, str]], now: dateti
     """The pod's conditions with these (type, status, reason) in place of what they were; the scheduler's and others' stay."""
     fresh: dict[str, Body] = {}
     for type_, value, reason in reported:
-        fresh[type_] = conditions.dated(pod, {"type": type_, "status": value, "lastProbeTime": None}, timestamp(now))
+        fresh[type_] = conditions.with_transition_time(pod, {"type": type_, "status": value, "lastProbeTime": None}, timestamp(now))
         if reason:
             fresh[type_]["reason"] = reason
         if "generation" in pod["metadata"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubefacts.labels import Selector
-from towtank.controllers.world import Index, World, controller_of, leaving
+from towtank.controllers.world import ControllerClient, OwnerIndex, controller_of, is_terminating
 from towtank.model.kinds import Body
 
 
@@ -27,17 +27,17 @@ def owner_reference(owner: Body) -> Body:
     }
 
 
-def claim(world: World, key: str, owner: Body, selector: Selector) -> None:
+def claim(world: ControllerClient, key: str, owner: Body, selector: Selector) -> None:
     """Adopt objects that are chosen and nobody's, release those that are not chosen any more."""
-    index: Index = world.indexes[key]
+    index: OwnerIndex = world.indexes[key]
     uid = owner["metadata"]["uid"]
     for body in tuple(index["owner", uid]):
         if not selector.matches(labels_of(body)):
             world.patch(key, body, lambda copy: _release(copy, uid))
-    if leaving(owner):
+    if is_terminating(owner):
         return
     for body in tuple(index["free", owner["metadata"]["namespace"]]):
-        if selector.matches(labels_of(body)) and not leaving(body):
+        if selector.matches(labels_of(body)) and not is_terminating(body):
             world.patch(key, body, lambda copy: copy["metadata"].setdefault("ownerReferences", []).append(owner_reference(owner)))
 
 
@@ -45,7 +45,7 @@ def _release(copy: Body, uid: str) -> None:
     copy["metadata"]["ownerReferences"] = [each for each in copy["metadata"]["ownerReferences"] if each["uid"] != uid]
 
 
-def owners_name(body: Body, kind: str) -> str:
+def owner_name(body: Body, kind: str) -> str:
     """The name of the owner that looks after it, where that is of this kind; else ""."""
     uid = controller_of(body)
     owners = body["metadata"].get("ownerReferences", ())

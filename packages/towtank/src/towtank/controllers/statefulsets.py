@@ -11,48 +11,48 @@ from datetime import datetime
 
 from towtank.controllers.controlling import Controller, Key
 from towtank.controllers.deployments import template_hash
-from towtank.controllers.selecting import claim, labels_of, owner_reference, owners_name
+from towtank.controllers.selecting import claim, labels_of, owner_name, owner_reference
 from towtank.controllers.volumes import CLAIMS
-from towtank.controllers.world import PODS, finished, leaving
+from towtank.controllers.world import PODS, is_finished, is_terminating
 from towtank.model import conditions
 from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
-from towtank.storage.store import Change
+from towtank.storage.store import StoreChange
 
 STATEFUL_SETS = "statefulsets.apps"
 _REVISION, _NAME, _INDEX = "controller-revision-hash", "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
 
 
-class StatefulSets(Controller):
+class StatefulSetController(Controller):
     """Keys: ("step", namespace, name)."""
 
-    slice = 4
+    keys_per_slice = 4
 
-    def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+    def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Sets, their pods, and pods that are nobody's."""
         bodies = [stored.body for stored in (change.before, change.now) if stored]
         if resource == STATEFUL_SETS and change.type != "DELETED" and (len(bodies) == 1 or bodies[0]["spec"] != bodies[1]["spec"]):
             yield "step", *change.now.key
         elif resource == PODS:
-            for name in {owners_name(body, "StatefulSet") for body in bodies} - {""}:
+            for name in {owner_name(body, "StatefulSet") for body in bodies} - {""}:
                 yield "step", change.now.key[0], name
             if change.type != "DELETED" and not bodies[-1]["metadata"].get("ownerReferences"):
-                yield from (("step", *stored.key) for stored in self.world.verbs.store.list(STATEFUL_SETS, change.now.key[0]))
+                yield from (("step", *stored.key) for stored in self.client.verbs.store.list(STATEFUL_SETS, change.now.key[0]))
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """One step for one pod, or for all of them where they need not wait for each other; then the status."""
-        owner = self.world.verbs.find(STATEFUL_SETS, *key[1:])
+        owner = self.client.verbs.find(STATEFUL_SETS, *key[1:])
         if owner is None:
             return
-        claim(self.world, PODS, owner, compiled(owner["spec"].get("selector")))
-        if not leaving(owner):
+        claim(self.client, PODS, owner, compiled(owner["spec"].get("selector")))
+        if not is_terminating(owner):
             self._step(owner)
         self._report(owner)
 
     def _pods(self, owner: Body) -> dict[int, Body]:
         """By number."""
         prefix = f"{owner['metadata']['name']}-"
-        found = self.world.pods["owner", owner["metadata"]["uid"]]
+        found = self.client.pods["owner", owner["metadata"]["uid"]]
         numbered = {pod["metadata"]["name"].removeprefix(prefix): pod for pod in found if pod["metadata"]["name"].startswith(prefix)}
         return {int(number): pod for number, pod in numbered.items() if number.isdecimal()}
 
@@ -65,13 +65,13 @@ class StatefulSets(Controller):
             pod = pods.get(number)
             if pod is None:
                 self._create(owner, number)
-            elif finished(pod) and not leaving(pod):
-                self.world.delete(PODS, pod)
-            if not together and (pod is None or leaving(pod) or not conditions.holds(pod, "Ready")):
+            elif is_finished(pod) and not is_terminating(pod):
+                self.client.delete(PODS, pod)
+            if not together and (pod is None or is_terminating(pod) or not conditions.holds(pod, "Ready")):
                 return
         for number in sorted(pods.keys() - set(wanted), reverse=True):
-            if not leaving(pods[number]):
-                self.world.delete(PODS, pods[number])
+            if not is_terminating(pods[number]):
+                self.client.delete(PODS, pods[number])
             if not together:
                 return
         self._update(owner, {number: pods[number] for number in wanted if number in pods})
@@ -79,12 +79,14 @@ class StatefulSets(Controller):
     def _update(self, owner: Body, pods: Mapping[int, Body]) -> None:
         """Delete the last pod that has an older template; it is made anew."""
         strategy = owner["spec"].get("updateStrategy", {})
-        if strategy.get("type") == "OnDelete" or not all(conditions.holds(pod, "Ready") and not leaving(pod) for pod in pods.values()):
+        if strategy.get("type") == "OnDelete" or not all(
+            conditions.holds(pod, "Ready") and not is_terminating(pod) for pod in pods.values()
+        ):
             return
         partition, revision = strategy.get("rollingUpdate", {}).get("partition", 0), _revision(owner)
         old = [number for number, pod in pods.items() if number >= partition and labels_of(pod).get(_REVISION) != revision]
         if old:
-            self.world.delete(PODS, pods[max(old)])
+            self.client.delete(PODS, pods[max(old)])
 
     def _create(self, owner: Body, number: int) -> None:
         template, namespace = owner["spec"]["template"], owner["metadata"]["namespace"]
@@ -93,21 +95,21 @@ class StatefulSets(Controller):
         for each in owner["spec"].get("volumeClaimTemplates", ()):
             claimed = f"{each['metadata']['name']}-{name}"
             volumes.append({"name": each["metadata"]["name"], "persistentVolumeClaim": {"claimName": claimed}})
-            if not self.world.verbs.find(CLAIMS, namespace, claimed):
+            if not self.client.verbs.find(CLAIMS, namespace, claimed):
                 said = {**each["metadata"], "name": claimed, "namespace": namespace}
                 said["labels"] = {**labels_of(each), **owner["spec"]["selector"].get("matchLabels", {})}
-                self.world.create(CLAIMS, {"metadata": said, "spec": each["spec"]})
+                self.client.create(CLAIMS, {"metadata": said, "spec": each["spec"]})
         claimed_names = {volume["name"] for volume in volumes}
         others = [volume for volume in template["spec"].get("volumes", ()) if volume["name"] not in claimed_names]
         spec = {**template["spec"], "hostname": name, "subdomain": owner["spec"].get("serviceName", ""), "volumes": [*others, *volumes]}
         labels = {**labels_of(template), _REVISION: _revision(owner), _NAME: name, _INDEX: str(number)}
         annotations = template["metadata"].get("annotations", {})
         own = {"name": name, "namespace": namespace, "labels": labels, "ownerReferences": [owner_reference(owner)]}
-        self.world.create(PODS, {"metadata": {**own, "annotations": annotations}, "spec": spec})
+        self.client.create(PODS, {"metadata": {**own, "annotations": annotations}, "spec": spec})
 
     def _report(self, owner: Body) -> None:
-        pods = [pod for pod in self._pods(owner).values() if not finished(pod)]
-        there = [pod for pod in pods if not leaving(pod)]
+        pods = [pod for pod in self._pods(owner).values() if not is_finished(pod)]
+        there = [pod for pod in pods if not is_terminating(pod)]
         ready, newest = [pod for pod in there if conditions.holds(pod, "Ready")], _revision(owner)
         updated = [pod for pod in there if labels_of(pod).get(_REVISION) == newest]
         before = owner.get("status", {})
@@ -124,7 +126,7 @@ class StatefulSets(Controller):
             "observedGeneration": owner["metadata"].get("generation"),
             "collisionCount": before.get("collisionCount", 0),
         }
-        self.world.status(STATEFUL_SETS, owner, status)
+        self.client.status(STATEFUL_SETS, owner, status)
 
 
 def _revision(owner: Body) -> str:

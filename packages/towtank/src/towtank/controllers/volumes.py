@@ -12,11 +12,11 @@ from fractions import Fraction
 from kubefacts import quantities
 from towtank.controllers.controlling import Controller, Key
 from towtank.controllers.selecting import labels_of
-from towtank.controllers.world import NODES, World, leaving
+from towtank.controllers.world import NODES, ControllerClient, is_terminating
 from towtank.model.choosing import compiled
 from towtank.model.kinds import Body
 from towtank.model.times import timestamp
-from towtank.storage.store import Change
+from towtank.storage.store import StoreChange
 
 CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -25,15 +25,15 @@ _NOBODY = "kubernetes.io/no-provisioner"
 _ZONE = "topology.kubernetes.io/zone"
 
 
-class Volumes(Controller):
+class PersistentVolumeController(Controller):
     """Keys: ("claim", namespace, name), ("volume", "", name)."""
 
-    def __init__(self, world: World, *, make: bool) -> None:
+    def __init__(self, world: ControllerClient, *, make: bool) -> None:
         """``make``: whether volumes are made for claims, or somebody else does that."""
         super().__init__(world)
         self._make = make
 
-    def concerned(self, resource: str, change: Change) -> Iterable[Key]:
+    def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Claims and volumes, and each other; a new class may be what claims wait for."""
         bodies = [stored.body for stored in (change.before, change.now) if stored]
         if resource == CLAIMS:
@@ -46,15 +46,15 @@ class Volumes(Controller):
             for reference in filter(None, (body["spec"].get("claimRef") for body in bodies)):
                 yield "claim", reference["namespace"], reference["name"]
         if resource == CLASSES or (resource == VOLUMES and not bodies[-1]["spec"].get("claimRef")):
-            for claim in self.world.verbs.every(CLAIMS):
+            for claim in self.client.verbs.every(CLAIMS):
                 if not claim["spec"].get("volumeName"):
                     yield "claim", claim["metadata"]["namespace"], claim["metadata"]["name"]
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """Look at a claim or at a volume."""
         what, namespace, name = key
-        found = self.world.verbs.find(CLAIMS if what == "claim" else VOLUMES, namespace, name)
-        if found is None or leaving(found):
+        found = self.client.verbs.find(CLAIMS if what == "claim" else VOLUMES, namespace, name)
+        if found is None or is_terminating(found):
             return
         if what == "claim":
             self._claim(found, now)
@@ -65,28 +65,28 @@ class Volumes(Controller):
 
     def _claim(self, claim: Body, now: datetime) -> None:
         name = claim["spec"].get("volumeName")
-        volume = self.world.verbs.find(VOLUMES, "", name) if name else self._reserved(claim) or self._fitting(claim)
+        volume = self.client.verbs.find(VOLUMES, "", name) if name else self._reserved(claim) or self._fitting(claim)
         if volume and _free_for(volume, claim):
             self._bind(claim, volume, now)
         elif claim["metadata"].get("annotations", {}).get(_DONE):
-            self.world.status(CLAIMS, claim, {**claim.get("status", {}), "phase": "Lost"})
+            self.client.status(CLAIMS, claim, {**claim.get("status", {}), "phase": "Lost"})
         elif not name and self._make:
             self._provision(claim)
 
     def _reserved(self, claim: Body) -> Body | None:
         """The volume that the scheduler, or an administrator, has set aside."""
-        volumes = self.world.verbs.every(VOLUMES)
+        volumes = self.client.verbs.every(VOLUMES)
         return next((volume for volume in volumes if volume["spec"].get("claimRef") and _free_for(volume, claim)), None)
 
     def _fitting(self, claim: Body) -> Body | None:
         """The smallest free volume that will do, where the claim need not wait for its pod."""
         if self._waits_for_pod(claim):
             return None
-        fitting = [volume for volume in self.world.verbs.every(VOLUMES) if _fits(volume, claim)]
+        fitting = [volume for volume in self.client.verbs.every(VOLUMES) if _fits(volume, claim)]
         return min(fitting, key=_size, default=None)
 
     def _class(self, claim: Body) -> Body:
-        return self.world.verbs.find(CLASSES, "", claim["spec"].get("storageClassName", "")) or {}
+        return self.client.verbs.find(CLASSES, "", claim["spec"].get("storageClassName", "")) or {}
 
     def _waits_for_pod(self, claim: Body) -> bool:
         return self._class(claim).get("volumeBindingMode") == "WaitForFirstConsumer"
@@ -109,19 +109,19 @@ class Volumes(Controller):
             copy["spec"]["volumeName"] = volume["metadata"]["name"]
 
         if not own:
-            volume = self.world.patch(VOLUMES, volume, taken)
+            volume = self.client.patch(VOLUMES, volume, taken)
         self._phase(volume, "Bound", now)
         if claim["spec"].get("volumeName") != volume["metadata"]["name"] or not metadata.get("annotations", {}).get(_DONE):
-            claim = self.world.patch(CLAIMS, claim, bound)
+            claim = self.client.patch(CLAIMS, claim, bound)
         said = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": spec["capacity"]}
-        self.world.status(CLAIMS, claim, {**claim.get("status", {}), **said})
+        self.client.status(CLAIMS, claim, {**claim.get("status", {}), **said})
 
     def _provision(self, claim: Body) -> None:
         """Make a volume, in the zone of the node that was chosen for the pod; the claim is told of it and binds it then."""
         storage_class = self._class(claim)
         node = claim["metadata"].get("annotations", {}).get(SELECTED_NODE, "")
         provisioner = storage_class.get("provisioner", _NOBODY)
-        if provisioner == _NOBODY or leaving(claim) or (self._waits_for_pod(claim) and not node):
+        if provisioner == _NOBODY or is_terminating(claim) or (self._waits_for_pod(claim) and not node):
             return
         metadata, spec = claim["metadata"], claim["spec"]
         name = f"pvc-{metadata['uid']}"
@@ -134,12 +134,12 @@ class Volumes(Controller):
             "volumeMode": spec.get("volumeMode", "Filesystem"),
             "csi": {"driver": provisioner, "volumeHandle": name},
         }
-        zone = labels_of(self.world.verbs.find(NODES, "", node) or {"metadata": {}}).get(_ZONE)
+        zone = labels_of(self.client.verbs.find(NODES, "", node) or {"metadata": {}}).get(_ZONE)
         if zone:
             term = {"matchExpressions": [{"key": _ZONE, "operator": "In", "values": [zone]}]}
             volume["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
-        if not self.world.verbs.find(VOLUMES, "", name):
-            self.world.create(VOLUMES, {"metadata": {"name": name, "annotations": {_MADE: provisioner}}, "spec": volume})
+        if not self.client.verbs.find(VOLUMES, "", name):
+            self.client.create(VOLUMES, {"metadata": {"name": name, "annotations": {_MADE: provisioner}}, "spec": volume})
 
     # ---- volumes ---------------------------------------------------------------------------------------------------------------
 
@@ -149,10 +149,10 @@ class Volumes(Controller):
         if not reference or not reference.get("uid"):
             self._phase(volume, "Available", now)
             return
-        claim = self.world.verbs.find(CLAIMS, reference["namespace"], reference["name"])
+        claim = self.client.verbs.find(CLAIMS, reference["namespace"], reference["name"])
         if claim is None or claim["metadata"]["uid"] != reference["uid"]:
             if volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
-                self.world.delete(VOLUMES, volume)
+                self.client.delete(VOLUMES, volume)
             else:
                 self._phase(volume, "Released", now)
         elif phase == "Pending":
@@ -161,7 +161,7 @@ class Volumes(Controller):
     def _phase(self, volume: Body, phase: str, now: datetime) -> None:
         status = volume.get("status", {})
         if status.get("phase") != phase:
-            self.world.status(VOLUMES, volume, {**status, "phase": phase, "lastPhaseTransitionTime": timestamp(now)})
+            self.client.status(VOLUMES, volume, {**status, "phase": phase, "lastPhaseTransitionTime": timestamp(now)})
 
 
 def _reference(claim: Body) -> Body:
@@ -174,8 +174,8 @@ def _reference(claim: Body) -> Body:
 def _free_for(volume: Body, claim: Body) -> bool:
     """Whether nobody has it, or this very claim."""
     reference, metadata = volume["spec"].get("claimRef"), claim["metadata"]
-    if leaving(volume) or not reference:
-        return not leaving(volume)
+    if is_terminating(volume) or not reference:
+        return not is_terminating(volume)
     same = (reference["namespace"], reference["name"]) == (metadata["namespace"], metadata["name"])
     return same and reference.get("uid", "") in ("", metadata["uid"])
 
@@ -183,7 +183,7 @@ def _free_for(volume: Body, claim: Body) -> bool:
 def _fits(volume: Body, claim: Body) -> bool:
     """Whether a volume that nobody has will do for a claim."""
     offered, wanted = volume["spec"], claim["spec"]
-    if offered.get("claimRef") or leaving(volume) or volume.get("status", {}).get("phase") != "Available":
+    if offered.get("claimRef") or is_terminating(volume) or volume.get("status", {}).get("phase") != "Available":
         return False
     return (
         offered.get("storageClassName", "") == wanted.get("storageClassName", "")

@@ -13,9 +13,9 @@ import msgspec
 
 from towtank.model import conditions
 from towtank.model.catalogue import Catalogue
-from towtank.model.kinds import Body, Resource
-from towtank.model.requests import DeleteOptions, Target, WriteOptions
-from towtank.storage.store import Change
+from towtank.model.kinds import APIResource, Body
+from towtank.model.requests import DeleteOptions, RequestTarget, WriteOptions
+from towtank.storage.store import StoreChange
 from towtank.storage.verbs import Verbs
 
 PODS, NODES, NAMESPACES = "pods", "nodes", "namespaces"
@@ -23,23 +23,23 @@ REPLICA_SETS, REPLICATION_CONTROLLERS = "replicasets.apps", "replicationcontroll
 MANAGER, KUBELET = "kube-controller-manager", "kubelet"
 
 
-class Index:
+class OwnerIndex:
     """Bodies by the places that ``places`` gives each: ``index["owner", uid]``."""
 
     def __init__(self, places: Callable[[Body], Iterable[Hashable]]) -> None:
-        self._places = places
+        self._keys_of = places
         self._found: dict[Hashable, dict[tuple[str, str], Body]] = collections.defaultdict(dict)
 
-    def told(self, change: Change) -> None:
+    def on_change(self, change: StoreChange) -> None:
         """Follow a change."""
         key = change.now.key
-        for place in self._places(change.before.body) if change.before else ():
+        for place in self._keys_of(change.before.body) if change.before else ():
             bodies = self._found[place]
             bodies.pop(key, None)
             if not bodies:
                 del self._found[place]
         if change.type != "DELETED":
-            for place in self._places(change.now.body):
+            for place in self._keys_of(change.now.body):
                 self._found[place][key] = change.now.body
 
     def __getitem__(self, place: Hashable) -> Collection[Body]:
@@ -52,28 +52,28 @@ def controller_of(body: Body) -> str:
     return next((str(owner["uid"]) for owner in body["metadata"].get("ownerReferences", ()) if owner.get("controller")), "")
 
 
-def fresh(body: Body) -> Body:
+def deep_copy(body: Body) -> Body:
     """A copy of which nothing is shared."""
     copy: Body = msgspec.json.decode(msgspec.json.encode(body))
     return copy
 
 
-def leaving(body: Body) -> bool:
+def is_terminating(body: Body) -> bool:
     """Whether its deletion has begun."""
     return "deletionTimestamp" in body["metadata"]
 
 
-def finished(pod: Body) -> bool:
+def is_finished(pod: Body) -> bool:
     """Whether its containers have ended for good."""
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
-def active(pod: Body) -> bool:
+def is_active(pod: Body) -> bool:
     """Whether it counts as a replica."""
-    return not leaving(pod) and not finished(pod)
+    return not is_terminating(pod) and not is_finished(pod)
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """A time as objects have it, whose writers may be anybody: what is none was long ago."""
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
@@ -91,48 +91,48 @@ def _pod(body: Body) -> Iterable[Hashable]:
     yield from _owned(body)
     if node := body["spec"].get("nodeName"):
         yield "node", node
-    if active(body):
+    if is_active(body):
         yield "active", controller_of(body)
         if conditions.holds(body, "Ready"):
             yield "ready", controller_of(body)
-    elif not finished(body):
+    elif not is_finished(body):
         yield "leaving", controller_of(body)
 
 
-class World:
+class ControllerClient:
     """``manager`` of a write is the component that does this in other clusters; field owners name it."""
 
     def __init__(self, verbs: Verbs, catalogue: Catalogue) -> None:
         self.verbs = verbs
         self.catalogue = catalogue
-        self.indexes = {PODS: Index(_pod), REPLICA_SETS: Index(_owned)}
+        self.indexes = {PODS: OwnerIndex(_pod), REPLICA_SETS: OwnerIndex(_owned)}
 
     @property
-    def pods(self) -> Index:
+    def pods(self) -> OwnerIndex:
         """By namespace, owner, free (without owner, by namespace), node; active, ready and leaving ones by owner."""
         return self.indexes[PODS]
 
-    def told(self, resource: str, change: Change) -> None:
+    def on_change(self, resource: str, change: StoreChange) -> None:
         """Follow a change."""
         if resource in self.indexes:
-            self.indexes[resource].told(change)
+            self.indexes[resource].on_change(change)
 
-    def resource(self, key: str) -> Resource | None:
+    def resource(self, key: str) -> APIResource | None:
         """How objects of this qualified plural name are written."""
-        return next((each for each in self.catalogue if each.key == key and each.form is None), None)
+        return next((each for each in self.catalogue if each.key == key and each.mapping is None), None)
 
-    def target(self, key: str, body: Body, subresource: str = "") -> Target:
+    def target(self, key: str, body: Body, subresource: str = "") -> RequestTarget:
         """Where this object is."""
         resource = self.resource(key)
         if resource is None:
             raise LookupError(f"no resource {key} is served")
-        return Target(resource, body["metadata"].get("namespace", ""), body["metadata"].get("name", ""), subresource)
+        return RequestTarget(resource, body["metadata"].get("namespace", ""), body["metadata"].get("name", ""), subresource)
 
     # ---- writing; each raises Problem ----------------------------------------------------------------------------------------
 
     def create(self, key: str, body: Body, manager: str = MANAGER) -> Body:
         """Create; the body may have parts of others."""
-        return self.verbs.create(self.target(key, body), fresh(body), WriteOptions(manager))
+        return self.verbs.create(self.target(key, body), deep_copy(body), WriteOptions(manager))
 
     def patch(self, key: str, body: Body, change: Callable[[Body], None], subresource: str = "") -> Body:
         """Change the present state of this object in place."""
@@ -145,7 +145,7 @@ class World:
 
     def status(self, key: str, body: Body, status: Body, manager: str = MANAGER) -> Body:
         """Replace its status by this, unless it says that already; keys whose value is None are left out."""
-        status = fresh({name: value for name, value in status.items() if value is not None})
+        status = deep_copy({name: value for name, value in status.items() if value is not None})
         if status == body.get("status"):
             return body
         target = self.target(key, body, "status")

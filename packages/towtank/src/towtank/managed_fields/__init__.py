@@ -5,7 +5,7 @@ what cannot be applied; ``managers`` keeps the entries. Facts from Kubernetes' s
 """
 
 from towtank.managed_fields.applying import apply
-from towtank.managed_fields.managers import Write
+from towtank.managed_fields.managers import ManagedFieldsEntry
 from towtank.managed_fields.tracking import same, track
 
-__all__ = ["Write", "apply", "same", "track"]
+__all__ = ["ManagedFieldsEntry", "apply", "same", "track"]

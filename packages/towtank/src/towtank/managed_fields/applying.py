@@ -11,20 +11,20 @@ import msgspec
 
 from towtank.managed_fields.checking import require_appliable
 from towtank.managed_fields.field_sets import Fields, difference, intersection, paths, union
-from towtank.managed_fields.managers import APPLY, UPDATE, Entry, Write, arranged, without
+from towtank.managed_fields.managers import APPLY, UPDATE, Entry, ManagedFieldsEntry, arranged, without
 from towtank.managed_fields.merging import merged, pruned
-from towtank.managed_fields.tracking import blank, updated
+from towtank.managed_fields.tracking import empty_like, updated
 from towtank.managed_fields.walking import applied_fields, difference_of
 from towtank.model.json_values import cloned
 from towtank.model.kinds import Body
-from towtank.model.problems import Problem, quoted
+from towtank.model.problems import ApiError, quoted
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _BEFORE = "before-first-apply"
 """Who owns, as an updater, what an object without owners had when it was applied to for the first time."""
 
 
-def apply(applied: Any, live: Body | None, write: Write, *, force: bool) -> Body:
+def apply(applied: Any, live: Body | None, write: ManagedFieldsEntry, *, force: bool) -> Body:
     """The live object, or a new one where that is None, with what is applied, and its managedFields; neither body is changed.
 
     Raises Problem: 409 when others own what would change and ``force`` does not take it, 400 for what cannot be applied.
@@ -32,17 +32,17 @@ def apply(applied: Any, live: Body | None, write: Write, *, force: bool) -> Body
     require_appliable(applied, write.resource)
     schema = write.resource.schema
     config = _within_reach(cloned(applied), write)
-    base = live if live is not None else {"apiVersion": config["apiVersion"], "kind": config["kind"], **blank(write)}
+    base = live if live is not None else {"apiVersion": config["apiVersion"], "kind": config["kind"], **empty_like(write)}
     entries = _entries(live, write)
-    mine = next((entry for entry in entries if write.wrote(entry, APPLY)), None)
+    mine = next((entry for entry in entries if write.is_writer_of(entry, APPLY)), None)
     others = [entry for entry in entries if entry is not mine]
-    claim = {name: value for name, value in write.seen(config).items() if value or name != "metadata"}
+    claim = {name: value for name, value in write.ownable(config).items() if value or name != "metadata"}
     claimed = applied_fields(claim, schema) if claim else None
 
     result = merged(base, config, schema)
     if mine:
         result = pruned(result, schema, mine["fieldsV1"], _owned(others, claimed))
-    changed, removed = difference_of(write.seen(base), write.seen(result), schema)
+    changed, removed = difference_of(write.ownable(base), write.ownable(result), schema)
     if not force:
         _refuse_conflicts(others, difference(changed, _last_applied(live, write)))
 
@@ -56,7 +56,7 @@ def apply(applied: Any, live: Body | None, write: Write, *, force: bool) -> Body
     return {**result, "metadata": metadata}
 
 
-def _within_reach(config: Body, write: Write) -> Body:
+def _within_reach(config: Body, write: ManagedFieldsEntry) -> Body:
     """What this write may touch: through status only that, and metadata of built-in kinds."""
     if write.subresource == "status":
         names = ["apiVersion", "kind", "status"] + ([] if write.resource.custom else ["metadata"])
@@ -66,11 +66,11 @@ def _within_reach(config: Body, write: Write) -> Body:
     return config
 
 
-def _entries(live: Body | None, write: Write) -> list[Entry]:
+def _entries(live: Body | None, write: ManagedFieldsEntry) -> list[Entry]:
     if live is None:
         return []
     entries: list[Entry] = live["metadata"].get("managedFields") or []
-    return entries or updated([], blank(write), live, dataclasses.replace(write, manager=_BEFORE))
+    return entries or updated([], empty_like(write), live, dataclasses.replace(write, manager=_BEFORE))
 
 
 def _owned(entries: Iterable[Entry], claimed: Fields | None) -> Fields | None:
@@ -78,7 +78,7 @@ def _owned(entries: Iterable[Entry], claimed: Fields | None) -> Fields | None:
     return reduce(union, sets, claimed)
 
 
-def _last_applied(live: Body | None, write: Write) -> Fields | None:
+def _last_applied(live: Body | None, write: ManagedFieldsEntry) -> Fields | None:
     """What kubectl applied by itself before it left that to the server, as far as it still is so: that it may take back."""
     annotations = live["metadata"].get("annotations", {}) if live and write.manager == "kubectl" else {}
     try:
@@ -87,8 +87,8 @@ def _last_applied(live: Body | None, write: Write) -> Fields | None:
         return None  # somebody else wrote the annotation
     if live is None or last.get("apiVersion") != live["apiVersion"] or not isinstance(last.get("metadata"), dict):
         return None
-    schema, said = write.resource.schema, write.seen(last)
-    changed, removed = difference_of(said, write.seen(live), schema)
+    schema, said = write.resource.schema, write.ownable(last)
+    changed, removed = difference_of(said, write.ownable(live), schema)
     return difference(difference(applied_fields(said, schema), changed), removed)
 
 
@@ -109,7 +109,7 @@ def _refuse_conflicts(others: Iterable[Entry], changed: Fields | None) -> None:
     else:
         listed = "\n".join("\n- ".join([f"conflicts with {who}:", *fields]) for who, fields in found)
         text = f"{len(causes)} conflicts: {listed}"
-    raise Problem(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
+    raise ApiError(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
 
 
 def _named(entry: Entry) -> str:

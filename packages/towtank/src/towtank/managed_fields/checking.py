@@ -8,12 +8,12 @@ from typing import Any, Final
 from towtank.managed_fields.field_sets import shown
 from towtank.managed_fields.walking import item_key
 from towtank.model.json_values import json_type
-from towtank.model.kinds import Resource
-from towtank.model.nodes import ANYTHING, Merge, Node
+from towtank.model.kinds import APIResource
+from towtank.model.nodes import ANYTHING, MergeType, SchemaNode
 from towtank.model.problems import bad_request
 
 
-def require_appliable(applied: Any, resource: Resource) -> None:
+def require_appliable(applied: Any, resource: APIResource) -> None:
     """Raises Problem 400 for another object than this resource's, and for one that does not fit the schema (the API server says 500)."""
     if not isinstance(applied, dict):
         raise bad_request(f"error decoding YAML: {json_type(applied)} is no object")
@@ -39,13 +39,13 @@ def _group_version(version: str) -> str:
     return version if "/" in version else f"/{version}"
 
 
-def _errors(value: Any, node: Node, path: str) -> Iterator[str]:
+def _errors(value: Any, node: SchemaNode, path: str) -> Iterator[str]:
     if value is None or node.int_or_string or node.type not in _CHECKS:
         return
     yield from _CHECKS[node.type](value, node, path)
 
 
-def _of_object(value: Any, node: Node, path: str) -> Iterator[str]:
+def _of_object(value: Any, node: SchemaNode, path: str) -> Iterator[str]:
     if not isinstance(value, dict):
         yield f"{path}: expected map, got &{{{value}}}"
         return
@@ -57,14 +57,14 @@ def _of_object(value: Any, node: Node, path: str) -> Iterator[str]:
         yield from _errors(value[name], child, f"{path}.{name}")
 
 
-def _of_list(value: Any, node: Node, path: str) -> Iterator[str]:
+def _of_list(value: Any, node: SchemaNode, path: str) -> Iterator[str]:
     if not isinstance(value, list):
         yield f"{path}: expected list, got &{{{value}}}"
         return
     seen: set[str] = set()
     for index, item in enumerate(value):
         place = f"[{index}]"
-        if node.merge in (Merge.MAP, Merge.SET):
+        if node.merge in (MergeType.MAP, MergeType.SET):
             if wrong := _no_item(item, node):
                 yield f"{path}: element {index}: {wrong}"
                 continue
@@ -77,29 +77,29 @@ def _of_list(value: Any, node: Node, path: str) -> Iterator[str]:
         yield from _errors(item, node.items or ANYTHING, path + place)
 
 
-def _no_item(item: Any, node: Node) -> str:
-    if node.merge is Merge.MAP:
+def _no_item(item: Any, node: SchemaNode) -> str:
+    if node.merge is MergeType.MAP:
         return "" if isinstance(item, dict) else "associative list with keys may not have non-map elements"
     return "associative list without keys has an element that's an explicit null" if item is None else ""
 
 
-def _of_string(value: Any, _node: Node, path: str) -> Iterator[str]:
+def _of_string(value: Any, _node: SchemaNode, path: str) -> Iterator[str]:
     if not isinstance(value, str):
         yield f"{path}: expected string, got &value.valueUnstructured{{Value:{value}}}"
 
 
-def _of_number(value: Any, _node: Node, path: str) -> Iterator[str]:
+def _of_number(value: Any, _node: SchemaNode, path: str) -> Iterator[str]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         names = {bool: "bool", str: "string", list: "[]interface {}", dict: "map[string]interface {}"}
         yield f"{path}: expected numeric (int or float), got {names[type(value)]}"
 
 
-def _of_boolean(value: Any, _node: Node, path: str) -> Iterator[str]:
+def _of_boolean(value: Any, _node: SchemaNode, path: str) -> Iterator[str]:
     if not isinstance(value, bool):
         yield f"{path}: expected boolean, got &value.valueUnstructured{{Value:{value}}}"
 
 
-_CHECKS: Final[Mapping[str, Callable[[Any, Node, str], Iterator[str]]]] = {
+_CHECKS: Final[Mapping[str, Callable[[Any, SchemaNode, str], Iterator[str]]]] = {
     "object": _of_object,
     "array": _of_list,
     "string": _of_string,

@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from towtank.managed_fields.field_sets import Fields, difference, union, well_formed
-from towtank.model.kinds import Body, Resource
+from towtank.model.kinds import APIResource, Body
 from towtank.model.times import timestamp
 
 Entry: TypeAlias = dict[str, Any]
 
 UPDATE: Final = "Update"
 APPLY: Final = "Apply"
-MOST_UPDATERS: Final = 10
+MAX_UPDATE_ENTRIES: Final = 10
 """Entries of updates; the oldest beyond go into one of this manager:"""
 ANCIENT: Final = "ancient-changes"
 
@@ -26,17 +26,17 @@ _SERVERS: Final = frozenset(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Write:
+class ManagedFieldsEntry:
     """Who writes what, by which way, and when."""
 
-    resource: Resource
+    resource: APIResource
     manager: str
     subresource: str
     now: datetime
 
-    def seen(self, body: Body) -> Body:
+    def ownable(self, body: Body) -> Body:
         """What of a body can have owners by this write: the main resource's writers cannot own a status that has its own."""
-        body = self.resource.form.outward(body) if self.resource.form else body
+        body = self.resource.mapping.to_served(body) if self.resource.mapping else body
         unseen = "status" if self.resource.has_status and self.subresource != "status" else ""
         view = {name: value for name, value in body.items() if name not in ("apiVersion", "kind", "metadata", unseen)}
         metadata = {name: value for name, value in (body.get("metadata") or {}).items() if name not in _SERVERS}
@@ -54,7 +54,7 @@ class Write:
             **({"subresource": self.subresource} if self.subresource else {}),
         }
 
-    def wrote(self, entry: Entry, operation: str) -> bool:
+    def is_writer_of(self, entry: Entry, operation: str) -> bool:
         """Whether the entry is this writer's: an applier stays the same when it takes another version."""
         mine = (entry["manager"], entry["operation"], entry.get("subresource", "")) == (self.manager, operation, self.subresource)
         return mine and (operation == APPLY or entry["apiVersion"] == self.resource.api_version)
@@ -96,7 +96,7 @@ def arranged(entries: Iterable[Entry]) -> list[Entry]:
 def capped(entries: list[Entry]) -> list[Entry]:
     """No more entries of updates than are kept: the oldest of one version become one."""
     updaters = [entry for entry in arranged(entries) if entry["operation"] == UPDATE]
-    excess, gone, buckets = len(updaters) - MOST_UPDATERS, [], dict[str, Entry]()
+    excess, gone, buckets = len(updaters) - MAX_UPDATE_ENTRIES, [], dict[str, Entry]()
     for entry in updaters:
         version = entry["apiVersion"]
         if excess <= 0:

@@ -7,10 +7,10 @@ from typing import Any
 
 from towtank.managed_fields.field_sets import Fields, has_itself
 from towtank.managed_fields.walking import applied_fields, declared, parts
-from towtank.model.nodes import ANYTHING, Node
+from towtank.model.nodes import ANYTHING, SchemaNode
 
 
-def merged(live: Any, applied: Any, node: Node) -> Any:
+def merged(live: Any, applied: Any, node: SchemaNode) -> Any:
     """The live value with what is applied; neither is changed."""
     theirs, ours = parts(live, node), parts(applied, node)
     if applied is None and theirs:
@@ -52,7 +52,7 @@ def _interleaved(before: list[str], after: list[str]) -> Iterator[str]:
     yield from (other for other in before[cursor:] if other in theirs)
 
 
-def pruned(value: Any, node: Node, last: Fields, owned: Fields | None) -> Any:
+def pruned(value: Any, node: SchemaNode, last: Fields, owned: Fields | None) -> Any:
     """The value without what is in ``last``, what its manager applied before, and not in ``owned``, what anybody owns now."""
     below = parts(value, node)
     if not below:
@@ -70,11 +70,11 @@ def pruned(value: Any, node: Node, last: Fields, owned: Fields | None) -> Any:
     return {key[2:]: child for key, child in kept.items()} if isinstance(value, dict) else list(kept.values())
 
 
-def _emptied(before: Any, left: Any, node: Node) -> bool:
+def _emptied(before: Any, left: Any, node: SchemaNode) -> bool:
     """Whether nothing is left that anybody could own; an empty list cannot be owned, while an empty map can."""
     return left is not before and applied_fields(left, node) is None and applied_fields(before, node) is not None
 
 
-def _in(key: str, fields: Fields | None, node: Node) -> bool:
+def _in(key: str, fields: Fields | None, node: SchemaNode) -> bool:
     """Named objects are in a set when anything below them is."""
     return fields is not None and (declared(key, node) or has_itself(fields))

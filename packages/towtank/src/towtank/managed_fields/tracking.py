@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from towtank.managed_fields.field_sets import union
-from towtank.managed_fields.managers import UPDATE, Entry, Write, arranged, capped, readable, without
+from towtank.managed_fields.managers import UPDATE, Entry, ManagedFieldsEntry, arranged, capped, readable, without
 from towtank.managed_fields.walking import difference_of
 from towtank.model.kinds import Body
-from towtank.model.nodes import Node
+from towtank.model.nodes import SchemaNode
 
 
-def track(new: Body, old: Body | None, write: Write) -> None:
+def track(new: Body, old: Body | None, write: ManagedFieldsEntry) -> None:
     """Give a body that was created (``old`` is None), updated or patched its managedFields, in place.
 
     What the writer sent there counts when it can be read, but through the main resource only; ``[{}]`` ends tracking until somebody
@@ -24,20 +24,20 @@ def track(new: Body, old: Body | None, write: Write) -> None:
     entries = _sent(metadata.pop("managedFields", None), before, write)
     if not entries and old is not None:
         return
-    entries = updated(entries, blank(write) if old is None else old, new, write)
+    entries = updated(entries, empty_like(write) if old is None else old, new, write)
     if entries:
         metadata["managedFields"] = entries
 
 
-def updated(entries: list[Entry], old: Body, new: Body, write: Write) -> list[Entry]:
+def updated(entries: list[Entry], old: Body, new: Body, write: ManagedFieldsEntry) -> list[Entry]:
     """The entries after a plain write; the same list where nothing changed."""
     schema = write.resource.schema
     always: Body = {} if write.resource.custom else {name: {} for name, child in schema.properties.items() if child.present}
-    changed, removed = difference_of(always | write.seen(old), always | write.seen(new), schema)
+    changed, removed = difference_of(always | write.ownable(old), always | write.ownable(new), schema)
     if not changed and not removed:
         return entries
-    mine = [entry for entry in entries if write.wrote(entry, UPDATE)]
-    others = [entry for entry in entries if not write.wrote(entry, UPDATE)]
+    mine = [entry for entry in entries if write.is_writer_of(entry, UPDATE)]
+    others = [entry for entry in entries if not write.is_writer_of(entry, UPDATE)]
     left = without(others, changed, removed)
     kept = without(mine, None, removed)
     if changed:
@@ -46,18 +46,18 @@ def updated(entries: list[Entry], old: Body, new: Body, write: Write) -> list[En
     return arranged(capped([*left, *kept]))
 
 
-def blank(write: Write) -> Body:
+def empty_like(write: ManagedFieldsEntry) -> Body:
     """What a new object is compared with: of a built-in kind, what is there when nobody has said anything."""
     return {"metadata": {}, **({} if write.resource.custom else _blank(write.resource.schema))}
 
 
-def _blank(node: Node) -> dict[str, Any]:
+def _blank(node: SchemaNode) -> dict[str, Any]:
     blanks = {name: _blank(child) for name, child in node.properties.items() if child.present}
     lists = {name: None for name in node.required if (child := node.child(name)) and child.type == "array"}
     return blanks | lists
 
 
-def _sent(sent: Any, before: list[Entry], write: Write) -> list[Entry]:
+def _sent(sent: Any, before: list[Entry], write: ManagedFieldsEntry) -> list[Entry]:
     if write.subresource or not sent or sent == before:
         return before
     if sent == [{}]:

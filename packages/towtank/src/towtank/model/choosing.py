@@ -12,19 +12,19 @@ from typing import Any, NamedTuple, TypeAlias
 
 from kubefacts import labels
 from kubefacts.labels import Selector
-from towtank.model.kinds import Body, Resource
+from towtank.model.kinds import APIResource, Body
 from towtank.model.problems import bad_request, quoted
 
-Reader: TypeAlias = Callable[[Body], str]
+FieldReader: TypeAlias = Callable[[Body], str]
 
 
-def chooser(resource: Resource, label_selector: str, field_selector: str) -> Callable[[Body], bool] | None:
+def object_filter(resource: APIResource, label_selector: str, field_selector: str) -> Callable[[Body], bool] | None:
     """Whether an object is chosen, by both selectors; None where both are empty. Raises Problem 400."""
     checks: list[Callable[[Body], bool]] = []
     if label_selector.strip():
         selector = parsed(label_selector)
         checks.append(lambda body: selector.matches(body["metadata"].get("labels")))
-    checks += [_check(resource, term) for term in fields(field_selector, _known(resource), _refusal(resource))]
+    checks += [_check(resource, term) for term in field_terms(field_selector, _known(resource), _refusal(resource))]
     if len(checks) <= 1:
         return checks[0] if checks else None
     return lambda body: all(check(body) for check in checks)
@@ -33,7 +33,7 @@ def chooser(resource: Resource, label_selector: str, field_selector: str) -> Cal
 # ---- fields ----------------------------------------------------------------------------------------------------------------
 
 
-class Term(NamedTuple):
+class FieldTerm(NamedTuple):
     """One term of a field selector."""
 
     field: str
@@ -50,14 +50,14 @@ def _unsupported(field: str) -> str:
     return f"field label not supported: {field}"
 
 
-def fields(text: str, known: Container[str], refusal: Callable[[str], str] = _unsupported) -> tuple[Term, ...]:
+def field_terms(text: str, known: Container[str], refusal: Callable[[str], str] = _unsupported) -> tuple[FieldTerm, ...]:
     """The terms, all of which must hold. Raises Problem 400, for an unknown field with the text that ``refusal`` has for it."""
     terms = []
     for part in _TERMS.findall(text):
         split = _TERM.fullmatch(part)
         if not split:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
-        terms.append(Term(split[1], split[2] != "!=", _unescaped(split[3])))
+        terms.append(FieldTerm(split[1], split[2] != "!=", _unescaped(split[3])))
     terms = [term for term in terms if term.field or term.value]
     for term in terms:
         if term.field not in known:
@@ -75,14 +75,14 @@ def _unescaped(value: str) -> str:
     return re.sub(r"\\(.)", r"\1", value)
 
 
-def _known(resource: Resource) -> frozenset[str]:
+def _known(resource: APIResource) -> frozenset[str]:
     """A cluster's kinds with fields of their own, and custom ones, do not take the namespace, which for others is just empty."""
     own = {path.removeprefix(".") for path in resource.selectable}.union(resource.strategy.selectable)
     without_namespace = not resource.namespaced and (resource.custom or own)
     return frozenset(own | {"metadata.name"} | (set() if without_namespace else {"metadata.namespace"}))
 
 
-def _refusal(resource: Resource) -> Callable[[str], str]:
+def _refusal(resource: APIResource) -> Callable[[str], str]:
     """How a kind refuses a field that it does not know: the texts differ for historical reasons."""
     if resource.key == "jobs.batch":
         return lambda field: f"field label {quoted(field)} not supported for Job"
@@ -93,18 +93,18 @@ def _refusal(resource: Resource) -> Callable[[str], str]:
     return lambda field: f'{quoted(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
-def _check(resource: Resource, term: Term) -> Callable[[Body], bool]:
+def _check(resource: APIResource, term: FieldTerm) -> Callable[[Body], bool]:
     field, equal, value = term
-    read = resource.strategy.selectable.get(field) or reader(field)
+    read = resource.strategy.selectable.get(field) or field_reader(field)
     return lambda body: (read(body) == value) is equal
 
 
-def at(*paths: str, unsaid: str = "") -> dict[str, Reader]:
+def field_readers(*paths: str, unsaid: str = "") -> dict[str, FieldReader]:
     """How to read the scalars at paths, as text: ``unsaid`` where there is none."""
-    return {path: reader(path, unsaid) for path in paths}
+    return {path: field_reader(path, unsaid) for path in paths}
 
 
-def reader(path: str, unsaid: str = "") -> Reader:
+def field_reader(path: str, unsaid: str = "") -> FieldReader:
     """How to read the scalar at a path, as text."""
     *way, last = path.split(".")
 

@@ -15,14 +15,14 @@ def holds(body: Body, kind: str) -> bool:
     return find(body, kind).get("status") == "True"
 
 
-def dated(body: Body, said: Body, now: str) -> Body:
+def with_transition_time(body: Body, said: Body, now: str) -> Body:
     """What is to be said of a body, with the time since when it is so: as long as the status stays, that of what was said before."""
     before = find(body, said["type"])
     since = before.get("lastTransitionTime") if before.get("status") == said.get("status") else None
     return {**said, "lastTransitionTime": since or now}
 
 
-def with_these(body: Body, *said: Body) -> list[Body]:
+def merged_conditions(body: Body, *said: Body) -> list[Body]:
     """All of its conditions, with these in the places of what was said before; new ones come last."""
     new = {one["type"]: one for one in said}
     replaced = [new.pop(one.get("type", ""), one) for one in (body.get("status") or {}).get("conditions") or ()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-DEEPEST: Final = 150
+MAX_DEPTH: Final = 150
 """How many objects and lists may stand in one another. An API server takes 10,000: our code goes down one call or more for each."""
 
 
@@ -23,18 +23,18 @@ def json_type(value: Any) -> str:
     return names.get(type(value), "null")
 
 
-class Unreadable(Exception):
+class DecodeFailure(Exception):
     """A text is no JSON, or no YAML, that we read; the text of this says why."""
 
 
-class TooDeep(Unreadable):
+class TooDeep(DecodeFailure):
     """More objects and lists stand in one another than we go down."""
 
 
 def require_shallow(value: Any) -> None:
     """Raises TooDeep for what is too deep to be walked through."""
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [inner for one in level if isinstance(one, dict | list) for inner in (one.values() if isinstance(one, dict) else one)]
         if not level:
             return

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias
 
 from towtank.model import names
-from towtank.model.nodes import ANYTHING, Node
-from towtank.model.problems import Cause
+from towtank.model.nodes import ANYTHING, SchemaNode
+from towtank.model.problems import StatusCause
 
 KUBERNETES: Final = (1, 36, 1)
 """The version whose API this is."""
@@ -25,7 +25,7 @@ META: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 """Metadata that who writes an object may set."""
 
 
-class Reads(Protocol):
+class ObjectGetter(Protocol):
     """What strategies and admission may look up. ``resource`` is a qualified plural name: ``pods``, ``deployments.apps``."""
 
     def find(self, resource: str, namespace: str, name: str) -> Body | None:
@@ -62,7 +62,7 @@ class Strategy:
     def default(self, body: Body) -> None:
         """Fill in what is not said and no schema says."""
 
-    def admit(self, body: Body, reads: Reads) -> None:
+    def admit(self, body: Body, reads: ObjectGetter) -> None:
         """What admission plugins set or refuse on creation, before validation. Raises Problem."""
 
     def prepare_create(self, body: Body) -> None:
@@ -71,15 +71,15 @@ class Strategy:
     def prepare_update(self, new: Body, old: Body) -> None:
         """Keep what an update of the main resource must not touch beyond status, which is kept anyway."""
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """Rules of one object."""
         return ()
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Rules of a change; ``validate`` is asked besides."""
         return ()
 
-    def validate_status(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Rules of a change through the status subresource."""
         return ()
 
@@ -96,7 +96,7 @@ class Strategy:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table: ``priority`` above 0 is shown with -o wide only."""
 
     name: str
@@ -109,7 +109,7 @@ class Column:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Scale:
+class ScaleSubresource:
     """The scale subresource: where replicas and selector stand, as JSON paths with a leading dot."""
 
     spec_replicas: str = ".spec.replicas"
@@ -118,23 +118,23 @@ class Scale:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Form:
+class StorageMapping:
     """Objects that are stored as another resource's and shown here in another form: events.k8s.io's of core's Events.
 
     Reading asks for the resource itself, whose ``key`` is that of ``stored``; writing asks the verbs for ``stored``. The layer that
     answers turns bodies: ``inward`` what came, ``outward`` what goes. Neither changes the body that it is given.
     """
 
-    stored: Resource
-    inward: Callable[[Body], Body]
-    outward: Callable[[Body], Body]
+    stored: APIResource
+    to_stored: Callable[[Body], Body]
+    to_served: Callable[[Body], Body]
 
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Resource:
+class APIResource:
     """One plural name of one API version."""
 
     group: str
@@ -150,27 +150,27 @@ class Resource:
     """Whether status is a subresource: then the main resource ignores it."""
     generation: bool = False
     """Whether metadata.generation counts changes of everything but metadata and status."""
-    scale: Scale | None = None
+    scale: ScaleSubresource | None = None
     subresources: tuple[str, ...] = ()
     """Others than status and scale: binding, eviction, token."""
-    schema: Node = ANYTHING
+    schema: SchemaNode = ANYTHING
     strategy: Strategy = dataclasses.field(default_factory=Strategy)
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     """Of a custom resource; built-in kinds' tables are in ``tables``."""
     selectable: tuple[str, ...] = ()
     """JSON paths that field selectors may name, of a custom resource."""
     custom: bool = False
     shows_removed: bool = False
     """Whether who deletes an object for good is shown it, and not a Status."""
-    form: Form | None = None
-    said: str = ""
+    mapping: StorageMapping | None = None
+    error_group: str = ""
     """The group that refusals name, where that is another one's than the resource's own: of what a ``Form`` is stored as."""
 
     @property
     def key(self) -> str:
         """The qualified plural name under which the store has the objects."""
-        if self.form:
-            return self.form.stored.key
+        if self.mapping:
+            return self.mapping.stored.key
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property

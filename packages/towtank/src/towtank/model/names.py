@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from towtank.model.problems import Cause
+from towtank.model.problems import StatusCause
 
 _LABEL_FORM: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL: Final = re.compile(_LABEL_FORM)
@@ -86,29 +86,29 @@ def label_value(value: str) -> list[str]:
     return wrong if not value or _NAME.fullmatch(value) else [*wrong, _VALUE_TEXT]
 
 
-def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
+def label_causes(labels: Mapping[str, str], field: str) -> Iterator[StatusCause]:
     """Of a map of labels at ``field``."""
     for key, value in labels.items():
-        yield from (Cause.invalid(field, key, text) for text in qualified(key))
-        yield from (Cause.invalid(field, value, text) for text in label_value(value))
+        yield from (StatusCause.invalid(field, key, text) for text in qualified(key))
+        yield from (StatusCause.invalid(field, value, text) for text in label_value(value))
 
 
-def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[Cause]:
+def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[StatusCause]:
     """Of a map of annotations at ``field``; keys are compared without regard to case."""
     for key in annotations:
-        yield from (Cause.invalid(field, key, text) for text in qualified(key.lower()))
+        yield from (StatusCause.invalid(field, key, text) for text in qualified(key.lower()))
     if sum(len(key) + len(value) for key, value in annotations.items()) > _ANNOTATIONS_LIMIT:
-        yield Cause("FieldValueTooLong", field, f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes")
+        yield StatusCause("FieldValueTooLong", field, f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes")
 
 
-def finalizer_causes(finalizers: Sequence[str], *, free: bool = False) -> Iterator[Cause]:
+def finalizer_causes(finalizers: Sequence[str], *, free: bool = False) -> Iterator[StatusCause]:
     """Of metadata.finalizers; ``free`` ones need no domain."""
     for finalizer in finalizers:
-        yield from (Cause.invalid("metadata.finalizers", finalizer, text) for text in qualified(finalizer))
+        yield from (StatusCause.invalid("metadata.finalizers", finalizer, text) for text in qualified(finalizer))
     for index, finalizer in enumerate(finalizers):
         if not free and _has_no_domain(finalizer):
             text = "name is neither a standard finalizer name nor is it fully qualified"
-            yield Cause.invalid(f"metadata.finalizers[{index}]", finalizer, text)
+            yield StatusCause.invalid(f"metadata.finalizers[{index}]", finalizer, text)
 
 
 def finalizer_warnings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
@@ -124,23 +124,23 @@ def _has_no_domain(finalizer: str) -> bool:
     return "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
 
 
-def new_finalizer_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
+def new_finalizer_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[StatusCause]:
     """Of a change of metadata: an object that is going gets no new ones."""
     added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
     if added and "deletionTimestamp" in old:
         listed = ", ".join(f'"{finalizer}"' for finalizer in added)
         text = "no new finalizers can be added if the object is being deleted, found new finalizers"
-        yield Cause.forbidden("metadata.finalizers", f"{text} []string{{{listed}}}")
+        yield StatusCause.forbidden("metadata.finalizers", f"{text} []string{{{listed}}}")
 
 
-def owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
+def owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[StatusCause]:
     """Of metadata.ownerReferences."""
     for owner in owners:
         for key, text in (("apiVersion", "version must not be empty"), *((key, "must not be empty") for key in ("kind", "name", "uid"))):
             if not owner.get(key):
-                yield Cause.invalid(f"metadata.ownerReferences.{key}", "", text)
+                yield StatusCause.invalid(f"metadata.ownerReferences.{key}", "", text)
     controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")]
     if len(controllers) > 1:
         found = f'Found "true" in references for {controllers[0]} and {controllers[1]}'
         text = f"Only one reference can have Controller set to true. {found}"
-        yield Cause.invalid("metadata.ownerReferences", list(owners), text)
+        yield StatusCause.invalid("metadata.ownerReferences", list(owners), text)

@@ -14,7 +14,7 @@ from typing import Any
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Merge(enum.Enum):
+class MergeType(enum.Enum):
     """How server-side apply sees a list or a map (x-kubernetes-list-type, x-kubernetes-map-type)."""
 
     ATOMIC = "atomic"
@@ -26,7 +26,7 @@ class Merge(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Rule:
+class ValidationRule:
     """One of x-kubernetes-validations, as it was written."""
 
     rule: str
@@ -38,7 +38,7 @@ class Rule:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class SchemaNode:
     """What may stand here.
 
     ``type``: object, array, string, integer, number, boolean, or "" for anything. ``merge`` is of arrays and objects; ``keys`` of arrays
@@ -49,10 +49,10 @@ class Node:
     name: str = ""
     """Of the definition, for built-in kinds: as Go calls the type."""
     type: str = ""
-    properties: Mapping[str, Node] = dataclasses.field(default_factory=lambda: NOTHING)
-    additional: Node | None = None
+    properties: Mapping[str, SchemaNode] = dataclasses.field(default_factory=lambda: NOTHING)
+    additional: SchemaNode | None = None
     """Of a map's values; None when only ``properties`` may stand here."""
-    items: Node | None = None
+    items: SchemaNode | None = None
     required: tuple[str, ...] = ()
     default: Any = None
     has_default: bool = False
@@ -63,22 +63,22 @@ class Node:
     preserve_unknown: bool = False
     embedded: bool = False
     """An object with apiVersion, kind and metadata of its own."""
-    merge: Merge = Merge.ATOMIC
+    merge: MergeType = MergeType.ATOMIC
     keys: tuple[str, ...] = ()
     patch_key: str = ""
     patch_strategies: tuple[str, ...] = ()
     limits: Mapping[str, Any] = dataclasses.field(default_factory=lambda: NOTHING)
-    rules: tuple[Rule, ...] = ()
-    defaulted: tuple[tuple[str, Node], ...] = dataclasses.field(init=False)
+    rules: tuple[ValidationRule, ...] = ()
+    defaulted: tuple[tuple[str, SchemaNode], ...] = dataclasses.field(init=False)
     """The properties that have defaults."""
 
     def __post_init__(self) -> None:
         """Said once: whoever fills in defaults asks at every object."""
         object.__setattr__(self, "defaulted", tuple((name, child) for name, child in self.properties.items() if child.has_default))
 
-    def child(self, name: str) -> Node | None:
+    def child(self, name: str) -> SchemaNode | None:
         """What may stand at a field of an object; None for an unknown one."""
         return self.properties.get(name) or self.additional
 
 
-ANYTHING = Node(type="", preserve_unknown=True)
+ANYTHING = SchemaNode(type="", preserve_unknown=True)

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cause:
+class StatusCause:
     """One wrong field: ``reason`` is a metav1.CauseType such as FieldValueInvalid; ``text`` what stands behind the field's path."""
 
     reason: str
@@ -75,7 +75,7 @@ def number(value: float) -> str:
     return f"{exact:f}" if -5 < int(exponent) < 6 else f"{mantissa}e{int(exponent):+03d}"
 
 
-class Problem(Exception):
+class ApiError(Exception):
     """A refusal; ``details`` is the Status' field of that name."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
@@ -85,7 +85,7 @@ class Problem(Exception):
         self.message = message
         self.details = details
 
-    def because(self, causes: Sequence[dict[str, str]]) -> Self:
+    def with_causes(self, causes: Sequence[dict[str, str]]) -> Self:
         """The same with causes in its details."""
         self.details = {**(self.details or {}), "causes": list(causes)}
         return self
@@ -113,46 +113,46 @@ def _about(name: str, group: str, kind: str, **more: object) -> dict[str, Any]:
     return {key: value for key, value in {"name": name, "group": group, "kind": kind, **more}.items() if value}
 
 
-def not_found(plural: str, group: str, name: str) -> Problem:
+def not_found(plural: str, group: str, name: str) -> ApiError:
     """There is no such object."""
-    return Problem(404, "NotFound", f'{qualified(plural, group)} "{name}" not found', _about(name, group, plural))
+    return ApiError(404, "NotFound", f'{qualified(plural, group)} "{name}" not found', _about(name, group, plural))
 
 
-def no_such_path() -> Problem:
+def no_such_path() -> ApiError:
     """Nothing is served at this path."""
-    return Problem(404, "NotFound", "the server could not find the requested resource", {})
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
 
-class Unserved(Exception):
+class NotServed(Exception):
     """A path that no API has to do with: a text says so, and no Status."""
 
 
-def already_exists(plural: str, group: str, name: str, *, going: bool = False) -> Problem:
+def already_exists(plural: str, group: str, name: str, *, going: bool = False) -> ApiError:
     """The name is taken, maybe by one that is ``going``."""
     text = f'{qualified(plural, group)} "{name}" already exists'
-    return Problem(409, "AlreadyExists", f"object is being deleted: {text}" if going else text, _about(name, group, plural))
+    return ApiError(409, "AlreadyExists", f"object is being deleted: {text}" if going else text, _about(name, group, plural))
 
 
-def conflict(plural: str, group: str, name: str, why: str) -> Problem:
+def conflict(plural: str, group: str, name: str, why: str) -> ApiError:
     """The object is another one than the writer thinks, or somebody else owns the fields."""
     text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
-    return Problem(409, "Conflict", text, _about(name, group, plural))
+    return ApiError(409, "Conflict", text, _about(name, group, plural))
 
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Problem:
+def invalid(kind: str, group: str, name: str, causes: Sequence[StatusCause]) -> ApiError:
     """The object breaks rules: one or more causes."""
     texts = [f"{cause.field}: {cause.text}" for cause in causes]
     joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     listed = [{"reason": cause.reason, "message": cause.text, "field": cause.field} for cause in causes]
-    return Problem(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {joined}', _about(name, group, kind, causes=listed))
+    return ApiError(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {joined}', _about(name, group, kind, causes=listed))
 
 
-def bad_request(message: str) -> Problem:
+def bad_request(message: str) -> ApiError:
     """The request cannot be understood."""
-    return Problem(400, "BadRequest", message)
+    return ApiError(400, "BadRequest", message)
 
 
 def unregistered(kind: str, version: str) -> str:
@@ -160,58 +160,58 @@ def unregistered(kind: str, version: str) -> str:
     return f'no kind "{kind}" is registered for version "{version}"'
 
 
-def forbidden(plural: str, group: str, name: str, why: str) -> Problem:
+def forbidden(plural: str, group: str, name: str, why: str) -> ApiError:
     """Admission refuses."""
-    return Problem(403, "Forbidden", f'{qualified(plural, group)} "{name}" is forbidden: {why}', _about(name, group, plural))
+    return ApiError(403, "Forbidden", f'{qualified(plural, group)} "{name}" is forbidden: {why}', _about(name, group, plural))
 
 
-def unauthorized() -> Problem:
+def unauthorized() -> ApiError:
     """Nobody we know."""
-    return Problem(401, "Unauthorized", "Unauthorized")
+    return ApiError(401, "Unauthorized", "Unauthorized")
 
 
-def method_not_allowed() -> Problem:
+def method_not_allowed() -> ApiError:
     """The resource is served, and not with this verb."""
-    return Problem(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
-def not_acceptable(served: Sequence[str]) -> Problem:
+def not_acceptable(served: Sequence[str]) -> ApiError:
     """No media type that the client accepts is served."""
     text = f"only the following media types are accepted: {', '.join(served)}"
-    return Problem(406, "NotAcceptable", text)
+    return ApiError(406, "NotAcceptable", text)
 
 
-def not_negotiable(served: Sequence[str]) -> Problem:
+def not_negotiable(served: Sequence[str]) -> ApiError:
     """The same, where not even the kind of medium is known."""
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(served)}"
-    return Problem(406, "NotAcceptable", text, {})
+    return ApiError(406, "NotAcceptable", text, {})
 
 
-def wrong_form(form: str, kind: str, group: str) -> Problem:
+def wrong_form(form: str, kind: str, group: str) -> ApiError:
     """The metadata of an object is wanted of a list, or that of a list of an object."""
     listed = "not a list" if form.endswith("List") else "a list"
     # As in Go, whose packages are named by the first word of the group; events.k8s.io has none of its own.
     package = "core" if group in ("", "events.k8s.io") else group.partition(".")[0]
-    return Problem(406, "NotAcceptable", f"you requested {form}, but the requested object is {listed} (*{package}.{kind})")
+    return ApiError(406, "NotAcceptable", f"you requested {form}, but the requested object is {listed} (*{package}.{kind})")
 
 
-def unsupported_media_type(given: str, served: Sequence[str]) -> Problem:
+def unsupported_media_type(given: str, served: Sequence[str]) -> ApiError:
     """The body's media type is not served."""
     known = ", ".join(served)
     text = f"the body of the request was in an unknown format - accepted media types include: {known}"
-    return Problem(415, "UnsupportedMediaType", text if given else f"media type is required; accepted media types include: {known}")
+    return ApiError(415, "UnsupportedMediaType", text if given else f"media type is required; accepted media types include: {known}")
 
 
-def too_large(limit: int) -> Problem:
+def too_large(limit: int) -> ApiError:
     """The body is larger than we read."""
-    return Problem(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
-def expired(message: str) -> Problem:
+def expired(message: str) -> ApiError:
     """The version, or the place in a list, is too old."""
-    return Problem(410, "Expired", message)
+    return ApiError(410, "Expired", message)
 
 
-def too_many_requests(message: str, after: int) -> Problem:
+def too_many_requests(message: str, after: int) -> ApiError:
     """Come again later (also: a disruption budget refuses an eviction)."""
-    return Problem(429, "TooManyRequests", message, {"retryAfterSeconds": after} if after else {})
+    return ApiError(429, "TooManyRequests", message, {"retryAfterSeconds": after} if after else {})

@@ -9,15 +9,15 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-from towtank.model.kinds import Body, Resource
-from towtank.model.problems import Problem, bad_request, quoted
+from towtank.model.kinds import APIResource, Body
+from towtank.model.problems import ApiError, bad_request, quoted
 
 SERVER: Final = "kube-apiserver"
 """Who owns the fields that the API server writes of its own accord."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     """What came: ``path`` decoded, ``query`` with each parameter's last value, ``content_type`` and ``accept`` as sent."""
 
     method: str
@@ -35,14 +35,14 @@ class Request:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Target:
+class RequestTarget:
     """What a request is about: a resource's collection where ``name`` is empty, an object, or a subresource of one."""
 
-    resource: Resource
+    resource: APIResource
     namespace: str = ""
     name: str = ""
     subresource: str = ""
-    shown: Resource | None = None
+    shown: APIResource | None = None
     """As what the objects are shown, where that is another form of what is stored."""
 
 
@@ -89,7 +89,7 @@ class ListOptions:
 class WatchOptions:
     """Of a watch: ``since`` None starts with what is there now, as synthetic ADDED events and a bookmark that ends them."""
 
-    target: Target
+    target: RequestTarget
     label_selector: str = ""
     field_selector: str = ""
     since: int | None = None
@@ -104,7 +104,7 @@ class WatchOptions:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
     """``body`` is an object, or JSON as text already, or a watch to be streamed."""
 
     code: int
@@ -114,14 +114,14 @@ class Answer:
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-_MOST_DIGITS = 19
+_MAX_DIGITS = 19
 
 
 def parsed_version(text: str, prefix: str = "") -> int:
     """A resourceVersion as a number. Raises Problem: 400 where lists say so with ``prefix``, else 500 as the API server has it."""
     whole = text.isascii() and text.isdecimal()
-    if whole and len(text) <= _MOST_DIGITS:
+    if whole and len(text) <= _MAX_DIGITS:
         return int(text)
     why = "value out of range" if whole else "invalid syntax"
     message = f"{prefix}resourceVersion: Invalid value: {quoted(text)}: strconv.ParseUint: parsing {quoted(text)}: {why}"
-    raise bad_request(message) if prefix else Problem(500, "", message)
+    raise bad_request(message) if prefix else ApiError(500, "", message)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from towtank.model.json_values import json_type
-from towtank.model.kinds import Body, Resource
+from towtank.model.kinds import APIResource, Body
 from towtank.model.problems import unsupported_media_type
 from towtank.patches.json_patches import json_patch
 from towtank.patches.merge_patches import merge_patch
@@ -23,12 +23,12 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 
 
-def accepted(resource: Resource) -> tuple[str, ...]:
+def accepted(resource: APIResource) -> tuple[str, ...]:
     """The media types of patches of this resource's objects: a strategic one needs more than a custom resource's schema says."""
     return (JSON, MERGE, APPLY) if resource.custom else (JSON, MERGE, STRATEGIC, APPLY)
 
 
-def change(media_type: str, patch: Any, resource: Resource) -> Callable[[Body], Body]:
+def change(media_type: str, patch: Any, resource: APIResource) -> Callable[[Body], Body]:
     """What a decoded patch does to a body. Raises Problem 415 for media types that are none of ours; the function raises what it meets."""
     if media_type == JSON:
         return lambda old: json_patch(old, patch)

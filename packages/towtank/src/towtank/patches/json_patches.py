@@ -13,10 +13,10 @@ import msgspec
 
 from towtank.model.json_values import TooDeep, cloned, json_type, require_shallow
 from towtank.model.kinds import Body
-from towtank.model.problems import Problem, bad_request
+from towtank.model.problems import ApiError, bad_request
 
-MOST_OPERATIONS: Final = 10_000
-MOST_COPIED_BYTES: Final = 3 * 1024 * 1024
+MAX_OPERATIONS: Final = 10_000
+MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 """Of all copy operations of one patch: each may double the document."""
 
 _INDEX: Final = re.compile(r"[+-]?[0-9]{1,9}")
@@ -45,9 +45,9 @@ def _operations(patch: Any) -> list[dict[str, Any]]:
         return []
     if not isinstance(patch, list):
         raise _undecodable(patch, "Go value of type []handlers.jsonPatchOp")
-    if len(patch) > MOST_OPERATIONS:
-        text = f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(patch)}"
-        raise Problem(413, "RequestEntityTooLarge", f"Request entity too large: {text}")
+    if len(patch) > MAX_OPERATIONS:
+        text = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+        raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {text}")
     for operation in patch:
         if not isinstance(operation, dict | None):
             raise _undecodable(operation, "Go value of type handlers.jsonPatchOp")
@@ -57,12 +57,12 @@ def _operations(patch: Any) -> list[dict[str, Any]]:
     return [operation or {} for operation in patch]
 
 
-def _undecodable(value: Any, target: str) -> Problem:
+def _undecodable(value: Any, target: str) -> ApiError:
     return bad_request(f"error decoding patch: json: cannot unmarshal {json_type(value)} into {target}")
 
 
-def _unfit() -> Problem:
-    return Problem(422, "Invalid", "the server rejected our request due to an error in our request", {})
+def _unfit() -> ApiError:
+    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", {})
 
 
 class _Document:
@@ -111,7 +111,7 @@ class _Document:
             _remove(container, token)
             return value
         self._copied += len(msgspec.json.encode(value))
-        if self._copied > MOST_COPIED_BYTES:
+        if self._copied > MAX_COPIED_BYTES:
             raise _unfit()
         return value
 
@@ -149,7 +149,7 @@ def _add(container: Any, token: str, value: Any) -> None:
     if isinstance(container, dict):
         container[token] = value
     else:
-        container.insert(len(container) if token == "-" else _at(container, token, 1), value)  # noqa: S105 (no password)
+        container.insert(len(container) if token == "-" else _at(container, token, 1), value)
 
 
 def _remove(container: Any, token: str) -> None:

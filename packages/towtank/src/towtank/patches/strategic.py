@@ -14,7 +14,7 @@ import msgspec
 
 from towtank.model.json_values import cloned, json_type
 from towtank.model.kinds import Body
-from towtank.model.nodes import ANYTHING, Node
+from towtank.model.nodes import ANYTHING, SchemaNode
 from towtank.model.problems import bad_request
 
 _PATCH: Final = "$patch"
@@ -23,7 +23,7 @@ _ORDER: Final = "$setElementOrder/"
 _DELETE: Final = "$deleteFromPrimitiveList/"
 
 
-def strategic(old: Body, patch: Any, node: Node) -> Body:
+def strategic(old: Body, patch: Any, node: SchemaNode) -> Body:
     """The new body. Raises Problem 400."""
     if patch is None:
         return dict(old)
@@ -32,7 +32,7 @@ def strategic(old: Body, patch: Any, node: Node) -> Body:
     return _object(old, patch, node)
 
 
-def _object(old: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
+def _object(old: dict[str, Any], patch: dict[str, Any], node: SchemaNode) -> dict[str, Any]:
     directive = patch.get(_PATCH)
     if directive == "replace":
         return {name: cloned(value) for name, value in patch.items() if name != _PATCH}
@@ -43,7 +43,7 @@ def _object(old: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str,
     return _merged(old, patch, node)
 
 
-def _merged(old: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
+def _merged(old: dict[str, Any], patch: dict[str, Any], node: SchemaNode) -> dict[str, Any]:
     new = _retained(old, patch)
     for name, deleted in _directives(patch, _DELETE):
         if isinstance(deleted, list) and isinstance(listed := new.get(name), list):
@@ -62,7 +62,7 @@ def _merged(old: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str,
     return new
 
 
-def _value(old: Any, patch: Any, node: Node) -> Any:
+def _value(old: Any, patch: Any, node: SchemaNode) -> Any:
     replaced = "replace" in node.patch_strategies
     if isinstance(patch, dict) and isinstance(old, dict) and not replaced:
         return _object(old, patch, node)
@@ -103,7 +103,7 @@ def _retained(old: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 # ---- lists -----------------------------------------------------------------------------------------------------------------
 
 
-def _list(old: list[Any], patch: list[Any], node: Node) -> list[Any]:
+def _list(old: list[Any], patch: list[Any], node: SchemaNode) -> list[Any]:
     if len({type(item) for item in [*old, *patch]}) > 1:
         raise bad_request(f"list element types are not identical: [{_shown(old)} {_shown(patch)}]")
     key = _key(node)
@@ -132,7 +132,7 @@ def _list(old: list[Any], patch: list[Any], node: Node) -> list[Any]:
     return _arranged(list(kept.values()), content, old, key)
 
 
-def _key(node: Node | None) -> str:
+def _key(node: SchemaNode | None) -> str:
     """The merge key of a list; "" of a list of scalars."""
     return node.patch_key if node else ""
 
@@ -146,7 +146,7 @@ def _identity(item: Any, key: str) -> bytes:
     return msgspec.json.encode(item[key])
 
 
-def _order(order: Any, patch: Any, node: Node | None) -> list[Any]:
+def _order(order: Any, patch: Any, node: SchemaNode | None) -> list[Any]:
     """Check an order: it has keys, and names what the patch adds or changes in the patch's order."""
     if not isinstance(order, list):
         raise bad_request(f"expected a []interface {{}}, but received a {json_type(order)}")

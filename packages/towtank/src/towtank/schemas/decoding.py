@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from kubefacts import quantities
-from towtank.model.nodes import Node
+from towtank.model.nodes import SchemaNode
 
 _INLINED: Final[Mapping[str, tuple[str, str]]] = {
     "Probe": ("Action", "ProbeHandler"),
@@ -27,11 +27,11 @@ _ZONE: Final = ("Z07:00", r"Z|[+-]\d\d:\d\d")
 _BITS: Final = {"int32": 31, "int64": 63}
 
 
-_Step: TypeAlias = tuple[Node, str]
+_Step: TypeAlias = tuple[SchemaNode, str]
 """An object's node, and which of its fields was taken ("" in a map)."""
 
 
-def mistyped(body: Any, node: Node) -> str | None:
+def mistyped(body: Any, node: SchemaNode) -> str | None:
     """What Kubernetes' decoder says of the first value of a wrong type in an object; None when there is none."""
     if not node.name:  # a custom resource: its metadata alone is decoded so
         metadata = node.properties.get("metadata")
@@ -46,7 +46,7 @@ def mistyped(body: Any, node: Node) -> str | None:
     return _text(*found, f"{struct}{path}")
 
 
-def _first(value: Any, node: Node, steps: list[_Step]) -> tuple[Any, Node] | None:
+def _first(value: Any, node: SchemaNode, steps: list[_Step]) -> tuple[Any, SchemaNode] | None:
     """The first value that is wrong; ``steps`` are told only then, from the inside: nearly all bodies are right."""
     if value is None or (node.type == "string" and not node.limits and isinstance(value, str)):  # most values, soon
         return None
@@ -67,19 +67,19 @@ def _first(value: Any, node: Node, steps: list[_Step]) -> tuple[Any, Node] | Non
     return None
 
 
-def _inlined(node: Node, child: Node) -> str:
+def _inlined(node: SchemaNode, child: SchemaNode) -> str:
     ending, name = _INLINED.get(node.name, ("", ""))
     return f"{name}." if name and child.name.endswith(ending) else ""
 
 
-def _sound(value: Any, node: Node) -> bool:
+def _sound(value: Any, node: SchemaNode) -> bool:
     form = node.limits.get("format", "") if node.limits else ""
     if form in _READ:
         return _fits(value, node) and _READ[form](value, node) is None
     return _fits(value, node)
 
 
-def _text(value: Any, node: Node, where: str) -> str | None:
+def _text(value: Any, node: SchemaNode, where: str) -> str | None:
     form = node.limits.get("format", "")
     if form in _READ and (_fits(value, node) or form == "quantity"):
         return _READ[form](value, node)
@@ -89,7 +89,7 @@ def _text(value: Any, node: Node, where: str) -> str | None:
 _KINDS: Final[Mapping[str, type]] = {"object": dict, "array": list, "string": str, "boolean": bool}
 
 
-def _fits(value: Any, node: Node) -> bool:
+def _fits(value: Any, node: SchemaNode) -> bool:
     if (kind := _KINDS.get(node.type)) is not None:
         return isinstance(value, kind)
     if not node.type and not node.int_or_string:
@@ -104,11 +104,11 @@ def _fits(value: Any, node: Node) -> bool:
     return isinstance(value, int) and -limit <= value < limit
 
 
-def _size(node: Node) -> str:
+def _size(node: SchemaNode) -> str:
     return "int32" if node.int_or_string else str(node.limits.get("format", "int"))
 
 
-def _token(value: Any, node: Node) -> str:
+def _token(value: Any, node: SchemaNode) -> str:
     """What Go's decoder calls it. Of a number that does not fit into whole ones it says which."""
     match value:
         case bool():
@@ -123,7 +123,7 @@ def _token(value: Any, node: Node) -> str:
             return "object"
 
 
-def _go_type(node: Node) -> str:
+def _go_type(node: SchemaNode) -> str:
     if node.limits.get("format") == "byte":
         return "[]uint8"
     if node.type == "array":
@@ -138,7 +138,7 @@ def _go_type(node: Node) -> str:
     return {"boolean": "bool", "number": "float64"}.get(node.type, "string")
 
 
-def _no_quantity(value: Any, _: Node) -> str | None:
+def _no_quantity(value: Any, _: SchemaNode) -> str | None:
     text = value if isinstance(value, str) else f"{value}" if isinstance(value, int | float) else ""
     try:
         quantities.exact("" if isinstance(value, bool) else text)
@@ -147,7 +147,7 @@ def _no_quantity(value: Any, _: Node) -> str | None:
     return None
 
 
-def _no_bytes(text: str, _: Node) -> str | None:
+def _no_bytes(text: str, _: SchemaNode) -> str | None:
     joined = text.replace("\n", "").replace("\r", "")
     try:
         base64.b64decode(joined, validate=True)
@@ -158,7 +158,7 @@ def _no_bytes(text: str, _: Node) -> str | None:
     return None
 
 
-def _no_time(text: str, node: Node) -> str | None:
+def _no_time(text: str, node: SchemaNode) -> str | None:
     parts = (*_SECONDS, _MICROSECONDS, _ZONE) if node.name == "MicroTime" else (*_SECONDS, _FRACTION, _ZONE)
     rest = text
     for part, pattern in parts:
@@ -170,5 +170,5 @@ def _no_time(text: str, node: Node) -> str | None:
     return None
 
 
-_READ: Final[Mapping[str, Callable[[Any, Node], str | None]]] = {"quantity": _no_quantity, "byte": _no_bytes, "date-time": _no_time}
+_READ: Final[Mapping[str, Callable[[Any, SchemaNode], str | None]]] = {"quantity": _no_quantity, "byte": _no_bytes, "date-time": _no_time}
 """Formats that are read: what is said of a text that cannot be."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from towtank.model.nodes import Node
+from towtank.model.nodes import SchemaNode
 
 
-def compact(value: Any, node: Node) -> None:
+def compact(value: Any, node: SchemaNode) -> None:
     """Remove empty lists and maps, and null for one, in place. Empty objects stay: ``emptyDir: {}`` says something."""
     if isinstance(value, list):
         for item in value if node.items else ():
@@ -22,5 +22,5 @@ def compact(value: Any, node: Node) -> None:
                 del value[name]
 
 
-def _is_map(node: Node) -> bool:
+def _is_map(node: SchemaNode) -> bool:
     return node.additional is not None and not node.properties

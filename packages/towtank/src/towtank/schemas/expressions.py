@@ -17,17 +17,17 @@ from typing import Any, Final, TypeAlias
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
-from towtank.model.nodes import Node
+from towtank.model.nodes import SchemaNode
 from towtank.schemas import functions
 
 Shape: TypeAlias = tuple[str, ...]
 """The type of ``self``, from the outside in: ``("map", "list", "int")`` is a map of lists of numbers."""
 
 NO_OVERLOAD: Final = "no such overload"
-SPENT: Final = functions.Meter.SPENT
+SPENT: Final = functions.CostMeter.SPENT
 
 
-class ExpressionError(ValueError):
+class RuleError(ValueError):
     """An expression that does not compile, or that came to no result. The message is cel-go's where we know it."""
 
 
@@ -35,8 +35,8 @@ class ExpressionError(ValueError):
 
 _SCALARS: Final = {"string": "string", "integer": "int", "number": "double", "boolean": "bool"}
 _FORMATS: Final = {"date-time": "timestamp", "date": "timestamp", "duration": "duration", "byte": "bytes"}
-_METADATA: Final = Node(type="object", properties={"name": Node(type="string"), "generateName": Node(type="string")})
-_IMPLIED: Final = {"apiVersion": Node(type="string"), "kind": Node(type="string"), "metadata": _METADATA}
+_METADATA: Final = SchemaNode(type="object", properties={"name": SchemaNode(type="string"), "generateName": SchemaNode(type="string")})
+_IMPLIED: Final = {"apiVersion": SchemaNode(type="string"), "kind": SchemaNode(type="string"), "metadata": _METADATA}
 """What an object with a kind of its own shows, whatever its schema says."""
 _RESERVED: Final = re.compile(
     "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
@@ -50,7 +50,7 @@ def escaped(name: str) -> str:
     return f"__{name}__" if _RESERVED.fullmatch(name) else _ESCAPED.sub(lambda found: _ESCAPES[found[0]], name)
 
 
-def shape(node: Node | None) -> Shape:
+def shape(node: SchemaNode | None) -> Shape:
     """The type of a value of this schema."""
     if node is None or node.int_or_string:
         return ("dyn",)
@@ -62,14 +62,14 @@ def shape(node: Node | None) -> Shape:
     return (_FORMATS.get(str(node.limits.get("format")), kind) if kind == "string" else kind,)
 
 
-def seen(value: Any, node: Node | None) -> Any:
+def as_cel_value(value: Any, node: SchemaNode | None) -> Any:
     """A value as expressions see it: fields that its schema names, escaped; numbers and times of their types."""
     if isinstance(value, dict):
-        return _seen_object(value, node)
+        return _as_cel_object(value, node)
     if node is None:
         return value
     if isinstance(value, list):
-        return [seen(item, node.items) for item in value]
+        return [as_cel_value(item, node.items) for item in value]
     if node.type == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value) if abs(value) < 2**1000 else float("inf")
     if node.type == "integer" and isinstance(value, float) and value.is_integer():
@@ -77,15 +77,15 @@ def seen(value: Any, node: Node | None) -> Any:
     return value
 
 
-def _seen_object(value: Mapping[str, Any], node: Node | None) -> dict[str, Any]:
+def _as_cel_object(value: Mapping[str, Any], node: SchemaNode | None) -> dict[str, Any]:
     if node is None or (node.type != "object" and not node.properties):
         return dict(value)
     if node.additional:
-        return {key: seen(item, node.additional) for key, item in value.items()}
-    return {escaped(key): seen(value[key], child) for key, child in fields(node).items() if value.get(key) is not None}
+        return {key: as_cel_value(item, node.additional) for key, item in value.items()}
+    return {escaped(key): as_cel_value(value[key], child) for key, child in fields(node).items() if value.get(key) is not None}
 
 
-def fields(node: Node) -> Mapping[str, Node]:
+def fields(node: SchemaNode) -> Mapping[str, SchemaNode]:
     """The fields that expressions may name."""
     return {**node.properties, **_IMPLIED} if node.embedded else node.properties
 
@@ -105,11 +105,11 @@ def uses_old(text: str) -> bool:
     return re.search(r"(?<![\w.])oldSelf\b", _code(text)) is not None
 
 
-def undefined(text: str, node: Node) -> Iterator[str]:
+def undefined(text: str, node: SchemaNode) -> Iterator[str]:
     """Complaints about fields of ``self`` that its schema does not name, as the compiler makes them."""
     code = _code(text)
     for chain in _CHAIN.finditer(code):
-        at: Node | None = node
+        at: SchemaNode | None = node
         for step in re.finditer(r"\.(\w+)", chain[1]):
             known = {escaped(name): child for name, child in fields(at).items()} if at else {}
             if at is None or at.type != "object" or at.additional:
@@ -125,12 +125,12 @@ def undefined(text: str, node: Node) -> Iterator[str]:
 
 # ---- what texts may grow to ------------------------------------------------------------------------------------------------
 
-MOST_GROWTH: Final = 64
+MAX_GROWTH_FACTOR: Final = 64
 _GROWING: Final = re.compile(r"\b(?:map|optMap|optFlatMap)\s*(\()")
 _MULTIPLYING: Final = re.compile(r"\.\s*(replace|join|format)\s*(\()")
 
 
-def growth(text: str) -> int:
+def growth_factor(text: str) -> int:
     """By how much what an expression makes may be larger than what it sees: each macro may add its variable to itself so often."""
     code, product = _code(text), 1
     for macro in _GROWING.finditer(code):
@@ -170,38 +170,38 @@ def _complaint(text: str, offset: int, what: str) -> str:
 # ---- programs --------------------------------------------------------------------------------------------------------------
 
 
-class Program:
+class RuleProgram:
     """An expression ready to be asked; ``result`` is its type."""
 
     __slots__ = ("_compiled", "_meter", "_shape", "result")
 
-    def __init__(self, compiled: cel.Expression, of: Shape, meter: functions.Meter) -> None:
+    def __init__(self, compiled: cel.Expression, of: Shape, meter: functions.CostMeter) -> None:
         self._compiled = compiled
         self._meter = meter
         self._shape = of
         self.result = compiled.return_type().name().lower()
 
-    def ask(self, value: Any, priors: Sequence[Any]) -> Any:
+    def evaluate(self, value: Any, priors: Sequence[Any]) -> Any:
         """What it says of a value, as ``seen``; ``priors`` holds the old one, if there is one. Raises ExpressionError."""
-        self._meter.left = self._meter.LIMIT
+        self._meter.left = self._meter.MAX_COST
         try:
             olds = [_timed(prior, self._shape) for prior in priors]
             variables = {"self": _timed(value, self._shape), "priors": olds, **({"oldSelf": olds[0]} if olds else {})}
             result = self._compiled.eval(data=variables)
         except RuntimeError as error:
             spent = "budget" in str(error)
-            raise ExpressionError(SPENT if spent else _plain(str(error))) from error
+            raise RuleError(SPENT if spent else _plain(str(error))) from error
         except (MemoryError, OverflowError, TypeError, ValueError) as error:  # a value that the library can't hold
-            raise ExpressionError(str(error)) from error
+            raise RuleError(str(error)) from error
         if self._meter.left < 0:  # whatever the rest of the expression made of that
-            raise ExpressionError(SPENT)
+            raise RuleError(SPENT)
         if result.type() == cel.Type.ERROR:
-            raise ExpressionError(_translated(_plain(str(result.value()))))
+            raise RuleError(_translated(_plain(str(result.value()))))
         return result.value()
 
 
 @functools.lru_cache(maxsize=4096)
-def compiled(text: str, of: Shape, optional: bool) -> Program:
+def compiled(text: str, of: Shape, optional: bool) -> RuleProgram:
     """An expression on values of a type; ``optional``: oldSelf is an optional value. Raises ExpressionError."""
     try:
         _environment(of, optional, ours=False)[0].compile(text)  # for its complaints, which have the text's places
@@ -209,14 +209,14 @@ def compiled(text: str, of: Shape, optional: bool) -> Program:
         bounded = _bounded(text)
         program = environment.compile(f"cel.bind(oldSelf, priors[?0], {bounded}\n)" if optional else bounded)
     except (RuntimeError, TypeError) as error:  # TypeError: half a surrogate pair
-        raise ExpressionError(_plain(str(error))) from error
-    return Program(program, of, meter)
+        raise RuleError(_plain(str(error))) from error
+    return RuleProgram(program, of, meter)
 
 
 @functools.lru_cache(maxsize=64)
-def _environment(of: Shape, optional: bool, *, ours: bool) -> tuple[cel.Env, functions.Meter]:
+def _environment(of: Shape, optional: bool, *, ours: bool) -> tuple[cel.Env, functions.CostMeter]:
     """``ours``: for what we put into expressions, besides what their writers may."""
-    kind, meter = _type(of), functions.Meter()
+    kind, meter = _type(of), functions.CostMeter()
     environment = cel.NewEnv(
         variables={"self": kind, "oldSelf": cel.Type.DYN if optional else kind, "priors": cel.Type.List(kind)},
         functions=functions.declarations(meter, bounded=ours),

@@ -45,14 +45,14 @@ class _Function(NamedTuple):
     """Of a call, by the lengths of its arguments."""
 
 
-class Meter:
+class CostMeter:
     """How much the functions of one environment may still do; what the library does by itself it counts itself."""
 
-    LIMIT: Final = 2_000_000
+    MAX_COST: Final = 2_000_000
     SPENT: Final = "operation cancelled: actual cost limit exceeded"
 
     def __init__(self) -> None:
-        self.left = self.LIMIT
+        self.left = self.MAX_COST
 
     def counted(self, one: _Function) -> Callable[..., _Value]:
         """A function's body that fails when too much has been done."""
@@ -68,7 +68,7 @@ class Meter:
         return body
 
 
-def declarations(meter: Meter, *, bounded: bool) -> list[cel.FunctionDecl]:
+def declarations(meter: CostMeter, *, bounded: bool) -> list[cel.FunctionDecl]:
     """For an environment; ``bounded``: with those that stand in for the library's, whose writers are we."""
     found: dict[str, list[cel.Overload]] = {}
     for i, one in enumerate(_FUNCTIONS + _BOUNDED if bounded else _FUNCTIONS):
@@ -236,7 +236,7 @@ def _contains(value: _Marked, inner: str | _Marked) -> bool:
 
 # ---- lists and texts -------------------------------------------------------------------------------------------------------
 
-_LONGEST: Final = 1_000_000
+_MAX_RESULT_LENGTH: Final = 1_000_000
 
 
 def _reduced(name: str, take: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
@@ -250,21 +250,21 @@ def _reduced(name: str, take: Callable[[Sequence[Any]], Any]) -> Callable[[Seque
 
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
     count = min(text.count(old), limit) if limit >= 0 else text.count(old)
-    if len(text) + count * (len(new) - len(old)) > _LONGEST:
-        raise ValueError(Meter.SPENT)
+    if len(text) + count * (len(new) - len(old)) > _MAX_RESULT_LENGTH:
+        raise ValueError(CostMeter.SPENT)
     return text.replace(old, new, limit)
 
 
 def _join(items: Sequence[str], between: str = "") -> str:
-    if sum(map(len, items)) + len(between) * len(items) > _LONGEST:
-        raise ValueError(Meter.SPENT)
+    if sum(map(len, items)) + len(between) * len(items) > _MAX_RESULT_LENGTH:
+        raise ValueError(CostMeter.SPENT)
     return between.join(items)
 
 
 def _short(items: Sequence[Any]) -> Sequence[Any]:
     """Arguments of ``format``, if all that it may make of them is."""
-    if len(str(items)) > _LONGEST:
-        raise ValueError(Meter.SPENT)
+    if len(str(items)) > _MAX_RESULT_LENGTH:
+        raise ValueError(CostMeter.SPENT)
     return items
 
 
@@ -287,7 +287,7 @@ def _slice(items: Sequence[Any], start: int, end: int) -> Sequence[Any]:
 
 
 def _range(count: int) -> list[int]:
-    if count > _LONGEST:
+    if count > _MAX_RESULT_LENGTH:
         raise ValueError(f"range of {count} is too long")
     return list(range(count))
 

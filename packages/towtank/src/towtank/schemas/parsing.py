@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Final
 
-from towtank.model.kinds import Resource
-from towtank.model.nodes import ANYTHING, Merge, Node, Rule
+from towtank.model.kinds import APIResource
+from towtank.model.nodes import ANYTHING, MergeType, SchemaNode, ValidationRule
 
 _LIMITS: Final = (
     *("enum", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
@@ -24,7 +24,7 @@ _LIMITS: Final = (
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-QUANTITY: Final = Node(int_or_string=True, limits={"format": "quantity"})
+QUANTITY: Final = SchemaNode(int_or_string=True, limits={"format": "quantity"})
 
 
 class _Parser:
@@ -32,21 +32,21 @@ class _Parser:
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
-        self._parsed: dict[str, Node] = {_QUANTITY: QUANTITY, _INT_OR_STRING: Node(int_or_string=True)}
+        self._parsed: dict[str, SchemaNode] = {_QUANTITY: QUANTITY, _INT_OR_STRING: SchemaNode(int_or_string=True)}
 
-    def definition(self, name: str) -> Node:
+    def definition(self, name: str) -> SchemaNode:
         """The definition of this name."""
         if name not in self._parsed:
-            self._parsed[name] = Node(type="object", preserve_unknown=True, merge=Merge.GRANULAR)
+            self._parsed[name] = SchemaNode(type="object", preserve_unknown=True, merge=MergeType.GRANULAR)
             self._parsed[name] = dataclasses.replace(self.node(self._definitions[name]), name=name.rpartition(".")[2])
         return self._parsed[name]
 
-    def node(self, schema: Mapping[str, Any]) -> Node:
+    def node(self, schema: Mapping[str, Any]) -> SchemaNode:
         """A schema, or what it refers to."""
         if name := schema.get("$ref"):
             return _overlaid(self.definition(name), schema)
         additional = schema.get("additionalProperties")
-        node = Node(
+        node = SchemaNode(
             type=schema.get("type", ""),
             properties={name: self.field(one) for name, one in schema.get("properties", {}).items()},
             additional=self.node(additional) if isinstance(additional, Mapping) else ANYTHING if additional else None,
@@ -67,7 +67,7 @@ class _Parser:
         )
         return _whole(node, tuple(dict.fromkeys((*node.required, "apiVersion", "kind")))) if node.embedded else node
 
-    def field(self, schema: Mapping[str, Any]) -> Node:
+    def field(self, schema: Mapping[str, Any]) -> SchemaNode:
         """What may stand at a field of an object."""
         return self.node(schema)
 
@@ -77,21 +77,21 @@ class _Parser:
         return limits | ({"not": self.node(limits["not"])} if "not" in limits else {})
 
 
-def parse(schema: Mapping[str, Any]) -> Node:
+def parse(schema: Mapping[str, Any]) -> SchemaNode:
     """The openAPIV3Schema of a custom resource; apiVersion, kind and metadata are known besides."""
     node = _Parser({}).node(schema)
     return _whole(node, node.required)
 
 
-def builtin(api_version: str, kind: str) -> Node:
+def builtin(api_version: str, kind: str) -> SchemaNode:
     """The schema of a built-in kind."""
     return _builtins().definition(data("schemas.json")["kinds"][f"{api_version}/{kind}"])
 
 
-def served() -> list[Resource]:
+def served() -> list[APIResource]:
     """The built-in resources, with their schemas."""
     return [
-        Resource(
+        APIResource(
             group=one["group"],
             version=one["version"],
             plural=one["plural"],
@@ -129,21 +129,21 @@ def _builtins() -> _Parser:
 class _BuiltIn(_Parser):
     """What OpenAPI says of Go's types: a field's default is the type's zero, unless it is more; what has no fields may hold anything."""
 
-    def node(self, schema: Mapping[str, Any]) -> Node:
+    def node(self, schema: Mapping[str, Any]) -> SchemaNode:
         """As Go sees it."""
         fields = {"$ref", "properties", "additionalProperties"} & schema.keys()
         anything = not fields and schema.get("type", "object") == "object"
         whole = {"x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-map-type": "atomic"}
         return super().node({**schema, **whole} if anything else schema)
 
-    def field(self, schema: Mapping[str, Any]) -> Node:
+    def field(self, schema: Mapping[str, Any]) -> SchemaNode:
         """A text, a number or a truth that is always written has its zero; a struct is present where it is asked for."""
         if schema.get("default") != {}:
             return super().field(schema)
         return dataclasses.replace(super().field({key: value for key, value in schema.items() if key != "default"}), present=True)
 
 
-def _overlaid(node: Node, schema: Mapping[str, Any]) -> Node:
+def _overlaid(node: SchemaNode, schema: Mapping[str, Any]) -> SchemaNode:
     """A definition, with what the place that refers to it says besides."""
     more: dict[str, Any] = {}
     if "default" in schema:
@@ -155,14 +155,14 @@ def _overlaid(node: Node, schema: Mapping[str, Any]) -> Node:
     return dataclasses.replace(node, **more) if more else node
 
 
-def _merge(schema: Mapping[str, Any]) -> Merge:
+def _merge(schema: Mapping[str, Any]) -> MergeType:
     if schema.get("type") == "array":
-        return Merge(schema.get("x-kubernetes-list-type", "atomic"))
-    return Merge(schema.get("x-kubernetes-map-type", "granular" if schema.get("type") == "object" else "atomic"))
+        return MergeType(schema.get("x-kubernetes-list-type", "atomic"))
+    return MergeType(schema.get("x-kubernetes-map-type", "granular" if schema.get("type") == "object" else "atomic"))
 
 
-def _rule(written: Mapping[str, Any]) -> Rule:
-    return Rule(
+def _rule(written: Mapping[str, Any]) -> ValidationRule:
+    return ValidationRule(
         rule=written.get("rule", ""),
         message=written.get("message", ""),
         message_expression=written.get("messageExpression", ""),
@@ -172,7 +172,7 @@ def _rule(written: Mapping[str, Any]) -> Rule:
     )
 
 
-def _whole(node: Node, required: tuple[str, ...]) -> Node:
+def _whole(node: SchemaNode, required: tuple[str, ...]) -> SchemaNode:
     """Every object has apiVersion, kind and metadata, whatever its schema says of them."""
-    own = {"apiVersion": Node(type="string"), "kind": Node(type="string"), "metadata": _builtins().definition(_METADATA)}
+    own = {"apiVersion": SchemaNode(type="string"), "kind": SchemaNode(type="string"), "metadata": _builtins().definition(_METADATA)}
     return dataclasses.replace(node, type="object", properties={**node.properties, **own}, required=required)

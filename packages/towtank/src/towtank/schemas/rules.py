@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from towtank.model.nodes import Merge, Node, Rule
-from towtank.model.problems import Cause
+from towtank.model.nodes import MergeType, SchemaNode, ValidationRule
+from towtank.model.problems import StatusCause
 from towtank.schemas import expressions
-from towtank.schemas.expressions import ExpressionError
+from towtank.schemas.expressions import RuleError
 
 ROOT: Final = "<nil>"
 """How causes name the object itself."""
-NOT_CHECKED: Final = Cause(
+NOT_CHECKED: Final = StatusCause(
     "FieldValueInvalid",
     ROOT,
     "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete "
@@ -31,7 +31,7 @@ _BLOCKING: Final = {"FieldValueTypeInvalid", "FieldValueRequired", "FieldValueTo
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
 
-def blocked(causes: Sequence[Cause], node: Node) -> bool:
+def blocked(causes: Sequence[StatusCause], node: SchemaNode) -> bool:
     """Whether there are rules, and an object is so wrong that they cannot be asked."""
     return any(cause.reason in _BLOCKING for cause in causes) and any(_ruled(node, "", ""))
 
@@ -40,13 +40,13 @@ def blocked(causes: Sequence[Cause], node: Node) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Place:
+class _RuleScope:
     """A value of an object; ``olds`` holds what stood here before, if anything did; ``around``: whether what holds it is untouched."""
 
     path: str
     value: Any
     olds: tuple[Any, ...]
-    node: Node
+    node: SchemaNode
     around: bool = False
 
     @property
@@ -54,46 +54,46 @@ class _Place:
         """Whether a write left it as it was; of what has no identity, the list around it says that."""
         return self.olds[0] == self.value if self.olds else self.around
 
-    def child(self, name: str, node: Node) -> _Place:
+    def child(self, name: str, node: SchemaNode) -> _RuleScope:
         """A field's."""
         olds = tuple(old[name] for old in self.olds if isinstance(old, dict) and old.get(name) is not None)
         path = _inside(self.path, name, self.node)
-        return _Place(path, self.value[name], olds, node, self.untouched)
+        return _RuleScope(path, self.value[name], olds, node, self.untouched)
 
-    def item(self, index: int, node: Node) -> _Place:
+    def item(self, index: int, node: SchemaNode) -> _RuleScope:
         """An item's of a list; what it was before is known where keys tell items apart."""
         value = self.value[index]
-        olds = self.olds if self.node.merge is Merge.MAP and isinstance(value, dict) else ()
+        olds = self.olds if self.node.merge is MergeType.MAP and isinstance(value, dict) else ()
         same = (old for before in olds if isinstance(before, list) for old in before if _keys(old, self.node) == _keys(value, self.node))
-        return _Place(f"{self.path}[{index}]", value, tuple(same)[:1], node, self.untouched)
+        return _RuleScope(f"{self.path}[{index}]", value, tuple(same)[:1], node, self.untouched)
 
 
-def _keys(item: Any, node: Node) -> Any:
+def _keys(item: Any, node: SchemaNode) -> Any:
     return [item.get(key) for key in node.keys] if isinstance(item, dict) else None
 
 
-def _inside(path: str, name: str, node: Node) -> str:
+def _inside(path: str, name: str, node: SchemaNode) -> str:
     if name not in node.properties and node.additional:
         return f"{path}[{name}]"
     return f"{path}.{name}" if path else name
 
 
-def check(new: dict[str, Any], old: dict[str, Any] | None, node: Node) -> list[Cause]:
+def check(new: dict[str, Any], old: dict[str, Any] | None, node: SchemaNode) -> list[StatusCause]:
     """What the rules refuse of an object that keeps to its schema."""
     return refusals(new, dataclasses.replace(node, embedded=True), () if old is None else (old,))
 
 
-def refusals(value: Any, node: Node, olds: tuple[Any, ...] = ()) -> list[Cause]:
+def refusals(value: Any, node: SchemaNode, olds: tuple[Any, ...] = ()) -> list[StatusCause]:
     """Likewise of any value, such as a default; ``olds`` holds what it was, if it was anything."""
     causes = []
-    for cause in _visited(_Place("", value, olds, node)):
+    for cause in _visited(_RuleScope("", value, olds, node)):
         causes.append(cause)
         if expressions.SPENT in cause.text:
             break
     return causes
 
 
-def _visited(place: _Place) -> Iterator[Cause]:
+def _visited(place: _RuleScope) -> Iterator[StatusCause]:
     value, node = place.value, place.node
     if value is None:
         return
@@ -108,8 +108,8 @@ def _visited(place: _Place) -> Iterator[Cause]:
             yield from _visited(place.item(index, node.items))
 
 
-def _asked(place: _Place) -> Iterator[Cause]:
-    value, priors = expressions.seen(place.value, place.node), [expressions.seen(old, place.node) for old in place.olds]
+def _asked(place: _RuleScope) -> Iterator[StatusCause]:
+    value, priors = expressions.as_cel_value(place.value, place.node), [expressions.as_cel_value(old, place.node) for old in place.olds]
     untouched = place.untouched
     for rule in place.node.rules:
         transition = expressions.uses_old(rule.rule)
@@ -117,13 +117,13 @@ def _asked(place: _Place) -> Iterator[Cause]:
             continue
         try:
             program = expressions.compiled(rule.rule, expressions.shape(place.node), rule.optional_old_self)
-            if program.ask(value, priors) is not True:
+            if program.evaluate(value, priors) is not True:
                 yield _refusal(rule, place, _message(rule, place.node, value, priors))
-        except ExpressionError as error:
-            yield Cause("FieldValueInvalid", place.path or ROOT, f'Invalid value: "{place.node.type}": {_failed(str(error), rule)}')
+        except RuleError as error:
+            yield StatusCause("FieldValueInvalid", place.path or ROOT, f'Invalid value: "{place.node.type}": {_failed(str(error), rule)}')
 
 
-def _failed(error: str, rule: Rule) -> str:
+def _failed(error: str, rule: ValidationRule) -> str:
     shown = rule.message.strip() or rule.rule.strip()
     if error.startswith(expressions.NO_OVERLOAD):
         return f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: {shown}"
@@ -132,38 +132,38 @@ def _failed(error: str, rule: Rule) -> str:
     return f"{error} evaluating rule: {shown}"
 
 
-def _message(rule: Rule, node: Node, value: Any, priors: Sequence[Any]) -> str:
+def _message(rule: ValidationRule, node: SchemaNode, value: Any, priors: Sequence[Any]) -> str:
     """The message expression's, when it comes to one line, or what is written down."""
     if rule.message_expression:
         try:
-            said = expressions.compiled(rule.message_expression, expressions.shape(node), rule.optional_old_self).ask(value, priors)
-        except ExpressionError:  # then the message stands in for it, as Kubernetes has it
+            said = expressions.compiled(rule.message_expression, expressions.shape(node), rule.optional_old_self).evaluate(value, priors)
+        except RuleError:  # then the message stands in for it, as Kubernetes has it
             said = None
         if isinstance(said, str) and said.strip() and "\n" not in said.strip():
             return said.strip()
     return rule.message.strip() or f"failed rule: {rule.rule.strip()}"
 
 
-def _refusal(rule: Rule, place: _Place, message: str) -> Cause:
+def _refusal(rule: ValidationRule, place: _RuleScope, message: str) -> StatusCause:
     field = place.path + "".join(_resolved(rule.field_path, place.node) or ())
     field, value = field.removeprefix(".") or ROOT, place.value
     if rule.reason == "FieldValueRequired":
-        return Cause.required(field, message)
+        return StatusCause.required(field, message)
     if rule.reason == "FieldValueForbidden":
-        return Cause.forbidden(field, message)
+        return StatusCause.forbidden(field, message)
     whole = isinstance(value, dict | list)  # is too much to show
     if rule.reason == "FieldValueDuplicate":
-        return Cause(rule.reason, field, "Duplicate value") if whole else Cause.duplicate(field, value)
-    return Cause("FieldValueInvalid", field, f"Invalid value: {message}") if whole else Cause.invalid(field, value, message)
+        return StatusCause(rule.reason, field, "Duplicate value") if whole else StatusCause.duplicate(field, value)
+    return StatusCause("FieldValueInvalid", field, f"Invalid value: {message}") if whole else StatusCause.invalid(field, value, message)
 
 
 _STEP: Final = re.compile(r"\.([^.\['\]]+)|\['((?:[^'\\]|\\.)*)'\]")
 
 
-def _resolved(field_path: str, node: Node) -> list[str] | None:
+def _resolved(field_path: str, node: SchemaNode) -> list[str] | None:
     """A rule's fieldPath as paths are written in causes, step by step; None when it leads to no field."""
     steps: list[str] = []
-    at: Node | None = node
+    at: SchemaNode | None = node
     position = 0
     while position < len(field_path):
         step = _STEP.match(field_path, position)
@@ -179,14 +179,14 @@ def _resolved(field_path: str, node: Node) -> list[str] | None:
 # ---- compiling -------------------------------------------------------------------------------------------------------------
 
 
-def compile_errors(node: Node, path: str) -> list[Cause]:
+def compile_errors(node: SchemaNode, path: str) -> list[StatusCause]:
     """What is wrong with the rules of a schema at ``path``; what they say is looked at when all are written as they should be."""
     places = list(_ruled(dataclasses.replace(node, embedded=True), path, ""))
     written = [cause for at, where, list_path in places for cause in _written(at, where, list_path)]
     return written or [cause for at, where, _ in places for cause in _uncompilable(at, where)]
 
 
-def _ruled(node: Node, path: str, list_path: str) -> Iterator[tuple[Node, str, str]]:
+def _ruled(node: SchemaNode, path: str, list_path: str) -> Iterator[tuple[SchemaNode, str, str]]:
     """Places with rules; ``list_path`` is of the list around it whose items have no identity."""
     if node.rules:
         yield node, path, list_path
@@ -195,31 +195,31 @@ def _ruled(node: Node, path: str, list_path: str) -> Iterator[tuple[Node, str, s
     if node.additional:
         yield from _ruled(node.additional, f"{path}.additionalProperties", list_path)
     if node.items:
-        loose = "" if node.merge is Merge.MAP else path
+        loose = "" if node.merge is MergeType.MAP else path
         yield from _ruled(node.items, f"{path}.items", list_path or loose)
 
 
-def _written(node: Node, path: str, list_path: str) -> Iterator[Cause]:
+def _written(node: SchemaNode, path: str, list_path: str) -> Iterator[StatusCause]:
     for i, rule in enumerate(node.rules):
         at = f"{path}.x-kubernetes-validations[{i}]"
         text, message = rule.rule.strip(), rule.message.strip()
         if not text:
-            yield Cause.required(f"{at}.rule", "rule is not specified")
+            yield StatusCause.required(f"{at}.rule", "rule is not specified")
         elif list_path and expressions.uses_old(text):
             why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {list_path}"
-            yield Cause.invalid(f"{at}.rule", rule.rule, why)
+            yield StatusCause.invalid(f"{at}.rule", rule.rule, why)
         if rule.message and not message:
-            yield Cause.invalid(f"{at}.message", rule.message, "must be non-empty if specified")
+            yield StatusCause.invalid(f"{at}.message", rule.message, "must be non-empty if specified")
         elif "\n" in message:
-            yield Cause.invalid(f"{at}.message", rule.message, "must not contain line breaks")
+            yield StatusCause.invalid(f"{at}.message", rule.message, "must not contain line breaks")
         elif "\n" in text and not message:
-            yield Cause.required(f"{at}.message", "message must be specified if rule contains line breaks")
+            yield StatusCause.required(f"{at}.message", "message must be specified if rule contains line breaks")
         if rule.message_expression and not rule.message_expression.strip():
-            yield Cause.required(f"{at}.messageExpression", "must be non-empty if specified")
+            yield StatusCause.required(f"{at}.messageExpression", "must be non-empty if specified")
         if rule.reason not in _REASONS:
-            yield Cause.unsupported(f"{at}.reason", rule.reason, _REASONS)
+            yield StatusCause.unsupported(f"{at}.reason", rule.reason, _REASONS)
         if rule.field_path and _resolved(rule.field_path, node) is None:
-            yield Cause.invalid(f"{at}.fieldPath", rule.field_path, "must be a valid path")
+            yield StatusCause.invalid(f"{at}.fieldPath", rule.field_path, "must be a valid path")
 
 
 _COSTS: Final = (
@@ -228,7 +228,7 @@ _COSTS: Final = (
 )
 
 
-def _uncompilable(node: Node, path: str) -> Iterator[Cause]:
+def _uncompilable(node: SchemaNode, path: str) -> Iterator[StatusCause]:
     for i, rule in enumerate(node.rules):
         at = f"{path}.x-kubernetes-validations[{i}]"
         if why := _fault(rule.rule, node, rule.optional_old_self):
@@ -236,29 +236,29 @@ def _uncompilable(node: Node, path: str) -> Iterator[Cause]:
         elif _result(rule.rule, node, rule.optional_old_self) not in ("bool", "dyn"):
             yield _broken(rule, f"{at}.rule", "cel expression must evaluate to a bool")
         for name, expression in (("rule", rule.rule), ("messageExpression", rule.message_expression)):
-            if expressions.growth(expression) > expressions.MOST_GROWTH:
-                yield Cause.forbidden(f"{at}.{name}", _COSTS)
+            if expressions.growth_factor(expression) > expressions.MAX_GROWTH_FACTOR:
+                yield StatusCause.forbidden(f"{at}.{name}", _COSTS)
         if rule.message_expression and (why := _fault(rule.message_expression, node, rule.optional_old_self)):
             yield _broken(rule, f"{at}.messageExpression", f"messageExpression compilation failed: {why}")
         elif rule.message_expression and _result(rule.message_expression, node, rule.optional_old_self) not in ("string", "dyn"):
             yield _broken(rule, f"{at}.messageExpression", "messageExpression must evaluate to a string")
         if rule.optional_old_self and not expressions.uses_old(rule.rule):
-            yield Cause.invalid(f"{at}.optionalOldSelf", True, "may not be set if oldSelf is not used in rule")
+            yield StatusCause.invalid(f"{at}.optionalOldSelf", True, "may not be set if oldSelf is not used in rule")
 
 
-def _fault(text: str, node: Node, optional: bool) -> str:
+def _fault(text: str, node: SchemaNode, optional: bool) -> str:
     try:
         expressions.compiled(text, expressions.shape(node), optional)
-    except ExpressionError as error:
+    except RuleError as error:
         return str(error)
     return "\n".join(expressions.undefined(text, node))
 
 
-def _result(text: str, node: Node, optional: bool) -> str:
+def _result(text: str, node: SchemaNode, optional: bool) -> str:
     return expressions.compiled(text, expressions.shape(node), optional).result
 
 
-def _broken(rule: Rule, field: str, why: str) -> Cause:
+def _broken(rule: ValidationRule, field: str, why: str) -> StatusCause:
     """A cause that shows the whole rule, as Go prints it."""
     shown = {
         "Rule": rule.rule,
@@ -271,4 +271,4 @@ def _broken(rule: Rule, field: str, why: str) -> Cause:
     text = json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Cause("FieldValueInvalid", field, f"Invalid value: {text}: {why}")
+    return StatusCause("FieldValueInvalid", field, f"Invalid value: {text}: {why}")

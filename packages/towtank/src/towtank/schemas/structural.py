@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from kubefacts import patterns
-from towtank.model.problems import Cause
+from towtank.model.problems import StatusCause
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -74,30 +74,30 @@ def _keyword(where: str) -> str:
 # ---- structure -------------------------------------------------------------------------------------------------------------
 
 
-def causes(schema: Schema, path: str) -> list[Cause]:
+def causes(schema: Schema, path: str) -> list[StatusCause]:
     """What keeps a well-formed schema from being structural."""
     found = []
     if "additionalProperties" in schema:
-        found.append(Cause.forbidden(f"{path}.additionalProperties", "must not be used at the root"))
+        found.append(StatusCause.forbidden(f"{path}.additionalProperties", "must not be used at the root"))
     if schema.get("type") and schema["type"] != "object":
-        found.append(Cause.invalid(f"{path}.type", schema["type"], "must be object at the root"))
+        found.append(StatusCause.invalid(f"{path}.type", schema["type"], "must be object at the root"))
     if "default" in schema:
         said = schema["default"] if isinstance(schema["default"], dict) else {}
-        found += [Cause.required(f"{path}.default.{key}") for key in ("apiVersion", "kind") if not said.get(key)]
+        found += [StatusCause.required(f"{path}.default.{key}") for key in ("apiVersion", "kind") if not said.get(key)]
     metadata = (schema.get("properties") or {}).get("metadata") or {}
     where = f"{path}.properties[metadata]"
     if "default" in metadata:
-        found.append(Cause.forbidden(f"{where}.default", "must not be set in top-level metadata"))
+        found.append(StatusCause.forbidden(f"{where}.default", "must not be set in top-level metadata"))
     if metadata.keys() - {"type", "description", "properties", "default"} or (metadata.get("properties") or {}).keys() - {
         "name",
         "generateName",
     }:
         why = "must not specify anything other than name and generateName, but metadata is implicitly specified"
-        found.append(Cause.forbidden(where, why))
+        found.append(StatusCause.forbidden(where, why))
     return [*found, *_identity(schema, path), *_place(schema, path, "at the root")]
 
 
-def _place(schema: Schema, path: str, level: str) -> Iterator[Cause]:
+def _place(schema: Schema, path: str, level: str) -> Iterator[StatusCause]:
     yield from _type(schema, path, level)
     yield from _keywords(schema, path)
     yield from _extensions(schema, path)
@@ -111,73 +111,73 @@ def _place(schema: Schema, path: str, level: str) -> Iterator[Cause]:
             yield from _valued(child, f"{path}.{where}")
 
 
-def _type(schema: Schema, path: str, level: str) -> Iterator[Cause]:
+def _type(schema: Schema, path: str, level: str) -> Iterator[StatusCause]:
     kind = schema.get("type")
     if not kind:
         if not (schema.get(f"{_X}int-or-string") or schema.get(f"{_X}preserve-unknown-fields") or "$ref" in schema):
-            yield Cause.required(f"{path}.type", f"must not be empty {level}")
+            yield StatusCause.required(f"{path}.type", f"must not be empty {level}")
     elif kind not in _TYPES:
-        yield Cause.unsupported(f"{path}.type", kind, _TYPES)
+        yield StatusCause.unsupported(f"{path}.type", kind, _TYPES)
     elif kind == "array" and not schema.get("items"):
         # An empty schema of items is one without a type.
         yield (
-            Cause.required(f"{path}.items", "must be specified")
+            StatusCause.required(f"{path}.items", "must be specified")
             if schema.get("items") is None
-            else Cause.required(f"{path}.items.type", "must not be empty for specified array items")
+            else StatusCause.required(f"{path}.items.type", "must not be empty for specified array items")
         )
 
 
-def _keywords(schema: Schema, path: str) -> Iterator[Cause]:
+def _keywords(schema: Schema, path: str) -> Iterator[StatusCause]:
     for key in _UNSUPPORTED:
         if key in schema:
-            yield Cause.forbidden(f"{path}.{key}", f"{key} is not supported")
+            yield StatusCause.forbidden(f"{path}.{key}", f"{key} is not supported")
     if schema.get("uniqueItems"):
         why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield Cause.forbidden(f"{path}.uniqueItems", why)
+        yield StatusCause.forbidden(f"{path}.uniqueItems", why)
     if isinstance(schema.get("items"), list):
-        yield Cause.forbidden(f"{path}.items", "items must be a schema object and not an array")
+        yield StatusCause.forbidden(f"{path}.items", "items must be a schema object and not an array")
     if schema.get("properties") and schema.get("additionalProperties"):
-        yield Cause.forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
+        yield StatusCause.forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
     if pattern := schema.get("pattern"):
         try:
             patterns.matches(pattern, "")
         except patterns.PatternError as error:
-            yield Cause.invalid(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
+            yield StatusCause.invalid(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
 
 
-def _extensions(schema: Schema, path: str) -> Iterator[Cause]:
+def _extensions(schema: Schema, path: str) -> Iterator[StatusCause]:
     if schema.get(f"{_X}preserve-unknown-fields") is False:
-        yield Cause.invalid(f"{path}.{_X}preserve-unknown-fields", False, "must be true or undefined")
+        yield StatusCause.invalid(f"{path}.{_X}preserve-unknown-fields", False, "must be true or undefined")
     if schema.get(f"{_X}embedded-resource"):
         if not schema.get("properties") and not schema.get(f"{_X}preserve-unknown-fields"):
             why = f"must not be empty if {_X}embedded-resource is true without {_X}preserve-unknown-fields"
-            yield Cause.required(f"{path}.properties", why)
+            yield StatusCause.required(f"{path}.properties", why)
         if schema.get("type", "object") != "object":
-            yield Cause.invalid(f"{path}.type", schema["type"], f"must be object if {_X}embedded-resource is true")
+            yield StatusCause.invalid(f"{path}.type", schema["type"], f"must be object if {_X}embedded-resource is true")
         yield from _identity(schema, path)
     if kind := schema.get(f"{_X}map-type"):
         if kind not in ("atomic", "granular"):
-            yield Cause.unsupported(f"{path}.{_X}map-type", kind, ("atomic", "granular"))
+            yield StatusCause.unsupported(f"{path}.{_X}map-type", kind, ("atomic", "granular"))
         if schema.get("type") != "object":
-            yield Cause.invalid(f"{path}.type", schema.get("type"), f"must be object if {_X}map-type is specified")
+            yield StatusCause.invalid(f"{path}.type", schema.get("type"), f"must be object if {_X}map-type is specified")
 
 
-def _identity(schema: Schema, path: str) -> Iterator[Cause]:
+def _identity(schema: Schema, path: str) -> Iterator[StatusCause]:
     """Of an object with a kind of its own."""
     for name, kind in (("apiVersion", "string"), ("kind", "string"), ("metadata", "object")):
         said = ((schema.get("properties") or {}).get(name) or {}).get("type", kind)
         if said != kind:
-            yield Cause.invalid(f"{path}.properties[{name}].type", said, f"must be {kind}")
+            yield StatusCause.invalid(f"{path}.properties[{name}].type", said, f"must be {kind}")
 
 
-def _list(schema: Schema, path: str) -> Iterator[Cause]:
+def _list(schema: Schema, path: str) -> Iterator[StatusCause]:
     kind, keys = schema.get(f"{_X}list-type"), schema.get(f"{_X}list-map-keys") or ()
     if kind and kind not in ("atomic", "set", "map"):
-        yield Cause.unsupported(f"{path}.{_X}list-type", kind, ("atomic", "set", "map"))
+        yield StatusCause.unsupported(f"{path}.{_X}list-type", kind, ("atomic", "set", "map"))
     if kind and schema.get("type") != "array":
-        yield Cause.invalid(f"{path}.type", schema.get("type"), f"must be array if {_X}list-type is specified")
+        yield StatusCause.invalid(f"{path}.type", schema.get("type"), f"must be array if {_X}list-type is specified")
     if keys and kind != "map":
-        yield Cause.required(f"{path}.{_X}list-type", f"must be map if {_X}list-map-keys is non-empty")
+        yield StatusCause.required(f"{path}.{_X}list-type", f"must be map if {_X}list-map-keys is non-empty")
     items = schema.get("items")
     if kind == "map":
         yield from _map_list(keys, items if isinstance(items, dict) else None, path)
@@ -185,33 +185,33 @@ def _list(schema: Schema, path: str) -> Iterator[Cause]:
         key = "map" if items["type"] == "object" else "list"
         said = items.get(f"{_X}{key}-type")
         if said != "atomic" and not (key == "list" and said is None):
-            yield Cause.invalid(f"{path}.items.{_X}{key}-type", said, f"must be atomic as item of a list with {_X}list-type=set")
+            yield StatusCause.invalid(f"{path}.items.{_X}{key}-type", said, f"must be atomic as item of a list with {_X}list-type=set")
 
 
-def _map_list(keys: Any, items: Schema | None, path: str) -> Iterator[Cause]:
+def _map_list(keys: Any, items: Schema | None, path: str) -> Iterator[StatusCause]:
     at = f"{path}.{_X}list-map-keys"
     if not keys:
-        yield Cause.required(at, f"must not be empty if {_X}list-type is map")
+        yield StatusCause.required(at, f"must not be empty if {_X}list-type is map")
     if items is None:
-        yield Cause.required(f"{path}.items", f"must have a schema if {_X}list-type is map")
+        yield StatusCause.required(f"{path}.items", f"must have a schema if {_X}list-type is map")
         return
     if items.get("type") != "object":
-        yield Cause.invalid(f"{path}.items.type", items.get("type"), f"must be object if parent array's {_X}list-type is map")
+        yield StatusCause.invalid(f"{path}.items.type", items.get("type"), f"must be object if parent array's {_X}list-type is map")
         return
     properties, shown = items.get("properties") or {}, "[" + ",".join(f'"{key}"' for key in keys) + "]"
     for key in dict.fromkeys(str(key) for key in keys):
         where, child = f"{path}.items.properties[{key}]", properties.get(key)
         if child is None:
-            yield Cause("FieldValueInvalid", at, f"Invalid value: {shown}: entries must all be names of item properties")
+            yield StatusCause("FieldValueInvalid", at, f"Invalid value: {shown}: entries must all be names of item properties")
             continue
         if child.get("type") not in _SCALARS and not child.get(f"{_X}int-or-string"):
             why = f"must be a scalar type if parent array's {_X}list-type is map"
-            yield Cause.invalid(f"{where}.type", child.get("type"), why)
+            yield StatusCause.invalid(f"{where}.type", child.get("type"), why)
         if "default" not in child and key not in (items.get("required") or ()):
             why = f"this property is in {_X}list-map-keys, so it must have a default or be a required property"
-            yield Cause.required(f"{where}.default", why)
+            yield StatusCause.required(f"{where}.default", why)
     if len(set(map(str, keys))) != len(keys):
-        yield Cause("FieldValueInvalid", at, f"Invalid value: {shown}: must not contain duplicate entries")
+        yield StatusCause("FieldValueInvalid", at, f"Invalid value: {shown}: must not contain duplicate entries")
 
 
 # ---- what may only say more of values ---------------------------------------------------------------------------------------
@@ -221,12 +221,12 @@ _EMPTY: Final = ("description", "title", "type", *(f"{_X}{name}" for name in ("l
 _FALSE: Final = ("nullable", *(f"{_X}{name}" for name in ("embedded-resource", "int-or-string", "preserve-unknown-fields")))
 
 
-def _valued(schema: Schema, path: str) -> Iterator[Cause]:
+def _valued(schema: Schema, path: str) -> Iterator[StatusCause]:
     """A schema within allOf, anyOf, oneOf or not: the structure is said outside."""
     for keys, state in ((_UNDEFINED, "undefined"), (_EMPTY, "empty"), (_FALSE, "false")):
         for key in keys:
             if schema.get(key) not in (None, "", [], False):
-                yield Cause.forbidden(f"{path}.{key}", f"must be {state} to be structural")
+                yield StatusCause.forbidden(f"{path}.{key}", f"must be {state} to be structural")
     for where, child in _children(schema):
         if where != "additionalProperties":
             yield from _valued(child, f"{path}.{where}")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from towtank.model.nodes import ANYTHING, Node
+from towtank.model.nodes import ANYTHING, SchemaNode
 from towtank.model.problems import too_large
 from towtank.schemas.checking import validate as validate
 from towtank.schemas.decoding import mistyped as mistyped
@@ -19,14 +19,14 @@ from towtank.schemas.decoding import mistyped as mistyped
 _CONTAINERS: Final = (dict, list)
 
 
-def prune(body: Any, node: Node) -> list[str]:
+def prune(body: Any, node: SchemaNode) -> list[str]:
     """Remove, in place, what the schema does not know; returns where that was, as ``spec.containers[0].imagee``."""
     unknown: list[str] = []
     _prune(body, node, "", unknown)
     return unknown if node.name else sorted(unknown)  # built-in kinds are read as they come, custom resources by name
 
 
-def _prune(value: Any, node: Node, path: str, unknown: list[str]) -> None:
+def _prune(value: Any, node: SchemaNode, path: str, unknown: list[str]) -> None:
     if isinstance(value, dict):
         if node.type == "object":  # else it is of a wrong type, which others tell
             _prune_object(value, node, path, unknown)
@@ -35,7 +35,7 @@ def _prune(value: Any, node: Node, path: str, unknown: list[str]) -> None:
             _prune(item, node.items, f"{path}[{index}]", unknown)
 
 
-def _prune_object(value: dict[str, Any], node: Node, path: str, unknown: list[str]) -> None:
+def _prune_object(value: dict[str, Any], node: SchemaNode, path: str, unknown: list[str]) -> None:
     for name in tuple(value):
         child = node.child(name)
         if child is not None:
@@ -46,27 +46,27 @@ def _prune_object(value: dict[str, Any], node: Node, path: str, unknown: list[st
             del value[name]
 
 
-MOST_DEFAULTS: Final = 3 << 20
+MAX_DEFAULT_BYTES: Final = 3 << 20
 """Bytes of JSON that the defaults of one object may come to."""
 
 
-def default(value: Any, node: Node) -> None:
+def default(value: Any, node: SchemaNode) -> None:
     """Fill in, in place, the schema's defaults of fields whose parents are there. Null is no value, where the schema does not want it.
 
     Raises Problem 413 when that makes too much: one default may be wanted by many items.
     """
-    _default(value, node, [MOST_DEFAULTS])
+    _default(value, node, [MAX_DEFAULT_BYTES])
 
 
-def _made(node: Node, left: list[int]) -> Any:
+def _made(node: SchemaNode, left: list[int]) -> Any:
     """A default; ``left`` is how many bytes there may still be."""
     left[0] -= len(msgspec.json.encode(node.default))
     if left[0] < 0:
-        raise too_large(MOST_DEFAULTS)
+        raise too_large(MAX_DEFAULT_BYTES)
     return copy.deepcopy(node.default)
 
 
-def _default(value: Any, node: Node, left: list[int]) -> None:
+def _default(value: Any, node: SchemaNode, left: list[int]) -> None:
     if isinstance(value, list):
         if node.items is not None:
             _default_items(value, node.items, left)
@@ -81,14 +81,14 @@ def _default(value: Any, node: Node, left: list[int]) -> None:
                 _default(held, below, left)
 
 
-def _default_items(value: list[Any], items: Node, left: list[int]) -> None:
+def _default_items(value: list[Any], items: SchemaNode, left: list[int]) -> None:
     for index, item in enumerate(value):
         if item is None and items.has_default and not items.nullable:
             value[index] = _made(items, left)
         _default(value[index], items, left)
 
 
-def _default_null(value: dict[str, Any], name: str, node: Node | None, left: list[int]) -> None:
+def _default_null(value: dict[str, Any], name: str, node: SchemaNode | None, left: list[int]) -> None:
     if node is None or node.nullable or node is ANYTHING:
         return
     if node.has_default:

@@ -29,14 +29,14 @@ _HOSTS: Final = ("127.0.0.1", "::1")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pair:
+class KeyPair:
     """A certificate and its key, in PEM."""
 
     certificate: bytes
     key: bytes
 
 
-class Certificates:
+class ClusterCertificates:
     """Made anew for each cluster."""
 
     def __init__(self, now: datetime.datetime) -> None:
@@ -50,14 +50,14 @@ class Certificates:
 
     def _pair(
         self, user: str, group: str, issuer: ec.EllipticCurvePrivateKey, usage: x509.ObjectIdentifier, *more: x509.ExtensionType
-    ) -> Pair:
+    ) -> KeyPair:
         groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
         name = x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, user)])
         return self._signed(name, ec.generate_private_key(ec.SECP256R1()), issuer, x509.ExtendedKeyUsage([usage]), *more)
 
     def _signed(
         self, name: x509.Name, key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey, *extensions: x509.ExtensionType
-    ) -> Pair:
+    ) -> KeyPair:
         builder = x509.CertificateBuilder(
             issuer_name=self._issuer,
             subject_name=name,
@@ -70,7 +70,7 @@ class Certificates:
             builder = builder.add_extension(extension, critical=isinstance(extension, _CRITICAL))
         form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         certificate = builder.sign(issuer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-        return Pair(certificate, key.private_bytes(*form))
+        return KeyPair(certificate, key.private_bytes(*form))
 
     def context(self, folder: Path) -> ssl.SSLContext:
         """The server's side of TLS; ``folder`` is where OpenSSL reads its key from, once."""

@@ -15,26 +15,26 @@ from typing import Any, Final
 import msgspec
 
 from towtank import tables
-from towtank.answering.reading import outward, stored_as
+from towtank.answering.reading import stored_target, to_served
 from towtank.model import choosing
 from towtank.model.kinds import Body
 from towtank.model.problems import expired, too_many_requests
 from towtank.model.requests import ListOptions, WatchOptions
-from towtank.storage.store import Change, Stored, TooOld
+from towtank.storage.store import StoreChange, Stored, TooOld
 from towtank.storage.verbs import Verbs
 
-MOST_OPEN: Final = 4096
+MAX_OPEN_WATCHES: Final = 4096
 """Watches at one time."""
-_AGAIN_AFTER: Final = 1
-MOST_WAITING: Final = 50_000
+_RETRY_AFTER_SECONDS: Final = 1
+MAX_PENDING_CHANGES: Final = 50_000
 """Changes that a reader may be behind."""
-MOST_BYTES: Final = 64 << 20
+MAX_PENDING_BYTES: Final = 64 << 20
 """Of their objects as JSON, together."""
-MOST_TOGETHER: Final = 512
+MAX_EVENTS_PER_CHUNK: Final = 512
 """Events in one chunk."""
-BOOKMARKS_EVERY: Final = 60.0
-_BEFORE_THE_END: Final = 2.0
-_LONGEST: Final = 3600.0
+BOOKMARK_INTERVAL_SECONDS: Final = 60.0
+_LAST_BOOKMARK_LEAD_SECONDS: Final = 2.0
+_DEFAULT_TIMEOUT_SECONDS: Final = 3600.0
 """Seconds of a watch that does not say how long it wants to be."""
 _INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 _ENCODER: Final = msgspec.json.Encoder()
@@ -49,8 +49,8 @@ class Watches:
 
     def open(self, options: WatchOptions) -> Watch:
         """Begin. Raises Problem 400 for selectors that cannot be read, and 429 when there are too many."""
-        if sum(map(len, self._open.values())) >= MOST_OPEN:
-            raise too_many_requests(f"{MOST_OPEN} watches are open", _AGAIN_AFTER)
+        if sum(map(len, self._open.values())) >= MAX_OPEN_WATCHES:
+            raise too_many_requests(f"{MAX_OPEN_WATCHES} watches are open", _RETRY_AFTER_SECONDS)
         key = options.target.resource.key
         watch = Watch(self._verbs, options, lambda: self._open[key].discard(watch))
         self._open[key].add(watch)
@@ -74,17 +74,17 @@ class Watch:
         self._verbs = verbs
         self._options = options
         self._closed = closed
-        target = stored_as(options.target)
+        target = stored_target(options.target)
         self._key, self._namespace, self._name = target.resource.key, target.namespace, target.name
-        self._wanted = choosing.chooser(options.target.resource, options.label_selector, options.field_selector)
-        self._form = _Form(verbs, options)
-        self._changes: collections.deque[Change] = collections.deque()
+        self._wanted = choosing.object_filter(options.target.resource, options.label_selector, options.field_selector)
+        self._form = _EventEncoder(verbs, options)
+        self._changes: collections.deque[StoreChange] = collections.deque()
         self._waiting = 0
         """Bytes of them."""
         self._woken = asyncio.Event()
         self._ended = False
         self._first = self._begin()
-        self._unlisten = verbs.store.listen(self._key, self._told)
+        self._unsubscribe = verbs.store.subscribe(self._key, self._on_change)
 
     def end(self) -> None:
         """No more chunks after what is there."""
@@ -93,13 +93,13 @@ class Watch:
 
     def close(self) -> None:
         """Stop listening."""
-        self._unlisten()
+        self._unsubscribe()
         self._closed()
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Lines, several together. Ends by itself at the time that was asked for."""
         started = time.monotonic()
-        ends = started + min(self._options.timeout_seconds or _LONGEST, _LONGEST)
+        ends = started + min(self._options.timeout_seconds or _DEFAULT_TIMEOUT_SECONDS, _DEFAULT_TIMEOUT_SECONDS)
         bookmark = _next_bookmark(started, ends) if self._options.since is None else started
         if self._first:
             yield b"".join(self._first)
@@ -131,7 +131,7 @@ class Watch:
         if since is None:
             return list(self._initial())
         try:
-            self._changes.extend(change for change in self._verbs.store.since(self._key, since) if self._concerns(change))
+            self._changes.extend(change for change in self._verbs.store.since(self._key, since) if self._is_selected(change))
             self._waiting = sum(change.now.size for change in self._changes)
         except TooOld as fault:
             self._ended = True
@@ -141,7 +141,7 @@ class Watch:
     def _initial(self) -> Iterator[bytes]:
         options = self._options
         which = ListOptions(label_selector=options.label_selector, field_selector=options.field_selector)
-        page = self._verbs.list(stored_as(options.target), which)
+        page = self._verbs.list(stored_target(options.target), which)
         for stored in page.items:
             yield self._form.event("ADDED", stored)
         if options.bookmarks:
@@ -149,28 +149,28 @@ class Watch:
 
     # ---- what there is -----------------------------------------------------------------------------------------------------
 
-    def _told(self, change: Change) -> None:
-        if not self._concerns(change):
+    def _on_change(self, change: StoreChange) -> None:
+        if not self._is_selected(change):
             return
-        if len(self._changes) >= MOST_WAITING or (self._changes and self._waiting + change.now.size > MOST_BYTES):
+        if len(self._changes) >= MAX_PENDING_CHANGES or (self._changes and self._waiting + change.now.size > MAX_PENDING_BYTES):
             self.end()
             return
         self._changes.append(change)
         self._waiting += change.now.size
         self._woken.set()
 
-    def _concerns(self, change: Change) -> bool:
+    def _is_selected(self, change: StoreChange) -> bool:
         namespace, name = change.now.key
         return (not self._namespace or namespace == self._namespace) and (not self._name or name == self._name)
 
     def _lines(self) -> Iterator[bytes]:
-        for _ in range(min(len(self._changes), MOST_TOGETHER)):
+        for _ in range(min(len(self._changes), MAX_EVENTS_PER_CHUNK)):
             change = self._changes.popleft()
             self._waiting -= change.now.size
             if line := self._event(change):
                 yield line
 
-    def _event(self, change: Change) -> bytes | None:
+    def _event(self, change: StoreChange) -> bytes | None:
         """A change as its watcher sees it: what stops or starts matching goes or comes."""
         wanted = self._wanted
         if wanted is None:
@@ -184,22 +184,22 @@ class Watch:
         return self._form.event("DELETED", change.now if change.type == "DELETED" else _gone(change.before, change.revision))
 
 
-class _Form:
+class _EventEncoder:
     """How events are written: objects, Tables or metadata alone."""
 
     def __init__(self, verbs: Verbs, options: WatchOptions) -> None:
         self._target = options.target
         self._metadata_only = options.metadata_only
         self._whole = not options.as_table and not options.metadata_only
-        self._plain = self._whole and options.target.resource.form is None
+        self._plain = self._whole and options.target.resource.mapping is None
         self._clock = verbs.clock
-        self._printer = tables.Printer(options.target.resource, options.include_object) if options.as_table else None
+        self._printer = tables.TablePrinter(options.target.resource, options.include_object) if options.as_table else None
         self._headers = True
         self._meta = options.meta
 
     def event(self, kind: str, stored: Stored) -> bytes:
         """One line; the text of an object is written once for all who watch it."""
-        return _line(kind, stored.text if self._plain else self._shown(outward(self._target, stored.body)))
+        return _line(kind, stored.text if self._plain else self._shown(to_served(self._target, stored.body)))
 
     def bookmark(self, revision: int, annotations: Body | None = None) -> bytes:
         """A line that says how far this watch has come."""
@@ -230,5 +230,5 @@ def _gone(before: Stored, revision: int) -> Stored:
 
 def _next_bookmark(now: float, ends: float) -> float:
     """About once a minute, and shortly before the end."""
-    last = ends - _BEFORE_THE_END
-    return min(now + BOOKMARKS_EVERY, last) if now < last else ends + 1
+    last = ends - _LAST_BOOKMARK_LEAD_SECONDS
+    return min(now + BOOKMARK_INTERVAL_SECONDS, last) if now < last else ends + 1

@@ -11,35 +11,37 @@ from typing import Final
 import msgspec
 from aiohttp import HttpVersion11, web
 
-from towtank.answering.dispatch import Answering
-from towtank.model.problems import Problem, bad_request, too_large, unauthorized
-from towtank.model.requests import Answer, Request, WatchOptions
+from towtank.answering.dispatch import RequestDispatcher
+from towtank.model.problems import ApiError, bad_request, too_large, unauthorized
+from towtank.model.requests import ApiRequest, ApiResponse, WatchOptions
 from towtank.serving.watching import Watch, Watches
 
 log = logging.getLogger(__name__)
 
-LIMIT: Final = 3 * 1024 * 1024
+MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 """Bytes of a body, as many as a kube-apiserver reads."""
-_HEAD: Final = 1024 * 1024
+_MAX_HEAD_LINE_BYTES: Final = 1024 * 1024
 """Bytes of a line of a request's head."""
 _UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e]")
 _OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version"})
-_PATIENCE: Final = 10.0
+_SEND_TIMEOUT_SECONDS: Final = 10.0
 """Seconds that a watch's reader may take for what is waiting: then it is dropped, and may come again."""
 _ENCODER: Final = msgspec.json.Encoder()
 
 
-class Web:
+class HttpFrontend:
     """A handler for aiohttp's server. ``token_user`` says whose a bearer token is."""
 
-    def __init__(self, answering: Answering, watches: Watches, token_user: Callable[[str], str]) -> None:
-        self._answering = answering
+    def __init__(self, answering: RequestDispatcher, watches: Watches, token_user: Callable[[str], str]) -> None:
+        self._dispatcher = answering
         self._watches = watches
         self._token_user = token_user
 
     def server(self) -> web.Server:
         """What listens; a request ends with its connection, so a watch whose reader has gone goes too."""
-        return web.Server(self.handle, access_log=None, handler_cancellation=True, max_line_size=_HEAD, max_field_size=_HEAD)
+        return web.Server(
+            self.handle, access_log=None, handler_cancellation=True, max_line_size=_MAX_HEAD_LINE_BYTES, max_field_size=_MAX_HEAD_LINE_BYTES
+        )
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
@@ -48,24 +50,24 @@ class Web:
             if not isinstance(answer.body, WatchOptions):
                 return _response(request, answer)
             watch = self._watches.open(answer.body)
-        except Problem as problem:
-            return _response(request, Answer(problem.code, problem.status()))
+        except ApiError as problem:
+            return _response(request, ApiResponse(problem.code, problem.status()))
         except ConnectionError:
             raise  # nobody is there to be answered
         except Exception as fault:
             log.exception("a request could not be answered", extra={"method": request.method, "path": request.path})
-            status = Problem(500, "InternalError", f"Internal error occurred: {fault!r}").status()
-            return _response(request, Answer(500, status))
+            status = ApiError(500, "InternalError", f"Internal error occurred: {fault!r}").status()
+            return _response(request, ApiResponse(500, status))
         return await _stream(request, watch)
 
-    async def _answer(self, request: web.BaseRequest) -> Answer:
+    async def _answer(self, request: web.BaseRequest) -> ApiResponse:
         user = self._user(request)
         if not user and request.path not in _OPEN_PATHS:
             raise unauthorized()
         body = await _body(request)
         headers = request.headers
-        return self._answering.answer(
-            Request(
+        return self._dispatcher.answer(
+            ApiRequest(
                 method=request.method,
                 path=_text(request.path),
                 query={_text(name): _text(value) for name, value in request.query.items()},
@@ -98,9 +100,9 @@ async def _stream(request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
     try:
         await response.prepare(request)
         async for chunk in watch.chunks():
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
                 await response.write(chunk)
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
             await response.write_eof()
     except TimeoutError:
         log.info("a watch was not read", extra={"path": request.path})
@@ -128,8 +130,8 @@ def _text(text: str) -> str:
 
 async def _body(request: web.BaseRequest) -> bytes:
     """The body. Raises Problem 400 and 413."""
-    if (request.content_length or 0) > LIMIT:
-        raise too_large(LIMIT)
+    if (request.content_length or 0) > MAX_BODY_BYTES:
+        raise too_large(MAX_BODY_BYTES)
     if not request.body_exists:
         return b""
     if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
@@ -138,14 +140,14 @@ async def _body(request: web.BaseRequest) -> bytes:
     try:
         async for chunk in request.content.iter_any():
             read += chunk
-            if len(read) > LIMIT:
-                raise too_large(LIMIT)
+            if len(read) > MAX_BODY_BYTES:
+                raise too_large(MAX_BODY_BYTES)
     except web.RequestPayloadError as fault:
         raise bad_request(f"the body cannot be read: {fault}") from fault
     return bytes(read)
 
 
-def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
+def _response(request: web.BaseRequest, answer: ApiResponse) -> web.Response:
     body = answer.body if isinstance(answer.body, bytes) else _ENCODER.encode(answer.body) + b"\n"
     response = web.Response(body=body, status=answer.code, headers={"Content-Type": answer.content_type, **answer.headers})
     response.headers["Cache-Control"] = "no-cache, private"

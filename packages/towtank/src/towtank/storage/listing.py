@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from towtank.model import choosing
-from towtank.model.problems import Cause, Problem, bad_request, expired, invalid
-from towtank.model.requests import ListOptions, Target, parsed_version
-from towtank.storage.store import Store, Stored
+from towtank.model.problems import ApiError, StatusCause, bad_request, expired, invalid
+from towtank.model.requests import ListOptions, RequestTarget, parsed_version
+from towtank.storage.store import RevisionStore, Stored
 
-KEPT_PAGES = 100
-KEPT_FOR = timedelta(minutes=5)
+MAX_CONTINUED_LISTS = 100
+CONTINUE_LIFETIME = timedelta(minutes=5)
 _GONE = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
     "parameter."
@@ -27,7 +27,7 @@ _GONE = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Listing:
+class ListPage:
     """A page of a list: ``items`` are as stored, in order."""
 
     items: Iterable[Stored]
@@ -40,7 +40,7 @@ _Question: TypeAlias = tuple[str, ...]
 """Of what a list was asked for: a token goes on with that only."""
 
 
-def _question(target: Target, options: ListOptions) -> _Question:
+def _question(target: RequestTarget, options: ListOptions) -> _Question:
     resource = target.resource
     return resource.group, resource.plural, target.namespace, target.name, options.label_selector, options.field_selector
 
@@ -48,12 +48,12 @@ def _question(target: Target, options: ListOptions) -> _Question:
 class Pages:
     """Lists, and what is left of those that were read in part."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: RevisionStore, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._clock = clock
         self._left: collections.OrderedDict[str, tuple[datetime, _Question, int, Sequence[Stored]]] = collections.OrderedDict()
 
-    def list(self, target: Target, options: ListOptions) -> Listing:
+    def list(self, target: RequestTarget, options: ListOptions) -> ListPage:
         """A page. Raises Problem 400 and 410."""
         if options.continue_ and options.resource_version not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
@@ -63,13 +63,13 @@ class Pages:
             revision, found = self._store.revision, self._chosen(target, options)
             _check_version(options, revision)
         if not options.limit or len(found) <= options.limit:
-            return Listing(found, revision)
+            return ListPage(found, revision)
         rest = found[options.limit :]
         remaining = None if options.label_selector or options.field_selector else len(rest)
-        return Listing(found[: options.limit], revision, self._keep(_question(target, options), revision, rest), remaining)
+        return ListPage(found[: options.limit], revision, self._keep(_question(target, options), revision, rest), remaining)
 
-    def _chosen(self, target: Target, options: ListOptions) -> Sequence[Stored]:
-        wanted = choosing.chooser(target.resource, options.label_selector, options.field_selector)
+    def _chosen(self, target: RequestTarget, options: ListOptions) -> Sequence[Stored]:
+        wanted = choosing.object_filter(target.resource, options.label_selector, options.field_selector)
         found = self._store.list(target.resource.key, target.namespace)
         if target.name:  # a watch or a list of one object
             found = [stored for stored in found if stored.key[1] == target.name]
@@ -78,14 +78,14 @@ class Pages:
     def _keep(self, question: _Question, revision: int, rest: Sequence[Stored]) -> str:
         token = secrets.token_urlsafe(12)
         self._left[token] = (self._clock(), question, revision, rest)
-        if len(self._left) > KEPT_PAGES:
+        if len(self._left) > MAX_CONTINUED_LISTS:
             self._left.popitem(last=False)
         return token
 
     def _resume(self, token: str, question: _Question) -> tuple[int, Sequence[Stored]]:
         """A page may be asked for again, so its token stays."""
         when, asked, revision, rest = self._left.get(token, (None, (), 0, ()))
-        if when is None or asked != question or self._clock() - when > KEPT_FOR:
+        if when is None or asked != question or self._clock() - when > CONTINUE_LIFETIME:
             raise expired(_GONE)
         return revision, rest
 
@@ -102,14 +102,14 @@ def _check_version(options: ListOptions, revision: int) -> None:
             raise expired(f"The resourceVersion for the provided list is too old: {version}, current: {revision}")
 
 
-def _match_causes(version: str, match: str) -> list[Cause]:
+def _match_causes(version: str, match: str) -> list[StatusCause]:
     field = "resourceVersionMatch"
     if match and not version:
-        return [Cause.forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided")]
+        return [StatusCause.forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided")]
     if match not in ("", "Exact", "NotOlderThan"):
-        return [Cause.unsupported(field, match, ("Exact", "NotOlderThan", ""))]
+        return [StatusCause.unsupported(field, match, ("Exact", "NotOlderThan", ""))]
     if match == "Exact" and version == "0":
-        return [Cause.forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]
+        return [StatusCause.forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]
     return []
 
 
@@ -118,4 +118,4 @@ def require_reached(version: int, revision: int) -> None:
     if version > revision:
         cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
         message = f"Timeout: Too large resource version: {version}, current: {revision}"
-        raise Problem(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
+        raise ApiError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})

@@ -14,20 +14,20 @@ import msgspec
 
 from towtank.model import names, times
 from towtank.model.json_values import json_type
-from towtank.model.kinds import META, Body, Resource
-from towtank.model.problems import STALE, Cause, Problem, bad_request, conflict, invalid, unregistered
-from towtank.model.requests import Target, WriteOptions
+from towtank.model.kinds import META, APIResource, Body
+from towtank.model.problems import STALE, ApiError, StatusCause, bad_request, conflict, invalid, unregistered
+from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.schemas import emptiness, values
 
 _OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 """Metadata that a writer cannot change; what it says there is not looked at."""
 _GENERATED = "bcdfghjklmnpqrstvwxz2456789"
 _RANDOM = 5
-_LONGEST_PREFIX = 63 - _RANDOM
+_MAX_PREFIX_LENGTH = 63 - _RANDOM
 _TRIES = 8
 
 
-def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
+def decoded(resource: APIResource, body: Any, options: WriteOptions) -> Body:
     """Check and complete a body in place. Raises Problem for what cannot be an object of this resource."""
     if not isinstance(body, dict):
         raise bad_request(f"an object of kind {resource.kind} is expected, not {type(body).__name__}")
@@ -55,7 +55,7 @@ def decoded(resource: Resource, body: Any, options: WriteOptions) -> Body:
     return body
 
 
-def _same_type(resource: Resource, body: Body) -> None:
+def _same_type(resource: APIResource, body: Body) -> None:
     """Whether it says that it is of this resource. Built-in objects need not say so."""
     if resource.custom and not body.get("kind"):
         raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): Object 'Kind' is missing")
@@ -64,25 +64,25 @@ def _same_type(resource: Resource, body: Body) -> None:
         raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})")
     if kind != resource.kind and resource.custom:
         name = str(body["metadata"].get("name", ""))
-        raise invalid(kind, resource.group, name, [Cause.invalid("kind", kind, f"must be {resource.kind}")])
+        raise invalid(kind, resource.group, name, [StatusCause.invalid("kind", kind, f"must be {resource.kind}")])
     if kind != resource.kind:
         of_version = str(version).rpartition("/")[2]
         raise bad_request(f'{kind} in version "{of_version}" cannot be handled as a {resource.kind}: {unregistered(kind, version)}')
 
 
-def _cannot(resource: Resource, why: str) -> str:
+def _cannot(resource: APIResource, why: str) -> str:
     return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
 
 
-def unpatched(resource: Resource, patched: Body, refused: Problem) -> Problem:
+def unpatched(resource: APIResource, patched: Body, refused: ApiError) -> ApiError:
     """The refusal of a patch that makes of an object what cannot be decoded as one: where a body's is 400, this is 422."""
     if refused.code != 400:
         return refused
     why = refused.message.rpartition(f" cannot be handled as a {resource.kind}: ")[2]
-    return invalid("", "", "", [Cause.invalid("patch", msgspec.json.encode(patched, order="sorted").decode(), why)])
+    return invalid("", "", "", [StatusCause.invalid("patch", msgspec.json.encode(patched, order="sorted").decode(), why)])
 
 
-def begin(target: Target, body: Body, now: datetime, uid: str, taken: Callable[[str], bool]) -> None:
+def initialise(target: RequestTarget, body: Body, now: datetime, uid: str, taken: Callable[[str], bool]) -> None:
     """Give a new object its metadata; a name that is made up is, if at all possible, not ``taken``."""
     metadata = body["metadata"]
     for field in _OWN:
@@ -92,22 +92,22 @@ def begin(target: Target, body: Body, now: datetime, uid: str, taken: Callable[[
         raise bad_request("resourceVersion should not be set on objects to be created")
     same_namespace(target, metadata)
     if not metadata.get("name") and (prefix := metadata.get("generateName")):
-        made_up = [prefix[:_LONGEST_PREFIX] + "".join(secrets.choice(_GENERATED) for _ in range(_RANDOM)) for _ in range(_TRIES)]
+        made_up = [prefix[:_MAX_PREFIX_LENGTH] + "".join(secrets.choice(_GENERATED) for _ in range(_RANDOM)) for _ in range(_TRIES)]
         metadata["name"] = next((name for name in made_up if not taken(name)), made_up[-1])
     metadata |= {"uid": uid, "creationTimestamp": times.timestamp(now)}
     if target.resource.generation:
         metadata["generation"] = 1
 
 
-def require_version(target: Target, new: Body) -> None:
+def require_version(target: RequestTarget, new: Body) -> None:
     """Refuse to replace an object without knowing which state of it, where its kind wants that."""
     resource = target.resource
     if resource.strategy.conditional and not new["metadata"].get("resourceVersion"):
-        cause = Cause.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        cause = StatusCause.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise invalid(resource.plural, resource.group, target.name, [cause])
 
 
-def carry(target: Target, new: Body, old: Body) -> None:
+def keep_server_fields(target: RequestTarget, new: Body, old: Body) -> None:
     """Give a changed object what the old one had and nobody may change. Raises Problem where the writer meant another object."""
     metadata, before, resource = new["metadata"], old["metadata"], target.resource
     same_namespace(target, metadata)
@@ -124,7 +124,7 @@ def carry(target: Target, new: Body, old: Body) -> None:
             metadata[field] = before[field]
 
 
-def require_same(target: Target, body: Body, wanted: Mapping[str, Any], *, going: bool = False) -> None:
+def require_same(target: RequestTarget, body: Body, wanted: Mapping[str, Any], *, going: bool = False) -> None:
     """See that this is the object that is meant: ``wanted`` may have a uid and a resourceVersion. Raises Problem 409.
 
     A client that deletes is told so in other words than one that changes.
@@ -151,7 +151,7 @@ def require_name(metadata: dict[str, Any], name: str) -> None:
         raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({name})")
 
 
-def same_namespace(target: Target, metadata: dict[str, Any]) -> None:
+def same_namespace(target: RequestTarget, metadata: dict[str, Any]) -> None:
     """See that an object is in the namespace that the URL says. Raises Problem 400."""
     if not target.resource.namespaced:
         metadata.pop("namespace", None)
@@ -160,13 +160,13 @@ def same_namespace(target: Target, metadata: dict[str, Any]) -> None:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
-def metadata_causes(body: Body, resource: Resource) -> list[Cause]:
+def metadata_causes(body: Body, resource: APIResource) -> list[StatusCause]:
     """Rules of metadata for all kinds."""
     metadata = body["metadata"]
     if name := metadata.get("name"):
-        causes = [Cause.invalid("metadata.name", name, text) for text in resource.strategy.name(name)]
+        causes = [StatusCause.invalid("metadata.name", name, text) for text in resource.strategy.name(name)]
     else:
-        causes = [Cause.required("metadata.name", "name or generateName is required")]
+        causes = [StatusCause.required("metadata.name", "name or generateName is required")]
     causes += names.label_causes(metadata.get("labels") or {}, "metadata.labels")
     causes += names.annotation_causes(metadata.get("annotations") or {}, "metadata.annotations")
     causes += names.finalizer_causes(metadata.get("finalizers") or (), free=resource.custom)
@@ -174,6 +174,6 @@ def metadata_causes(body: Body, resource: Resource) -> list[Cause]:
     return causes
 
 
-def told(problem: Problem) -> str:
+def error_line(problem: ApiError) -> str:
     """A refusal as one line."""
     return f"{problem.reason}: {problem.message}"

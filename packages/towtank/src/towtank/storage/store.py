@@ -19,10 +19,10 @@ from towtank.model.kinds import Body
 
 log = logging.getLogger(__name__)
 
-KEPT_CHANGES = 20_000
+MAX_LOG_CHANGES = 20_000
 """Changes of one resource that watches can resume from; older versions are answered with 410."""
 
-KEPT_BYTES = 64 << 20
+MAX_LOG_BYTES = 64 << 20
 """Of their bodies as JSON, about; the newest change is kept whatever it has."""
 
 _ENCODER = msgspec.json.Encoder()
@@ -60,7 +60,7 @@ class Stored:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class StoreChange:
     """What a write did: ADDED, MODIFIED or DELETED. ``before`` is what stood there; ``now`` of a deletion is the last state."""
 
     type: str
@@ -73,7 +73,7 @@ class Change:
         return self.now.revision
 
 
-Listener: TypeAlias = Callable[[str, Change], None]
+Listener: TypeAlias = Callable[[str, StoreChange], None]
 """Told of a resource's qualified name, and of a change of one of its objects."""
 
 
@@ -84,46 +84,46 @@ class TooOld(Exception):
         super().__init__(f"too old resource version: {asked} ({oldest})")
 
 
-class _Shelf:
+class _ResourceHistory:
     """The objects of one resource and their latest changes."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], Stored] = {}
-        self.log: collections.deque[Change] = collections.deque()
+        self.log: collections.deque[StoreChange] = collections.deque()
         self.size = 0
         """Of what the log holds, in bytes."""
         self.keys: list[tuple[str, str]] = []
         """Of the objects, in order."""
-        self.forgotten = 0
+        self.compacted = 0
         """Revision of the youngest change that the log has lost."""
         self.listeners: list[Listener] = []
 
-    def remember(self, change: Change) -> None:
+    def remember(self, change: StoreChange) -> None:
         """Write it into the log, which loses the oldest when it has too much."""
         self.log.append(change)
         self.size += change.now.size
-        while len(self.log) > KEPT_CHANGES or (self.size > KEPT_BYTES and len(self.log) > 1):
+        while len(self.log) > MAX_LOG_CHANGES or (self.size > MAX_LOG_BYTES and len(self.log) > 1):
             lost = self.log.popleft()
             self.size -= lost.now.size
-            self.forgotten = lost.revision
+            self.compacted = lost.revision
 
 
-class Store:
+class RevisionStore:
     """``resource`` is a qualified plural name everywhere."""
 
     def __init__(self) -> None:
         self.revision = 1
-        self._shelves: dict[str, _Shelf] = {}
+        self._histories: dict[str, _ResourceHistory] = {}
         self._everything: list[Listener] = []
-        self._untold: collections.deque[tuple[str, Change]] = collections.deque()
+        self._not_notified: collections.deque[tuple[str, StoreChange]] = collections.deque()
 
     def get(self, resource: str, namespace: str, name: str) -> Stored | None:
         """The object, if any."""
-        return self._shelf(resource).objects.get((namespace, name))
+        return self._history(resource).objects.get((namespace, name))
 
     def list(self, resource: str, namespace: str = "") -> Sequence[Stored]:
         """All objects, or one namespace's, by namespace and name; a snapshot."""
-        shelf = self._shelf(resource)
+        shelf = self._history(resource)
         keys = shelf.keys
         if namespace:
             keys = keys[bisect.bisect_left(keys, (namespace, "")) : bisect.bisect_left(keys, (f"{namespace}\0", ""))]
@@ -131,57 +131,57 @@ class Store:
 
     def put(self, resource: str, namespace: str, body: Body) -> Stored:
         """Create or replace; the store owns the body from now on and writes its metadata.resourceVersion."""
-        shelf, key = self._shelf(resource), (namespace, body["metadata"]["name"])
+        shelf, key = self._history(resource), (namespace, body["metadata"]["name"])
         before = shelf.objects.get(key)
         stored = self._stored(key, body)
         shelf.objects[key] = stored
         if before is None:
             bisect.insort(shelf.keys, key)
-        self._tell(resource, shelf, Change("MODIFIED" if before else "ADDED", stored, before))
+        self._notify(resource, shelf, StoreChange("MODIFIED" if before else "ADDED", stored, before))
         return stored
 
     def remove(self, resource: str, namespace: str, name: str, last: Body | None = None) -> Stored | None:
         """Remove; returns the last state, at the removal's revision: ``last``, or what stood there. None when there was nothing."""
-        shelf = self._shelf(resource)
+        shelf = self._history(resource)
         before = shelf.objects.pop((namespace, name), None)
         if before is None:
             return None
         del shelf.keys[bisect.bisect_left(shelf.keys, before.key)]
         shown = before.body if last is None else last
         removed = self._stored(before.key, {**shown, "metadata": dict(shown["metadata"])})
-        self._tell(resource, shelf, Change("DELETED", removed, before))
+        self._notify(resource, shelf, StoreChange("DELETED", removed, before))
         return removed
 
-    def since(self, resource: str, revision: int) -> Iterator[Change]:
+    def since(self, resource: str, revision: int) -> Iterator[StoreChange]:
         """Changes after a revision, oldest first. Raises TooOld."""
-        shelf = self._shelf(resource)
-        if revision < shelf.forgotten:
-            raise TooOld(revision, shelf.forgotten)
-        newer: list[Change] = []
+        shelf = self._history(resource)
+        if revision < shelf.compacted:
+            raise TooOld(revision, shelf.compacted)
+        newer: list[StoreChange] = []
         for change in reversed(shelf.log):
             if change.revision <= revision:
                 break
             newer.append(change)
         return reversed(newer)
 
-    def listen(self, resource: str, listener: Callable[[Change], None]) -> Callable[[], None]:
+    def subscribe(self, resource: str, listener: Callable[[StoreChange], None]) -> Callable[[], None]:
         """Have ``listener`` called with every change from now on, within the write; returns what ends that."""
-        listeners = self._shelf(resource).listeners
+        listeners = self._history(resource).listeners
 
-        def told(_: str, change: Change) -> None:
+        def told(_: str, change: StoreChange) -> None:
             listener(change)
 
         listeners.append(told)
         return lambda: listeners.remove(told)
 
-    def listen_to_all(self, listener: Listener) -> None:
+    def subscribe_to_all(self, listener: Listener) -> None:
         """Likewise, for every resource."""
         self._everything.append(listener)
 
-    def _shelf(self, resource: str) -> _Shelf:
-        shelf = self._shelves.get(resource)
+    def _history(self, resource: str) -> _ResourceHistory:
+        shelf = self._histories.get(resource)
         if shelf is None:
-            shelf = self._shelves[resource] = _Shelf()
+            shelf = self._histories[resource] = _ResourceHistory()
         return shelf
 
     def _stored(self, key: tuple[str, str], body: dict[str, Any]) -> Stored:
@@ -189,21 +189,21 @@ class Store:
         body["metadata"]["resourceVersion"] = str(self.revision)
         return Stored(key, body, self.revision)
 
-    def _tell(self, resource: str, shelf: _Shelf, change: Change) -> None:
+    def _notify(self, resource: str, shelf: _ResourceHistory, change: StoreChange) -> None:
         shelf.remember(change)
-        self._untold.append((resource, change))
-        if len(self._untold) > 1:  # a listener wrote: all are told in order, so of this when they know what came before
+        self._not_notified.append((resource, change))
+        if len(self._not_notified) > 1:  # a listener wrote: all are told in order, so of this when they know what came before
             return
-        while self._untold:
-            self._tell_next()
+        while self._not_notified:
+            self._notify_next()
 
-    def _tell_next(self) -> None:
-        resource, change = self._untold[0]
-        tell_each((*self._shelf(resource).listeners, *self._everything), resource, change)
-        self._untold.popleft()
+    def _notify_next(self) -> None:
+        resource, change = self._not_notified[0]
+        notify_each((*self._history(resource).listeners, *self._everything), resource, change)
+        self._not_notified.popleft()
 
 
-def tell_each(listeners: Iterable[Listener], resource: str, change: Change) -> None:
+def notify_each(listeners: Iterable[Listener], resource: str, change: StoreChange) -> None:
     """The write was made: who fails at hearing of it is no reason to refuse it, or to tell nobody else."""
     for listener in listeners:
         try:

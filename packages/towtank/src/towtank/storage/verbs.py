@@ -20,13 +20,13 @@ import msgspec
 
 from towtank import managed_fields
 from towtank.model import names, times
-from towtank.model.kinds import META, Body, Resource
-from towtank.model.problems import Cause, Problem, already_exists, forbidden, invalid, not_found
-from towtank.model.requests import DeleteOptions, ListOptions, Target, WriteOptions
+from towtank.model.kinds import META, APIResource, Body
+from towtank.model.problems import ApiError, StatusCause, already_exists, forbidden, invalid, not_found
+from towtank.model.requests import DeleteOptions, ListOptions, RequestTarget, WriteOptions
 from towtank.schemas import rules, values
 from towtank.storage import objects
-from towtank.storage.listing import Listing, Pages
-from towtank.storage.store import Store, Stored
+from towtank.storage.listing import ListPage, Pages
+from towtank.storage.store import RevisionStore, Stored
 
 _NAMESPACES = "namespaces"
 
@@ -34,7 +34,7 @@ _NAMESPACES = "namespaces"
 class Verbs:
     """``clock`` gives the time, aware of its zone; ``uids`` new UIDs."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], uids: Callable[[], str]) -> None:
+    def __init__(self, store: RevisionStore, clock: Callable[[], datetime], uids: Callable[[], str]) -> None:
         self.store = store
         self.clock = clock
         self._uids = uids
@@ -42,14 +42,14 @@ class Verbs:
 
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
-    def get(self, target: Target) -> Stored:
+    def get(self, target: RequestTarget) -> Stored:
         """The object. Raises Problem 404."""
         stored = self.store.get(target.resource.key, target.namespace, target.name)
         if stored is None:
-            raise not_found(target.resource.plural, target.resource.said or target.resource.group, target.name)
+            raise not_found(target.resource.plural, target.resource.error_group or target.resource.group, target.name)
         return stored
 
-    def list(self, target: Target, options: ListOptions) -> Listing:
+    def list(self, target: RequestTarget, options: ListOptions) -> ListPage:
         """A page of what the selectors choose."""
         return self._pages.list(target, options)
 
@@ -64,11 +64,13 @@ class Verbs:
 
     # ---- writing -----------------------------------------------------------------------------------------------------------
 
-    def create(self, target: Target, body: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
+    def create(self, target: RequestTarget, body: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
         """Create; ``target.name`` is not looked at, and owners of fields not where they are ``tracked``. Returns the object as stored."""
         resource, strategy = target.resource, target.resource.strategy
         body = objects.decoded(resource, body, options)
-        objects.begin(target, body, self.clock(), self._uids(), lambda name: self.find(resource.key, target.namespace, name) is not None)
+        objects.initialise(
+            target, body, self.clock(), self._uids(), lambda name: self.find(resource.key, target.namespace, name) is not None
+        )
         if not tracked:  # before admission and strategies: what they set belongs to nobody
             managed_fields.track(body, None, self._write(target, options))
         self._require_namespace(target, body["metadata"].get("name", ""))
@@ -81,12 +83,12 @@ class Verbs:
         name = body["metadata"]["name"]
         if there := self.store.get(resource.key, target.namespace, name):
             going = "deletionTimestamp" in there.body["metadata"]
-            raise already_exists(resource.plural, resource.said or resource.group, name, going=going)
+            raise already_exists(resource.plural, resource.error_group or resource.group, name, going=going)
         if options.dry_run:
             return body
         return self.store.put(resource.key, target.namespace, body).body
 
-    def update(self, target: Target, body: Body, options: WriteOptions) -> tuple[Body, bool]:
+    def update(self, target: RequestTarget, body: Body, options: WriteOptions) -> tuple[Body, bool]:
         """Replace the object, or with ``target.subresource`` "status" its status. Returns the object and whether it was created."""
         resource = target.resource
         new = objects.decoded(resource, body, options)
@@ -98,19 +100,19 @@ class Verbs:
         objects.require_version(target, new)
         return self._change(target, old.body, new, options), False
 
-    def patch(self, target: Target, change: Callable[[Body], Body], options: WriteOptions) -> Body:
+    def patch(self, target: RequestTarget, change: Callable[[Body], Body], options: WriteOptions) -> Body:
         """Replace the object by what ``change`` makes of a copy of it."""
         old = self.get(target)
         patched = change(copied(old))
         try:
             new = objects.decoded(target.resource, patched, options)
-        except Problem as refused:
+        except ApiError as refused:
             raise objects.unpatched(target.resource, change(copied(old)), refused) from refused
         if (uid := new["metadata"].get("uid")) and uid != old.body["metadata"]["uid"]:
-            self._refuse(target.resource, new, [Cause.invalid("metadata.uid", uid, "field is immutable")])
+            self._refuse(target.resource, new, [StatusCause.invalid("metadata.uid", uid, "field is immutable")])
         return self._change(target, old.body, new, options)
 
-    def apply(self, target: Target, applied: Body, options: WriteOptions) -> tuple[Body, bool]:
+    def apply(self, target: RequestTarget, applied: Body, options: WriteOptions) -> tuple[Body, bool]:
         """Server-side apply: create or merge. Returns the object and whether it was created. Raises Problem 409 with the owners' names."""
         resource = target.resource
         old = self.store.get(resource.key, target.namespace, target.name)
@@ -125,12 +127,12 @@ class Verbs:
             return self.create(target, merged, options, tracked=True), True
         return self._change(target, old.body, objects.decoded(resource, merged, options), options, tracked=True), False
 
-    def _write(self, target: Target, options: WriteOptions) -> managed_fields.Write:
-        return managed_fields.Write(target.shown or target.resource, options.manager, target.subresource, self.clock())
+    def _write(self, target: RequestTarget, options: WriteOptions) -> managed_fields.ManagedFieldsEntry:
+        return managed_fields.ManagedFieldsEntry(target.shown or target.resource, options.manager, target.subresource, self.clock())
 
-    def _change(self, target: Target, old: Body, new: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
+    def _change(self, target: RequestTarget, old: Body, new: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
         resource, strategy = target.resource, target.resource.strategy
-        objects.carry(target, new, old)
+        objects.keep_server_fields(target, new, old)
         new = _parted(target, new, old)
         if target.subresource != "status":
             strategy.prepare_update(new, old)
@@ -149,7 +151,7 @@ class Verbs:
             return new
         return self.store.put(resource.key, target.namespace, new).body
 
-    def _causes(self, resource: Resource, new: Body, old: Body | None, *, status: bool = False) -> Sequence[Cause]:
+    def _causes(self, resource: APIResource, new: Body, old: Body | None, *, status: bool = False) -> Sequence[StatusCause]:
         causes = objects.metadata_causes(new, resource)
         if resource.custom:
             wrong = values.validate(new, resource.schema, "")
@@ -163,11 +165,11 @@ class Verbs:
         return causes if old is None else [*causes, *resource.strategy.validate_update(new, old)]
 
     @staticmethod
-    def _refuse(resource: Resource, body: Body, causes: Sequence[Cause]) -> None:
+    def _refuse(resource: APIResource, body: Body, causes: Sequence[StatusCause]) -> None:
         if causes:
             raise invalid(resource.kind, resource.group, str(body["metadata"].get("name", "")), causes)
 
-    def _require_namespace(self, target: Target, name: str) -> None:
+    def _require_namespace(self, target: RequestTarget, name: str) -> None:
         """Nothing is made in a namespace that is not there, or is going."""
         if not target.resource.namespaced:
             return
@@ -178,11 +180,11 @@ class Verbs:
             why = f"unable to create new content in namespace {target.namespace} because it is being terminated"
             problem = forbidden(target.resource.plural, target.resource.group, name, why)
             cause = {"reason": "NamespaceTerminating", "message": f"namespace {target.namespace} is being terminated"}
-            raise problem.because([cause | {"field": "metadata.namespace"}])
+            raise problem.with_causes([cause | {"field": "metadata.namespace"}])
 
     # ---- deleting ----------------------------------------------------------------------------------------------------------
 
-    def delete(self, target: Target, options: DeleteOptions) -> Body:
+    def delete(self, target: RequestTarget, options: DeleteOptions) -> Body:
         """Remove it, or begin to: returns its last state, with a deletionTimestamp when somebody has to finish it."""
         old = self.get(target)
         objects.require_same(target, old.body, options.preconditions, going=True)
@@ -209,16 +211,16 @@ class Verbs:
             return self._remove(target, new)
         return self.store.put(target.resource.key, target.namespace, new).body
 
-    def delete_collection(self, target: Target, which: ListOptions, options: DeleteOptions) -> Sequence[Stored]:
+    def delete_collection(self, target: RequestTarget, which: ListOptions, options: DeleteOptions) -> Sequence[Stored]:
         """Delete each of what the selectors choose; returns what they were."""
         chosen = tuple(self.list(target, which).items)
         for stored in chosen:
-            one = Target(target.resource, *stored.key)
+            one = RequestTarget(target.resource, *stored.key)
             if self.store.get(one.resource.key, one.namespace, one.name):
                 self.delete(one, options)
         return chosen
 
-    def _remove(self, target: Target, last: Body) -> Body:
+    def _remove(self, target: RequestTarget, last: Body) -> Body:
         removed = self.store.remove(target.resource.key, target.namespace, target.name, last)
         return removed.body if removed else last
 
@@ -229,7 +231,7 @@ def copied(stored: Stored) -> Body:
     return body
 
 
-def _parted(target: Target, new: Body, old: Body) -> Body:
+def _parted(target: RequestTarget, new: Body, old: Body) -> Body:
     """What the writer may change of the two halves of an object that has a status subresource."""
     if target.subresource == "status":
         leaves = META if target.resource.custom else target.resource.strategy.status_leaves

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
-from towtank.model.kinds import Body, Form, Resource, Scale, Strategy
+from towtank.model.kinds import APIResource, Body, ScaleSubresource, StorageMapping, Strategy
 from towtank.schemas import parsing
 from towtank.strategies import (
     configuration,
@@ -25,7 +25,7 @@ from towtank.strategies import (
     workloads,
 )
 
-_SCALE: Final = Scale(selector=".spec.selector")
+_SCALE: Final = ScaleSubresource(selector=".spec.selector")
 _SHOWN_WHEN_REMOVED: Final = frozenset(
     {
         "namespaces",
@@ -47,63 +47,65 @@ class _Own:
 
     strategy: Strategy
     generation: bool = False
-    scale: Scale | None = None
+    scale: ScaleSubresource | None = None
 
 
 def _own() -> Mapping[str, _Own]:
     """By qualified plural name; kinds that are not here do what all kinds do."""
     return {
-        "pods": _Own(pods.Pods(), generation=True),
-        "nodes": _Own(nodes.Nodes()),
-        "namespaces": _Own(namespaces.Namespaces()),
-        "events": _Own(events.Events()),
-        "secrets": _Own(configuration.Secrets()),
-        "configmaps": _Own(configuration.ConfigMaps()),
-        "persistentvolumes": _Own(storage.Volumes()),
-        "persistentvolumeclaims": _Own(storage.Claims()),
-        "services": _Own(services.Services()),
-        "endpoints": _Own(services.Endpoints()),
-        "podtemplates": _Own(workloads.PodTemplates(), generation=True),
-        "replicationcontrollers": _Own(workloads.ReplicationControllers(), generation=True, scale=_SCALE),
-        "replicasets.apps": _Own(workloads.ReplicaSets(), generation=True, scale=_SCALE),
-        "statefulsets.apps": _Own(workloads.StatefulSets(), generation=True, scale=_SCALE),
-        "deployments.apps": _Own(workloads.Deployments(), generation=True, scale=_SCALE),
-        "daemonsets.apps": _Own(workloads.DaemonSets(), generation=True),
-        "controllerrevisions.apps": _Own(workloads.ControllerRevisions()),
-        "jobs.batch": _Own(workloads.Jobs(), generation=True),
-        "storageclasses.storage.k8s.io": _Own(storage.StorageClasses()),
-        "csinodes.storage.k8s.io": _Own(storage.DriversOfNodes()),
-        "csidrivers.storage.k8s.io": _Own(storage.Drivers()),
-        "csistoragecapacities.storage.k8s.io": _Own(storage.Capacities()),
-        "volumeattachments.storage.k8s.io": _Own(storage.Attachments()),
-        "poddisruptionbudgets.policy": _Own(policy.Budgets(), generation=True),
-        "leases.coordination.k8s.io": _Own(policy.Leases()),
+        "pods": _Own(pods.PodStrategy(), generation=True),
+        "nodes": _Own(nodes.NodeStrategy()),
+        "namespaces": _Own(namespaces.NamespaceStrategy()),
+        "events": _Own(events.EventStrategy()),
+        "secrets": _Own(configuration.SecretStrategy()),
+        "configmaps": _Own(configuration.ConfigMapStrategy()),
+        "persistentvolumes": _Own(storage.PersistentVolumeStrategy()),
+        "persistentvolumeclaims": _Own(storage.PersistentVolumeClaimStrategy()),
+        "services": _Own(services.ServiceStrategy()),
+        "endpoints": _Own(services.EndpointsStrategy()),
+        "podtemplates": _Own(workloads.PodTemplateStrategy(), generation=True),
+        "replicationcontrollers": _Own(workloads.ReplicationControllerStrategy(), generation=True, scale=_SCALE),
+        "replicasets.apps": _Own(workloads.ReplicaSetStrategy(), generation=True, scale=_SCALE),
+        "statefulsets.apps": _Own(workloads.StatefulSetStrategy(), generation=True, scale=_SCALE),
+        "deployments.apps": _Own(workloads.DeploymentStrategy(), generation=True, scale=_SCALE),
+        "daemonsets.apps": _Own(workloads.DaemonSetStrategy(), generation=True),
+        "controllerrevisions.apps": _Own(workloads.ControllerRevisionStrategy()),
+        "jobs.batch": _Own(workloads.JobStrategy(), generation=True),
+        "storageclasses.storage.k8s.io": _Own(storage.StorageClassStrategy()),
+        "csinodes.storage.k8s.io": _Own(storage.CSINodeStrategy()),
+        "csidrivers.storage.k8s.io": _Own(storage.CSIDriverStrategy()),
+        "csistoragecapacities.storage.k8s.io": _Own(storage.CSIStorageCapacityStrategy()),
+        "volumeattachments.storage.k8s.io": _Own(storage.VolumeAttachmentStrategy()),
+        "poddisruptionbudgets.policy": _Own(policy.PodDisruptionBudgetStrategy(), generation=True),
+        "leases.coordination.k8s.io": _Own(policy.LeaseStrategy()),
         "networkpolicies.networking.k8s.io": _Own(Strategy(), generation=True),
-        runtimes.KEY: _Own(runtimes.RuntimeClasses()),
-        "priorityclasses.scheduling.k8s.io": _Own(priorities.PriorityClasses()),
-        crds.KEY: _Own(crds.CustomResourceDefinitions(), generation=True),
-        "deviceclasses.resource.k8s.io": _Own(devices.DeviceClasses(), generation=True),
-        "resourceclaims.resource.k8s.io": _Own(devices.ResourceClaims()),
-        "resourceclaimtemplates.resource.k8s.io": _Own(devices.ResourceClaimTemplates()),
-        "resourceslices.resource.k8s.io": _Own(devices.ResourceSlices(), generation=True),
-        "roles.rbac.authorization.k8s.io": _Own(roles.Roles()),
-        "clusterroles.rbac.authorization.k8s.io": _Own(roles.Roles()),
-        "rolebindings.rbac.authorization.k8s.io": _Own(roles.Bindings()),
-        "clusterrolebindings.rbac.authorization.k8s.io": _Own(roles.Bindings()),
-        "validatingwebhookconfigurations.admissionregistration.k8s.io": _Own(roles.Webhooks(), generation=True),
+        runtimes.KEY: _Own(runtimes.RuntimeClassStrategy()),
+        "priorityclasses.scheduling.k8s.io": _Own(priorities.PriorityClassStrategy()),
+        crds.KEY: _Own(crds.CRDStrategy(), generation=True),
+        "deviceclasses.resource.k8s.io": _Own(devices.DeviceClassStrategy(), generation=True),
+        "resourceclaims.resource.k8s.io": _Own(devices.ResourceClaimStrategy()),
+        "resourceclaimtemplates.resource.k8s.io": _Own(devices.ResourceClaimTemplateStrategy()),
+        "resourceslices.resource.k8s.io": _Own(devices.ResourceSliceStrategy(), generation=True),
+        "roles.rbac.authorization.k8s.io": _Own(roles.RoleStrategy()),
+        "clusterroles.rbac.authorization.k8s.io": _Own(roles.RoleStrategy()),
+        "rolebindings.rbac.authorization.k8s.io": _Own(roles.RoleBindingStrategy()),
+        "clusterrolebindings.rbac.authorization.k8s.io": _Own(roles.RoleBindingStrategy()),
+        "validatingwebhookconfigurations.admissionregistration.k8s.io": _Own(roles.WebhookConfigurationStrategy(), generation=True),
     }
 
 
-def resources() -> list[Resource]:
+def resources() -> list[APIResource]:
     """All, as they are served."""
     own = _own()
     served = [_joined(resource, own.get(resource.key)) for resource in parsing.served()]
     core = next(resource for resource in served if resource.key == "events")
-    form = Form(dataclasses.replace(core, said=events.GROUP), events.inward, events.outward)
-    return [dataclasses.replace(one, form=form, strategy=events.NewerEvents()) if one.key == events.NEWER else one for one in served]
+    form = StorageMapping(dataclasses.replace(core, error_group=events.GROUP), events.to_stored, events.to_served)
+    return [
+        dataclasses.replace(one, mapping=form, strategy=events.EventsV1Strategy()) if one.key == events.NEWER else one for one in served
+    ]
 
 
-def _joined(resource: Resource, own: _Own | None) -> Resource:
+def _joined(resource: APIResource, own: _Own | None) -> APIResource:
     own = own or _Own(Strategy())
     shown = resource.key in _SHOWN_WHEN_REMOVED
     return dataclasses.replace(resource, strategy=own.strategy, generation=own.generation, scale=own.scale, shows_removed=shown)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kubefacts import quantities
 from towtank.model.kinds import Body
-from towtank.model.problems import Cause, bad_request
+from towtank.model.problems import StatusCause, bad_request
 
 IMMUTABLE: Final = "field is immutable"
 AT_LEAST_ZERO: Final = "must be greater than or equal to 0"
@@ -40,43 +40,43 @@ def read_quantities(kind: str, *lists: Body | None) -> None:
                 raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: {error.problem}') from error
 
 
-def invalid(field: str, value: object, texts: Sequence[str]) -> Iterator[Cause]:
+def invalid(field: str, value: object, texts: Sequence[str]) -> Iterator[StatusCause]:
     """A cause for each text."""
-    return (Cause.invalid(field, value, text) for text in texts)
+    return (StatusCause.invalid(field, value, text) for text in texts)
 
 
-def one_of(value: object, supported: Sequence[str], field: str) -> Iterator[Cause]:
+def one_of(value: object, supported: Sequence[str], field: str) -> Iterator[StatusCause]:
     """An enumeration's value; nothing there is no fault."""
     if value is not None and value not in supported:
-        yield Cause.unsupported(field, value, supported)
+        yield StatusCause.unsupported(field, value, supported)
 
 
-def at_least_zero(body: Any, *paths: str) -> Iterator[Cause]:
+def at_least_zero(body: Any, *paths: str) -> Iterator[StatusCause]:
     """Numbers that may not be negative."""
     for path in paths:
         value = at(body, path)
         if isinstance(value, int) and value < 0:
-            yield Cause.invalid(path, value, AT_LEAST_ZERO)
+            yield StatusCause.invalid(path, value, AT_LEAST_ZERO)
 
 
-def port(value: object, field: str) -> Iterator[Cause]:
+def port(value: object, field: str) -> Iterator[StatusCause]:
     """A port by number."""
     if value not in _PORTS:
-        yield Cause.invalid(field, value, "must be between 1 and 65535, inclusive")
+        yield StatusCause.invalid(field, value, "must be between 1 and 65535, inclusive")
 
 
-def unchanged(new: Body, old: Body, *paths: str) -> Iterator[Cause]:
+def unchanged(new: Body, old: Body, *paths: str) -> Iterator[StatusCause]:
     """Fields that stay as they were when the object was made."""
     for path in paths:
         if at(new, path) != at(old, path):
-            yield Cause.invalid(path, at(new, path), IMMUTABLE)
+            yield StatusCause.invalid(path, at(new, path), IMMUTABLE)
 
 
-def unique(items: Sequence[Body], key: Callable[[Body], object], field: Callable[[int], str]) -> Iterator[Cause]:
+def unique(items: Sequence[Body], key: Callable[[Body], object], field: Callable[[int], str]) -> Iterator[StatusCause]:
     """Items that are told apart by a key."""
     seen = set()
     for index, item in enumerate(items):
         value = key(item)
         if value in seen:
-            yield Cause.duplicate(field(index), value)
+            yield StatusCause.duplicate(field(index), value)
         seen.add(value)

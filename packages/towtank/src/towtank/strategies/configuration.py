@@ -10,11 +10,11 @@ from typing import Final
 
 from towtank.model import choosing
 from towtank.model.kinds import Body, Strategy
-from towtank.model.problems import Cause, bad_request
+from towtank.model.problems import StatusCause, bad_request
 from towtank.strategies.common import fill, unchanged
 
 _KEY: Final = re.compile("[-._a-zA-Z0-9]+")
-MOST_BYTES: Final = 1024 * 1024
+MAX_DATA_BYTES: Final = 1024 * 1024
 """Of all values together."""
 _KEY_TEXT: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
@@ -29,45 +29,45 @@ _NEEDED: Final = {
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
-def _key_causes(body: Body, *parts: str) -> Iterator[Cause]:
+def _key_causes(body: Body, *parts: str) -> Iterator[StatusCause]:
     for part in parts:
         for key in body.get(part) or ():
             if not _KEY.fullmatch(key):
-                yield Cause.invalid(f"{part}[{key}]", key, _KEY_TEXT)
+                yield StatusCause.invalid(f"{part}[{key}]", key, _KEY_TEXT)
 
 
-def _size_causes(field: str, texts: Body | None, coded: Body | None) -> Iterator[Cause]:
+def _size_causes(field: str, texts: Body | None, coded: Body | None) -> Iterator[StatusCause]:
     size = sum(len(text.encode()) for text in (texts or {}).values())
     size += sum(len(base64.b64decode(text or "")) for text in (coded or {}).values())
-    if size > MOST_BYTES:
-        yield Cause("FieldValueTooLong", field, f"Too long: may not be more than {MOST_BYTES} bytes")
+    if size > MAX_DATA_BYTES:
+        yield StatusCause("FieldValueTooLong", field, f"Too long: may not be more than {MAX_DATA_BYTES} bytes")
 
 
-def _fixed_causes(new: Body, old: Body, *parts: str) -> Iterator[Cause]:
+def _fixed_causes(new: Body, old: Body, *parts: str) -> Iterator[StatusCause]:
     if old.get("immutable"):
         if not new.get("immutable"):
-            yield Cause.forbidden("immutable", _FIXED)
+            yield StatusCause.forbidden("immutable", _FIXED)
         for part in parts:
             if new.get(part) != old.get(part):
-                yield Cause.forbidden(part, _FIXED)
+                yield StatusCause.forbidden(part, _FIXED)
 
 
-class ConfigMaps(Strategy):
+class ConfigMapStrategy(Strategy):
     """ConfigMaps."""
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """Keys are file names."""
         return (*_key_causes(body, "data", "binaryData"), *_size_causes("[]", body.get("data"), body.get("binaryData")))
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """An immutable one stays."""
         return tuple(_fixed_causes(new, old, "data", "binaryData"))
 
 
-class Secrets(Strategy):
+class SecretStrategy(Strategy):
     """Secrets."""
 
-    selectable = choosing.at("type")
+    selectable = choosing.field_readers("type")
 
     def default(self, body: Body) -> None:
         """Text is written as bytes."""
@@ -77,12 +77,12 @@ class Secrets(Strategy):
         for value in (body.get("data") or {}).values():
             _check_base64(value)
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """Keys are file names, and some are needed."""
-        needed = [Cause.required(f"data[{key}]") for key in _NEEDED.get(body["type"], ()) if key not in (body.get("data") or {})]
+        needed = [StatusCause.required(f"data[{key}]") for key in _NEEDED.get(body["type"], ()) if key not in (body.get("data") or {})]
         return [*_key_causes(body, "data"), *_size_causes("data", None, body.get("data")), *needed]
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Its type stays."""
         return [*unchanged(new, old, "type"), *_fixed_causes(new, old, "data")]
 

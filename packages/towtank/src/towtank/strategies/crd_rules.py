@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from towtank.model import conditions, names
 from towtank.model.kinds import Body
-from towtank.model.nodes import Node
-from towtank.model.problems import Cause
+from towtank.model.nodes import SchemaNode
+from towtank.model.problems import StatusCause
 from towtank.schemas import parsing, rules, structural, values
 
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -31,7 +31,7 @@ _STEP: Final = re.compile(r"\.([^.\[\]]+)|\['([^']*)'\]")
 _SELECTABLE_LIMIT: Final = 8
 
 
-def causes(body: Body) -> list[Cause]:
+def causes(body: Body) -> list[StatusCause]:
     """What is wrong with a definition."""
     spec = body["spec"]
     found = [*_named(body), *_versions(spec), *_spec(spec), *_names(spec["names"])]
@@ -43,91 +43,91 @@ def causes(body: Body) -> list[Cause]:
     return found + _stored(body)
 
 
-def _label(value: str, field: str, *, mixed: bool = False) -> Iterator[Cause]:
+def _label(value: str, field: str, *, mixed: bool = False) -> Iterator[StatusCause]:
     """Of a DNS label; ``mixed``: in upper and lower case."""
     before = "may have mixed case, but should otherwise match: " if mixed else ""
     if len(value) > _LABEL_LIMIT:
-        yield Cause.invalid(field, value, f"{before}must be no more than {_LABEL_LIMIT} characters")
+        yield StatusCause.invalid(field, value, f"{before}must be no more than {_LABEL_LIMIT} characters")
     elif not _LABEL.fullmatch(value.lower() if mixed else value):
-        yield Cause.invalid(field, value, before + _LABEL_TEXT)
+        yield StatusCause.invalid(field, value, before + _LABEL_TEXT)
 
 
-def _named(body: Body) -> Iterator[Cause]:
+def _named(body: Body) -> Iterator[StatusCause]:
     name, spec = body["metadata"].get("name"), body["spec"]
     group = spec.get("group") or ""
     made = "resourceVersion" in body["metadata"]  # then its name is as right as these two, which do not change
     if not made and name != f"{spec['names'].get('plural') or ''}.{group}":
-        yield Cause.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+        yield StatusCause.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     approval = "api-approved.kubernetes.io"
     if re.search(r"(^|\.)(k8s|kubernetes)\.io$", group) and approval not in (body["metadata"].get("annotations") or {}):
         why = f'protected groups must have approval annotation "{approval}", see https://github.com/kubernetes/enhancements/pull/1111'
-        yield Cause.required(f"metadata.annotations[{approval}]", why)
+        yield StatusCause.required(f"metadata.annotations[{approval}]", why)
 
 
-def _spec(spec: Body) -> Iterator[Cause]:
+def _spec(spec: Body) -> Iterator[StatusCause]:
     group, scope = spec.get("group"), spec.get("scope")
     if not group:
-        yield Cause.required("spec.group")
+        yield StatusCause.required("spec.group")
     else:
-        yield from (Cause.invalid("spec.group", group, text) for text in names.subdomain(group))
+        yield from (StatusCause.invalid("spec.group", group, text) for text in names.subdomain(group))
         if "." not in group and not names.subdomain(group):
-            yield Cause.invalid("spec.group", group, "should be a domain with at least one dot")
+            yield StatusCause.invalid("spec.group", group, "should be a domain with at least one dot")
     if not scope:
-        yield Cause.required("spec.scope")
+        yield StatusCause.required("spec.scope")
     elif scope not in ("Cluster", "Namespaced"):
-        yield Cause.unsupported("spec.scope", scope, ("Cluster", "Namespaced"))
+        yield StatusCause.unsupported("spec.scope", scope, ("Cluster", "Namespaced"))
     if spec.get("preserveUnknownFields"):
         why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        yield Cause.invalid("spec.preserveUnknownFields", True, why)
+        yield StatusCause.invalid("spec.preserveUnknownFields", True, why)
     yield from _conversion(spec.get("conversion") or {})
 
 
-def _conversion(conversion: Body) -> Iterator[Cause]:
+def _conversion(conversion: Body) -> Iterator[StatusCause]:
     strategy, webhook = conversion.get("strategy"), conversion.get("webhook") or {}
     reviews = "spec.conversion.conversionReviewVersions"
     if strategy == "Webhook":
         if not webhook.get("clientConfig"):
-            yield Cause.required("spec.conversion.webhookClientConfig", "required when strategy is set to Webhook")
+            yield StatusCause.required("spec.conversion.webhookClientConfig", "required when strategy is set to Webhook")
         if not webhook.get("conversionReviewVersions"):
-            yield Cause.required(reviews)
+            yield StatusCause.required(reviews)
         return
     if strategy != "None":
-        yield Cause.unsupported("spec.conversion.strategy", strategy, ("None", "Webhook"))
+        yield StatusCause.unsupported("spec.conversion.strategy", strategy, ("None", "Webhook"))
     if webhook.get("conversionReviewVersions"):
-        yield Cause.forbidden(reviews, "should not be set when strategy is not set to Webhook")
+        yield StatusCause.forbidden(reviews, "should not be set when strategy is not set to Webhook")
 
 
-def _names(said: Body) -> Iterator[Cause]:
+def _names(said: Body) -> Iterator[StatusCause]:
     for key in ("plural", "singular", "kind", "listKind"):
         if not said.get(key):
-            yield Cause.required(f"spec.names.{key}")
+            yield StatusCause.required(f"spec.names.{key}")
         else:
             yield from _label(said[key], f"spec.names.{key}", mixed=key in ("kind", "listKind"))
     for key in ("shortNames", "categories"):
         for i, name in enumerate(said.get(key) or ()):
             yield from _label(name, f"spec.names.{key}[{i}]")
     if said.get("kind") and said.get("kind") == said.get("listKind"):
-        yield Cause.invalid("spec.names.listKind", said["listKind"], "kind and listKind may not be the same")
+        yield StatusCause.invalid("spec.names.listKind", said["listKind"], "kind and listKind may not be the same")
 
 
 # ---- versions --------------------------------------------------------------------------------------------------------------
 
 
-def _versions(spec: Body) -> Iterator[Cause]:
+def _versions(spec: Body) -> Iterator[StatusCause]:
     versions = spec["versions"]
     for i, version in enumerate(versions):
         yield from _label(version["name"], f"spec.versions[{i}].name")
         if version.get("deprecationWarning") and not version.get("deprecated"):
             why = "can only be set for deprecated versions"
-            yield Cause.invalid(f"spec.versions[{i}].deprecationWarning", version["deprecationWarning"], why)
+            yield StatusCause.invalid(f"spec.versions[{i}].deprecationWarning", version["deprecationWarning"], why)
     if versions:
         yield from _label(versions[0]["name"], "spec.version")
     shown = json.dumps([_shown(version) for version in versions], separators=(",", ":"), ensure_ascii=False)
     if len({version["name"] for version in versions}) != len(versions):
-        yield Cause("FieldValueInvalid", "spec.versions", f"Invalid value: {shown}: must contain unique version names")
+        yield StatusCause("FieldValueInvalid", "spec.versions", f"Invalid value: {shown}: must contain unique version names")
     if sum(bool(version["storage"]) for version in versions) != 1:
         text = f"Invalid value: {shown}: must have exactly one version marked as storage version"
-        yield Cause("FieldValueInvalid", "spec.versions", text)
+        yield StatusCause("FieldValueInvalid", "spec.versions", text)
 
 
 def _shown(version: Body) -> Body:
@@ -150,26 +150,26 @@ def _placed(spec: Body, part: str) -> Iterator[tuple[Body, str]]:
         yield from ((version, f"spec.versions[{i}].{part}") for i, version in enumerate(versions))
 
 
-def _columns(columns: Sequence[Body], path: str) -> Iterator[Cause]:
+def _columns(columns: Sequence[Body], path: str) -> Iterator[StatusCause]:
     types, formats = (f"must be one of {','.join(known)}" for known in (_COLUMN_TYPES, _COLUMN_FORMATS))
     for i, column in enumerate(columns):
         at = f"{path}[{i}]"
         if not column.get("name"):
-            yield Cause.required(f"{at}.name")
+            yield StatusCause.required(f"{at}.name")
         if not column.get("type"):
-            yield Cause.required(f"{at}.type", types)
+            yield StatusCause.required(f"{at}.type", types)
         elif column["type"] not in _COLUMN_TYPES:
-            yield Cause.invalid(f"{at}.type", column["type"], types)
+            yield StatusCause.invalid(f"{at}.type", column["type"], types)
         if column.get("format") and column["format"] not in _COLUMN_FORMATS:
-            yield Cause.invalid(f"{at}.format", column["format"], formats)
+            yield StatusCause.invalid(f"{at}.format", column["format"], formats)
         json_path = column.get("jsonPath")
         if not json_path:
-            yield Cause.required(f"{at}.JSONPath")
+            yield StatusCause.required(f"{at}.JSONPath")
         elif not json_path.startswith("."):
-            yield Cause.invalid(f"{at}.JSONPath", json_path, _PATH_TEXT)
+            yield StatusCause.invalid(f"{at}.JSONPath", json_path, _PATH_TEXT)
 
 
-def _scale(scale: Body | None, path: str) -> Iterator[Cause]:
+def _scale(scale: Body | None, path: str) -> Iterator[StatusCause]:
     if scale is None:
         return
     both = ".spec", ".status"
@@ -181,20 +181,20 @@ def _scale(scale: Body | None, path: str) -> Iterator[Cause]:
         said = scale.get(key)
         if not said:
             if key != "labelSelectorPath":
-                yield Cause.required(f"{path}.{key}")
+                yield StatusCause.required(f"{path}.{key}")
         elif not _SIMPLE_PATH.fullmatch(said):
-            yield Cause.invalid(f"{path}.{key}", said, _PATH_TEXT)
+            yield StatusCause.invalid(f"{path}.{key}", said, _PATH_TEXT)
         elif not said.startswith(tuple(f"{start}." for start in under)):
-            yield Cause.invalid(f"{path}.{key}", said, f"should be {where}")
+            yield StatusCause.invalid(f"{path}.{key}", said, f"should be {where}")
 
 
 # ---- schemas ---------------------------------------------------------------------------------------------------------------
 
 
-def _schemas(spec: Body) -> Iterator[Cause]:
+def _schemas(spec: Body) -> Iterator[StatusCause]:
     for i, version in enumerate(spec["versions"]):
         if (version.get("schema") or {}).get("openAPIV3Schema") is None:
-            yield Cause.required(f"spec.versions[{i}].schema.openAPIV3Schema")
+            yield StatusCause.required(f"spec.versions[{i}].schema.openAPIV3Schema")
     for version, at in _placed(spec, "schema"):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
@@ -210,16 +210,16 @@ def _schemas(spec: Body) -> Iterator[Cause]:
         yield from _selectable(version.get("selectableFields") or (), schema, at)
 
 
-def _defaults(node: Node, path: str) -> Iterator[Cause]:
+def _defaults(node: SchemaNode, path: str) -> Iterator[StatusCause]:
     """Defaults that their own schema refuses."""
     if node.has_default and node.default is not None:
         holder: Any = {"default": json.loads(json.dumps(node.default))}
         at = f"{path}.default"
-        if values.prune(holder, Node(type="object", properties={"default": node})):
+        if values.prune(holder, SchemaNode(type="object", properties={"default": node})):
             shown = json.dumps(node.default, separators=(",", ":"), ensure_ascii=False)
-            yield Cause("FieldValueInvalid", at, f"Invalid value: {shown}: must not have unknown fields")
+            yield StatusCause("FieldValueInvalid", at, f"Invalid value: {shown}: must not have unknown fields")
         for cause in values.validate(node.default, node, "") or rules.refusals(node.default, node):
-            yield Cause(cause.reason, f"{at}.{cause.field}" if cause.field not in ("", rules.ROOT) else at, cause.text)
+            yield StatusCause(cause.reason, f"{at}.{cause.field}" if cause.field not in ("", rules.ROOT) else at, cause.text)
     for name, child in node.properties.items():
         if child.name == "ObjectMeta":
             continue  # metadata's defaults are not the definition's
@@ -229,24 +229,24 @@ def _defaults(node: Node, path: str) -> Iterator[Cause]:
             yield from _defaults(inner, f"{path}.{key}")
 
 
-def _selectable(fields: Sequence[Body], schema: Body, path: str) -> Iterator[Cause]:
+def _selectable(fields: Sequence[Body], schema: Body, path: str) -> Iterator[StatusCause]:
     seen = set()
     if len(fields) > _SELECTABLE_LIMIT:
-        yield Cause("FieldValueTooMany", path, f"Too many: {len(fields)}: must have at most {_SELECTABLE_LIMIT} items")
+        yield StatusCause("FieldValueTooMany", path, f"Too many: {len(fields)}: must have at most {_SELECTABLE_LIMIT} items")
     for i, one in enumerate(fields):
         said, at = one.get("jsonPath") or "", f"{path}[{i}].jsonPath"
         if not said:
-            yield Cause.required(at)
+            yield StatusCause.required(at)
         elif not said.startswith((".", "[")):
             word = re.split(r"[.\[]", said)[0]
-            yield Cause.invalid(at, said, f"is an invalid path: expected [ or . but got: {word}")
+            yield StatusCause.invalid(at, said, f"is an invalid path: expected [ or . but got: {word}")
         elif (leaf := _leaf(said, schema)) is None:
-            yield Cause.invalid(at, said, "is an invalid path: does not refer to a valid field")
+            yield StatusCause.invalid(at, said, "is an invalid path: does not refer to a valid field")
         elif leaf.get("type") not in ("string", "boolean", "integer"):
             why = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
-            yield Cause.invalid(at, said, why)
+            yield StatusCause.invalid(at, said, why)
         elif said in seen:
-            yield Cause.duplicate(at, said)
+            yield StatusCause.duplicate(at, said)
         seen.add(said)
 
 
@@ -263,14 +263,14 @@ def _leaf(json_path: str, schema: Body) -> Body | None:
 # ---- stored versions and changes -------------------------------------------------------------------------------------------
 
 
-def _stored(body: Body) -> list[Cause]:
+def _stored(body: Body) -> list[StatusCause]:
     stored, versions = (body.get("status") or {}).get("storedVersions") or [], body["spec"]["versions"]
     shown, field = json.dumps(stored or None, separators=(",", ":")), "status.storedVersions"
     if not stored:
-        return [Cause("FieldValueInvalid", field, f"Invalid value: {shown}: must have at least one stored version")]
+        return [StatusCause("FieldValueInvalid", field, f"Invalid value: {shown}: must have at least one stored version")]
     known = {version["name"] for version in versions}
     found = [
-        Cause.invalid(
+        StatusCause.invalid(
             f"{field}[{i}]",
             name,
             f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage "
@@ -281,11 +281,11 @@ def _stored(body: Body) -> list[Cause]:
     ]
     storage = next((version["name"] for version in reversed(versions) if version["storage"]), None)
     if storage and storage not in stored:
-        found.append(Cause("FieldValueInvalid", field, f"Invalid value: {shown}: must have the storage version {storage}"))
+        found.append(StatusCause("FieldValueInvalid", field, f"Invalid value: {shown}: must have the storage version {storage}"))
     return found
 
 
-def update_causes(new: Body, old: Body) -> Iterator[Cause]:
+def update_causes(new: Body, old: Body) -> Iterator[StatusCause]:
     """What may not change once the names are served."""
     fixed: list[tuple[str, ...]] = [("group",), ("names", "plural")]
     if conditions.holds(old, "Established"):
@@ -295,4 +295,4 @@ def update_causes(new: Body, old: Body) -> Iterator[Cause]:
         for key in path:
             now, before = now.get(key), before.get(key)
         if now != before:
-            yield Cause.invalid(".".join(("spec", *path)), now, "field is immutable")
+            yield StatusCause.invalid(".".join(("spec", *path)), now, "field is immutable")

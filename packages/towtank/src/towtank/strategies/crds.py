@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from towtank.model import conditions
-from towtank.model.kinds import META, Body, Column, Reads, Resource, Scale, Strategy
-from towtank.model.problems import Cause, Problem, bad_request, forbidden
+from towtank.model.kinds import META, APIResource, Body, ObjectGetter, ScaleSubresource, Strategy, TableColumn
+from towtank.model.problems import ApiError, StatusCause, bad_request, forbidden
 from towtank.schemas import parsing, structural
 from towtank.strategies import crd_rules
 
@@ -20,7 +20,7 @@ CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _KIND: Final = "CustomResourceDefinition"
 
 
-class CustomResourceDefinitions(Strategy):
+class CRDStrategy(Strategy):
     """Of definitions. The status is ours alone: ``admit`` writes all of it, whatever the creator says."""
 
     status_at_creation = True
@@ -44,7 +44,7 @@ class CustomResourceDefinitions(Strategy):
             if schema is not None and (why := structural.malformed(schema, "spec.versions.schema.openAPIV3Schema")):
                 raise bad_request(f'{_KIND} in version "v1" cannot be handled as a {_KIND}: {why}')
 
-    def admit(self, body: Body, reads: Reads) -> None:
+    def admit(self, body: Body, reads: ObjectGetter) -> None:
         """No names yet (``renamed``); note the storage version."""
         stored = [version["name"] for version in body["spec"]["versions"] if version["storage"]][:1]
         body["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
@@ -57,11 +57,11 @@ class CustomResourceDefinitions(Strategy):
         status["storedVersions"] = [*stored, *storage[:1]]
         new["status"] = status
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """Names, versions, schemas."""
         return crd_rules.causes(body)
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """What may not change."""
         return list(crd_rules.update_causes(new, old))
 
@@ -76,7 +76,9 @@ class CustomResourceDefinitions(Strategy):
         metadata["finalizers"] = [*(one for one in metadata.get("finalizers", ()) if one != CLEANUP), CLEANUP]
         why = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
         terminating = _condition("Terminating", True, "InstanceDeletionPending", why)
-        status["conditions"] = conditions.with_these(body, conditions.dated(body, terminating, metadata["deletionTimestamp"]))
+        status["conditions"] = conditions.merged_conditions(
+            body, conditions.with_transition_time(body, terminating, metadata["deletionTimestamp"])
+        )
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------------
@@ -111,7 +113,9 @@ def _names_status(definition: Body, others: Iterable[Body], now: str) -> Body:
     established = _condition("Established", True, "InitialNamesAccepted", "the initial names have been accepted")
     if fault[0] and not conditions.holds(definition, "Established"):
         established = _condition("Established", False, "NotAccepted", "not all names are accepted")
-    said = conditions.with_these(definition, *(conditions.dated(definition, one, now) for one in (names, established)))
+    said = conditions.merged_conditions(
+        definition, *(conditions.with_transition_time(definition, one, now) for one in (names, established))
+    )
     accepted = {key: said for key, said in accepted.items() if said}
     return {"acceptedNames": {"plural": "", "kind": "", **accepted}, "conditions": said}
 
@@ -135,35 +139,35 @@ def _condition(kind: str, true: bool, reason: str, message: str) -> Body:
 # ---- what is served --------------------------------------------------------------------------------------------------------
 
 
-class CustomResources(Strategy):
+class CustomResourceStrategy(Strategy):
     """Of the objects that a definition defines."""
 
     conditional = True
 
-    def __init__(self, refusal: Callable[[str], Problem] | None = None) -> None:
+    def __init__(self, refusal: Callable[[str], ApiError] | None = None) -> None:
         self._refusal = refusal
 
-    def admit(self, body: Body, reads: Reads) -> None:
+    def admit(self, body: Body, reads: ObjectGetter) -> None:
         """Nothing is made of a definition that is going."""
         if self._refusal:
             raise self._refusal(str(body["metadata"].get("name", "")))
 
 
-def resources(definition: Body) -> list[Resource]:
+def resources(definition: Body) -> list[APIResource]:
     """What is served: each version that is to be, once the names are accepted."""
     return list(_resources(definition)) if conditions.holds(definition, "Established") else []
 
 
-def _resources(definition: Body) -> Iterator[Resource]:
+def _resources(definition: Body) -> Iterator[APIResource]:
     spec = definition["spec"]
     group, plural, kind = spec["group"], spec["names"]["plural"], spec["names"]["kind"]
     names = definition["status"].get("acceptedNames") or {}
-    strategy = CustomResources(_refusal(plural, group) if conditions.holds(definition, "Terminating") else None)
+    strategy = CustomResourceStrategy(_refusal(plural, group) if conditions.holds(definition, "Terminating") else None)
     for version in spec["versions"]:
         if not version["served"]:
             continue
         subresources = version.get("subresources") or {}
-        yield Resource(
+        yield APIResource(
             group=group,
             version=version["name"],
             plural=plural,
@@ -183,14 +187,18 @@ def _resources(definition: Body) -> Iterator[Resource]:
         )
 
 
-def _refusal(plural: str, group: str) -> Callable[[str], Problem]:
+def _refusal(plural: str, group: str) -> Callable[[str], ApiError]:
     return lambda name: forbidden(plural, group, name, "create not allowed while custom resource definition is terminating")
 
 
-def _scale(said: Body | None) -> Scale | None:
-    return None if said is None else Scale(said["specReplicasPath"], said["statusReplicasPath"], said.get("labelSelectorPath", ""))
+def _scale(said: Body | None) -> ScaleSubresource | None:
+    return (
+        None if said is None else ScaleSubresource(said["specReplicasPath"], said["statusReplicasPath"], said.get("labelSelectorPath", ""))
+    )
 
 
-def _columns(version: Body) -> Iterator[Column]:
+def _columns(version: Body) -> Iterator[TableColumn]:
     for one in version.get("additionalPrinterColumns") or ():
-        yield Column(one["name"], one["type"], one.get("format", ""), one.get("description", ""), one.get("priority", 0), one["jsonPath"])
+        yield TableColumn(
+            one["name"], one["type"], one.get("format", ""), one.get("description", ""), one.get("priority", 0), one["jsonPath"]
+        )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from towtank.model import choosing
 from towtank.model.kinds import META, Body, Strategy
-from towtank.model.problems import Cause
+from towtank.model.problems import StatusCause
 from towtank.strategies.common import IMMUTABLE, at, fill, read_quantities, unchanged, unique
 
 _EXACTLY: Final = "ExactCount"
@@ -31,39 +31,39 @@ def _default_claim_spec(spec: Body) -> None:
                     fill(wanted, {"count": 1})
 
 
-def _request_causes(spec: Body, path: str) -> Iterator[Cause]:
+def _request_causes(spec: Body, path: str) -> Iterator[StatusCause]:
     for index, request in enumerate(at(spec, "devices.requests") or ()):
         where, ways = f"{path}.devices.requests[{index}]", [way for way in _WAYS if request.get(way)]
         if not ways:
-            yield Cause.required(where, "exactly one of `exactly` or `firstAvailable` is required")
+            yield StatusCause.required(where, "exactly one of `exactly` or `firstAvailable` is required")
         elif len(ways) > 1:
-            yield Cause.invalid(where, None, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set")
+            yield StatusCause.invalid(where, None, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set")
 
 
-def _status_causes(new: Body, old: Body) -> Iterator[Cause]:
+def _status_causes(new: Body, old: Body) -> Iterator[StatusCause]:
     allocation, consumers = at(new, "status.allocation"), at(new, "status.reservedFor") or ()
     before = at(old, "status.allocation")
     if allocation and before and allocation != before:
-        yield Cause.invalid("status.allocation", _shown(allocation), IMMUTABLE)
+        yield StatusCause.invalid("status.allocation", _shown(allocation), IMMUTABLE)
     elif allocation and not before:
         yield from _result_causes(new["spec"], at(allocation, "devices.results") or ())
     if consumers and not allocation:
-        yield Cause.forbidden("status.reservedFor", _NOT_ALLOCATED)
+        yield StatusCause.forbidden("status.reservedFor", _NOT_ALLOCATED)
     for index, consumer in enumerate(consumers):
         for field in ("resource", "name", "uid"):
             if not consumer.get(field):
-                yield Cause.required(f"status.reservedFor[{index}].{field}")
+                yield StatusCause.required(f"status.reservedFor[{index}].{field}")
     yield from unique(consumers, lambda one: one.get("uid"), lambda index: f"status.reservedFor[{index}]")
 
 
-def _result_causes(spec: Body, results: Sequence[Body]) -> Iterator[Cause]:
+def _result_causes(spec: Body, results: Sequence[Body]) -> Iterator[StatusCause]:
     requests = at(spec, "devices.requests") or ()
     names = {one["name"] for one in requests} | {
         f"{one['name']}/{inner['name']}" for one in requests for inner in one.get("firstAvailable") or ()
     }
     for index, result in enumerate(results):
         if result.get("request") not in names:
-            yield Cause.invalid(f"status.allocation.devices.results[{index}].request", result.get("request", ""), _NO_REQUEST)
+            yield StatusCause.invalid(f"status.allocation.devices.results[{index}].request", result.get("request", ""), _NO_REQUEST)
 
 
 def _shown(allocation: Body) -> Body:
@@ -77,7 +77,7 @@ def _shown(allocation: Body) -> Body:
     }
 
 
-class DeviceClasses(Strategy):
+class DeviceClassStrategy(Strategy):
     """DeviceClasses."""
 
     def default(self, body: Body) -> None:
@@ -85,7 +85,7 @@ class DeviceClasses(Strategy):
         body.setdefault("spec", {})
 
 
-class ResourceClaims(Strategy):
+class ResourceClaimStrategy(Strategy):
     """ResourceClaims."""
 
     status_leaves = META
@@ -94,7 +94,7 @@ class ResourceClaims(Strategy):
         """One device of each request."""
         _default_claim_spec(body.setdefault("spec", {}))
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """Each request wants one thing, or the first of several."""
         return tuple(_request_causes(body["spec"], "spec"))
 
@@ -102,20 +102,20 @@ class ResourceClaims(Strategy):
         """Nothing is allocated."""
         body["status"] = {}
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A claim stays what it is."""
         if new["spec"] == old["spec"]:
             return ()
         devices: dict[str, Any] = at(new, "spec.devices")
         shown = {"Devices": {name.capitalize(): devices.get(name) for name in ("requests", "constraints", "config")}}
-        return (Cause.invalid("spec", shown, IMMUTABLE),)
+        return (StatusCause.invalid("spec", shown, IMMUTABLE),)
 
-    def validate_status(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """What is allocated stays while it is, and nobody reserves what is not."""
         return tuple(_status_causes(new, old))
 
 
-class ResourceClaimTemplates(Strategy):
+class ResourceClaimTemplateStrategy(Strategy):
     """ResourceClaimTemplates."""
 
     def default(self, body: Body) -> None:
@@ -124,15 +124,15 @@ class ResourceClaimTemplates(Strategy):
         template.setdefault("metadata", {})
         _default_claim_spec(template.setdefault("spec", {}))
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A template stays what it is."""
         return tuple(unchanged(new, old, "spec"))
 
 
-class ResourceSlices(Strategy):
+class ResourceSliceStrategy(Strategy):
     """ResourceSlices."""
 
-    selectable = choosing.at("spec.driver", "spec.nodeName")
+    selectable = choosing.field_readers("spec.driver", "spec.nodeName")
 
     def default(self, body: Body) -> None:
         """Amounts as they are stored."""
@@ -145,6 +145,6 @@ class ResourceSlices(Strategy):
                 read_quantities("ResourceSlice", amount)
                 capacity["value"] = amount["value"]
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Whose devices, and where, stays."""
         return tuple(unchanged(new, old, "spec.driver", "spec.pool.name", "spec.nodeName"))

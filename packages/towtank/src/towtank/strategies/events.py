@@ -7,10 +7,10 @@ from typing import Final
 
 from towtank.model import choosing
 from towtank.model.kinds import Body, Strategy
-from towtank.model.problems import Cause
+from towtank.model.problems import StatusCause
 from towtank.strategies.common import at, fill
 
-_OBJECT: Final = choosing.at(
+_OBJECT: Final = choosing.field_readers(
     *(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"))
 )
 _RENAMED: Final = {
@@ -31,13 +31,13 @@ GROUP_VERSION: Final = f"{GROUP}/v1"
 NEWER: Final = f"events.{GROUP}"
 
 
-class Events(Strategy):
+class EventStrategy(Strategy):
     """As they are stored: core's."""
 
     made_by_update = True
     selectable = (
         _OBJECT
-        | choosing.at("reason", "type", "reportingComponent")
+        | choosing.field_readers("reason", "type", "reportingComponent")
         | {"source": lambda event: at(event, "source.component") or event.get("reportingComponent") or ""}
     )
 
@@ -58,31 +58,31 @@ class Events(Strategy):
         """Likewise."""
         self.prepare_create(new)
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """An event is where its object is; one about what is in no namespace is in "default"."""
         namespace, about = body["metadata"].get("namespace"), at(body, "involvedObject.namespace") or ""
         if about != namespace and (about or namespace not in {"default", "kube-system"}):
-            return (Cause.invalid("involvedObject.namespace", about, "does not match event.namespace"),)
+            return (StatusCause.invalid("involvedObject.namespace", about, "does not match event.namespace"),)
         return ()
 
 
-class NewerEvents(Events):
+class EventsV1Strategy(EventStrategy):
     """As events.k8s.io shows them: what selectors name is called otherwise. The bodies are the stored ones."""
 
     selectable = (
         {name.replace("involvedObject", "regarding"): read for name, read in _OBJECT.items()}
-        | choosing.at("reason", "type")
+        | choosing.field_readers("reason", "type")
         | {"reportingController": lambda event: event.get("reportingComponent") or ""}
     )
 
 
-def inward(body: Body) -> Body:
+def to_stored(body: Body) -> Body:
     """An event of events.k8s.io in core's form."""
     named = {_RENAMED.get(key, key): value for key, value in body.items()}
     return named | {"apiVersion": "v1"} if body.get("apiVersion") == GROUP_VERSION else named
 
 
-def outward(body: Body) -> Body:
+def to_served(body: Body) -> Body:
     """A stored event in the form of events.k8s.io."""
     named = {_NEW.get(key, key): value for key, value in body.items()}
     for key in _OMITTED:

@@ -7,7 +7,7 @@ from typing import Final
 
 from towtank.model import choosing, names
 from towtank.model.kinds import Body, Strategy
-from towtank.model.problems import Cause, forbidden
+from towtank.model.problems import StatusCause, forbidden
 
 INITIAL: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _LASTING: Final = ("default", "kube-public", "kube-system")
@@ -16,10 +16,10 @@ _GOING: Final = "Terminating"
 _LABEL: Final = "kubernetes.io/metadata.name"
 
 
-class Namespaces(Strategy):
+class NamespaceStrategy(Strategy):
     """A namespace that is deleted waits until somebody has removed what is in it, and says so by spec.finalizers."""
 
-    selectable = choosing.at("status.phase")
+    selectable = choosing.field_readers("status.phase")
 
     def name(self, name: str) -> Sequence[str]:
         """A part of host names."""
@@ -43,11 +43,11 @@ class Namespaces(Strategy):
         """Finalizers change through the finalize subresource."""
         new["spec"] = old["spec"]
 
-    def validate_status(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """It is going when it is deleted, and only then."""
         if "deletionTimestamp" in new["metadata"] or (new.get("status") or {}).get("phase") != _GOING:
             return ()
-        return (Cause.invalid("status.Phase", _GOING, "may only be 'Active' if `deletionTimestamp` is empty"),)
+        return (StatusCause.invalid("status.Phase", _GOING, "may only be 'Active' if `deletionTimestamp` is empty"),)
 
     def held(self, body: Body) -> bool:
         """Until nothing is in it."""
@@ -62,7 +62,7 @@ class Namespaces(Strategy):
         del body["metadata"]["deletionGracePeriodSeconds"]  # there is nobody who stops it within a time
 
 
-class FinalizedNamespaces(Namespaces):
+class NamespaceFinalizeStrategy(NamespaceStrategy):
     """Namespaces under the finalize subresource: who has removed their content takes the finalizer away."""
 
     def prepare_update(self, new: Body, old: Body) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from kubefacts import quantities
 from towtank.model import choosing, names
 from towtank.model.kinds import Body, Strategy
-from towtank.model.problems import Cause
+from towtank.model.problems import StatusCause
 from towtank.strategies.common import AT_LEAST_ZERO, at, invalid, one_of, read_quantities
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -27,11 +27,11 @@ _DETAILS: Final = (
 _AMOUNTS: Final = ("capacity", "allocatable")
 
 
-class Nodes(Strategy):
+class NodeStrategy(Strategy):
     """A node brings its status along."""
 
     status_at_creation = True
-    selectable = choosing.at("spec.unschedulable", unsaid="false")
+    selectable = choosing.field_readers("spec.unschedulable", unsaid="false")
 
     def default(self, body: Body) -> None:
         """Also what a kubelet would have said."""
@@ -49,25 +49,25 @@ class Nodes(Strategy):
             condition.setdefault("lastHeartbeatTime", None)
             condition.setdefault("lastTransitionTime", None)
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """Taints and amounts."""
         return (*_taint_causes(body["spec"].get("taints") or ()), *_amount_causes(body.get("status") or {}))
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Where a node comes from does not change."""
         causes = []
         if (cidrs := at(old, "spec.podCIDRs")) and cidrs != at(new, "spec.podCIDRs"):
-            causes.append(Cause.forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
+            causes.append(StatusCause.forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
         if (provider := at(old, "spec.providerID")) and provider != at(new, "spec.providerID"):
-            causes.append(Cause.forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'))
+            causes.append(StatusCause.forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'))
         return causes
 
-    def validate_status(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Amounts."""
         return tuple(_amount_causes(new.get("status") or {}))
 
 
-def _taint_causes(taints: Sequence[Body]) -> Iterator[Cause]:
+def _taint_causes(taints: Sequence[Body]) -> Iterator[StatusCause]:
     seen = set()
     for index, taint in enumerate(taints):
         key, value, effect = (taint.get(name) or "" for name in ("key", "value", "effect"))
@@ -75,20 +75,20 @@ def _taint_causes(taints: Sequence[Body]) -> Iterator[Cause]:
         yield from invalid(f"{path}.key", key, names.qualified(key))
         yield from invalid(f"{path}.value", value, names.label_value(value))
         if not effect:
-            yield Cause.required(f"{path}.effect")
+            yield StatusCause.required(f"{path}.effect")
         yield from one_of(effect or None, _EFFECTS, f"{path}.effect")
         if (key, effect) in seen:
             shown = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": None}
-            twice = Cause.duplicate(path, shown)
-            yield Cause(twice.reason, path, f"{twice.text}: taints must be unique by key and effect pair")
+            twice = StatusCause.duplicate(path, shown)
+            yield StatusCause(twice.reason, path, f"{twice.text}: taints must be unique by key and effect pair")
         seen.add((key, effect))
 
 
-def _amount_causes(status: Body) -> Iterator[Cause]:
+def _amount_causes(status: Body) -> Iterator[StatusCause]:
     for part in _AMOUNTS:
         for name, amount in (status.get(part) or {}).items():
             value = quantities.exact(amount)
             if value < 0:
-                yield Cause.invalid(f"status.{part}.{name}", amount, AT_LEAST_ZERO)
+                yield StatusCause.invalid(f"status.{part}.{name}", amount, AT_LEAST_ZERO)
             elif value.denominator != 1 and "/" in name:
-                yield Cause.invalid(f"status.{part}.{name}", amount, "must be an integer")
+                yield StatusCause.invalid(f"status.{part}.{name}", amount, "must be an integer")

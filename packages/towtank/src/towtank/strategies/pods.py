@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from kubefacts import quantities
 from towtank.model import choosing, names
-from towtank.model.kinds import Body, Reads, Strategy
-from towtank.model.problems import Cause
+from towtank.model.kinds import Body, ObjectGetter, Strategy
+from towtank.model.problems import StatusCause
 from towtank.strategies import priorities, runtimes
 from towtank.strategies.common import at, fill
 from towtank.strategies.podrules import annotation_causes, pod_spec_causes
@@ -25,14 +25,14 @@ _FIXED: Final = (
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
 
-class Pods(Strategy):
+class PodStrategy(Strategy):
     """What the API server does for pods, with its admission plugins for priorities, lost nodes and runtimes."""
 
     grace_seconds = 30
     selectable = (
-        choosing.at("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName")
-        | choosing.at("spec.hostNetwork", unsaid="false")
-        | choosing.at("status.phase", "status.podIP", "status.nominatedNodeName")
+        choosing.field_readers("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName")
+        | choosing.field_readers("spec.hostNetwork", unsaid="false")
+        | choosing.field_readers("status.phase", "status.podIP", "status.nominatedNodeName")
         | {"status.podIPs": lambda _: ""}  # may be named, and never has a value
     )
 
@@ -50,7 +50,7 @@ class Pods(Strategy):
             condition.setdefault("lastProbeTime", None)
             condition.setdefault("lastTransitionTime", None)
 
-    def admit(self, body: Body, reads: Reads) -> None:
+    def admit(self, body: Body, reads: ObjectGetter) -> None:
         """Priority, then tolerations, then what its runtime takes."""
         priorities.resolve(body, reads)
         _tolerate_lost_nodes(body["spec"])
@@ -67,24 +67,24 @@ class Pods(Strategy):
         """Tolerations are completed again."""
         _tolerate_lost_nodes(new["spec"])
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """The spec's rules."""
         return (*annotation_causes(body["metadata"].get("annotations"), "metadata.annotations"), *pod_spec_causes(body["spec"], "spec"))
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Little of a pod may change."""
         return tuple(_change_causes(new["spec"], old["spec"]))
 
-    def validate_status(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Conditions are named as labels are; the class of service stays."""
         types = [one.get("type") or "" for one in at(new, "status.conditions") or ()]
         causes = [
-            Cause.invalid(f"status.conditions[{index}].Type", type_, text)
+            StatusCause.invalid(f"status.conditions[{index}].Type", type_, text)
             for index, type_ in enumerate(types)
             for text in names.qualified(type_)
         ]
         now, before = at(new, "status.qosClass"), at(old, "status.qosClass")
-        return causes if now in {None, before} else [*causes, Cause.invalid("status.qosClass", now, "field is immutable")]
+        return causes if now in {None, before} else [*causes, StatusCause.invalid("status.qosClass", now, "field is immutable")]
 
     def grace(self, body: Body, asked: int | None) -> int:
         """Nobody has to stop a pod that runs nowhere, or has ended."""
@@ -94,7 +94,7 @@ class Pods(Strategy):
         return self.grace_seconds if wanted is None else max(int(wanted), 0)
 
 
-class ResizedPods(Pods):
+class PodResizeStrategy(PodStrategy):
     """Pods under the resize subresource: only resources change."""
 
     def prepare_update(self, new: Body, old: Body) -> None:
@@ -105,15 +105,15 @@ class ResizedPods(Pods):
             **{key: [_resized(key, one, wanted) for one in old["spec"][key]] for key in CONTAINERS if key in old["spec"]},
         }
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """The class of service stays."""
         before = qos(old["spec"])
         if qos(new["spec"]) == before:
             return ()
-        return (Cause.invalid("spec", before, "Pod QOS Class may not change as a result of resizing"),)
+        return (StatusCause.invalid("spec", before, "Pod QOS Class may not change as a result of resizing"),)
 
 
-class DebuggedPods(Pods):
+class PodEphemeralContainersStrategy(PodStrategy):
     """Pods under the ephemeralcontainers subresource: containers are added."""
 
     def prepare_update(self, new: Body, old: Body) -> None:
@@ -122,12 +122,12 @@ class DebuggedPods(Pods):
         added = new["spec"].get("ephemeralContainers")
         new["spec"] = {**kept, "ephemeralContainers": added} if added else kept
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Those that are there stay."""
         before, now = (body["spec"].get("ephemeralContainers") or () for body in (old, new))
         if all(container in now for container in before):
             return ()
-        return (Cause.forbidden("spec.ephemeralContainers", "existing ephemeral containers may not be changed or removed"),)
+        return (StatusCause.forbidden("spec.ephemeralContainers", "existing ephemeral containers may not be changed or removed"),)
 
 
 def _resized(key: str, container: Body, wanted: dict[tuple[str, Any], Body]) -> Body:
@@ -167,40 +167,40 @@ def _counted(amounts: Body | None) -> dict[str, Any]:
 # ---- changes -------------------------------------------------------------------------------------------------------------------
 
 
-def _change_causes(new: Body, old: Body) -> Iterator[Cause]:
+def _change_causes(new: Body, old: Body) -> Iterator[StatusCause]:
     for key in ("containers", "initContainers"):
         if len(new.get(key) or ()) != len(old.get(key) or ()):
-            yield Cause.forbidden(f"spec.{key}", "pod updates may not add or remove containers")
+            yield StatusCause.forbidden(f"spec.{key}", "pod updates may not add or remove containers")
             return
     yield from _gate_changes(new, old)
     yield from _deadline_causes(new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
     tolerations = [_without_seconds(toleration) for toleration in new.get("tolerations") or ()]
     if any(_without_seconds(toleration) not in tolerations for toleration in old.get("tolerations") or ()):
-        yield Cause.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
+        yield StatusCause.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
         return
     if _fixed(new, gated=bool(old.get("schedulingGates"))) != _fixed(old, gated=bool(old.get("schedulingGates"))):
-        yield Cause.forbidden("spec", _FIXED)
+        yield StatusCause.forbidden("spec", _FIXED)
 
 
-def _gate_changes(new: Body, old: Body) -> Iterator[Cause]:
+def _gate_changes(new: Body, old: Body) -> Iterator[StatusCause]:
     known = [gate["name"] for gate in old.get("schedulingGates") or ()]
     for index, gate in enumerate(new.get("schedulingGates") or ()):
         if gate["name"] not in known:
             text = f"only deletion is allowed, but found new scheduling gate '{gate['name']}'"
-            yield Cause.forbidden(f"spec.schedulingGates[{index}].name", text)
+            yield StatusCause.forbidden(f"spec.schedulingGates[{index}].name", text)
     if old.get("schedulingGates"):
         selector = new.get("nodeSelector") or {}
         if any(selector.get(key) != value for key, value in (old.get("nodeSelector") or {}).items()):
-            yield Cause.invalid("spec.nodeSelector", selector, "only additions are allowed (no mutations or deletions)")
+            yield StatusCause.invalid("spec.nodeSelector", selector, "only additions are allowed (no mutations or deletions)")
 
 
-def _deadline_causes(now: int | None, before: int | None) -> Iterator[Cause]:
+def _deadline_causes(now: int | None, before: int | None) -> Iterator[StatusCause]:
     if before is None:
         return
     if now is None:
-        yield Cause.invalid("spec.activeDeadlineSeconds", None, "must not update from a positive integer to nil value")
+        yield StatusCause.invalid("spec.activeDeadlineSeconds", None, "must not update from a positive integer to nil value")
     elif now > before:
-        yield Cause.invalid("spec.activeDeadlineSeconds", now, "must be less than or equal to previous value")
+        yield StatusCause.invalid("spec.activeDeadlineSeconds", now, "must be less than or equal to previous value")
 
 
 def _without_seconds(toleration: Body) -> Body:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from towtank.model.kinds import Body, Strategy
-from towtank.model.problems import Cause
+from towtank.model.problems import StatusCause
 from towtank.strategies.common import AT_LEAST_ZERO, at, at_least_zero, one_of
 
 _PERCENT: Final = re.compile("[0-9]+%")
@@ -17,7 +17,7 @@ _PERCENT_TEXT: Final = (
 )
 
 
-class Budgets(Strategy):
+class PodDisruptionBudgetStrategy(Strategy):
     """How many pods may be missing."""
 
     conditional = True
@@ -30,7 +30,7 @@ class Budgets(Strategy):
         """Nothing is allowed before somebody has counted."""
         body["status"] = dict.fromkeys(("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"), 0)
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """One limit, of pods or of percents."""
         spec, causes = body["spec"], []
         if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
@@ -40,24 +40,24 @@ class Budgets(Strategy):
                 "MaxUnavailable": spec["maxUnavailable"],
                 "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
             }
-            causes.append(Cause.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set"))
+            causes.append(StatusCause.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set"))
         for key in ("minAvailable", "maxUnavailable"):
             causes += _limit_causes(spec.get(key), f"spec.{key}")
         policies = ("AlwaysAllow", "IfHealthyBudget")
         return [*causes, *one_of(spec.get("unhealthyPodEvictionPolicy"), policies, "spec.unhealthyPodEvictionPolicy")]
 
 
-def _limit_causes(value: object, field: str) -> Iterator[Cause]:
+def _limit_causes(value: object, field: str) -> Iterator[StatusCause]:
     if isinstance(value, int) and value < 0:
-        yield Cause.invalid(field, value, AT_LEAST_ZERO)
+        yield StatusCause.invalid(field, value, AT_LEAST_ZERO)
     elif isinstance(value, str):
         if not _PERCENT.fullmatch(value):
-            yield Cause.invalid(field, value, _PERCENT_TEXT)
+            yield StatusCause.invalid(field, value, _PERCENT_TEXT)
         elif int(value[:-1]) > 100:
-            yield Cause.invalid(field, value, "must not be greater than 100%")
+            yield StatusCause.invalid(field, value, "must not be greater than 100%")
 
 
-class Leases(Strategy):
+class LeaseStrategy(Strategy):
     """Who leads."""
 
     conditional = True
@@ -67,10 +67,10 @@ class Leases(Strategy):
         """Nobody yet."""
         body.setdefault("spec", {})
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """Times run forward."""
         causes = []
         seconds = at(body, "spec.leaseDurationSeconds")
         if seconds is not None and seconds <= 0:
-            causes.append(Cause.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+            causes.append(StatusCause.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
         return [*causes, *at_least_zero(body, "spec.leaseTransitions")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from towtank.model.kinds import Body, Reads, Strategy
-from towtank.model.problems import Cause, forbidden
+from towtank.model.kinds import Body, ObjectGetter, Strategy
+from towtank.model.problems import StatusCause, forbidden
 from towtank.strategies.common import fill, one_of, unchanged
 
 GROUP: Final = "scheduling.k8s.io"
@@ -25,7 +25,7 @@ _RESERVED: Final = (
 )
 
 
-class PriorityClasses(Strategy):
+class PriorityClassStrategy(Strategy):
     """One of them may be the default."""
 
     def default(self, body: Body) -> None:
@@ -34,7 +34,7 @@ class PriorityClasses(Strategy):
         if body.get("globalDefault") is False:
             del body["globalDefault"]
 
-    def admit(self, body: Body, reads: Reads) -> None:
+    def admit(self, body: Body, reads: ObjectGetter) -> None:
         """A second default is refused."""
         if body.get("globalDefault"):
             for other in reads.every(f"{PLURAL}.{GROUP}"):
@@ -46,24 +46,24 @@ class PriorityClasses(Strategy):
         """A generation that never changes."""
         body["metadata"]["generation"] = 1
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """High values and system names are the system's."""
         name, causes = body["metadata"].get("name") or "", []
         if name in SYSTEM:
             return ()
         if name.startswith("system-"):
-            causes.append(Cause.forbidden("metadata.name", _RESERVED.format(name)))
+            causes.append(StatusCause.forbidden("metadata.name", _RESERVED.format(name)))
         if body["value"] > _HIGHEST:
-            causes.append(Cause.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}"))
+            causes.append(StatusCause.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}"))
         return [*causes, *one_of(body["preemptionPolicy"], (_PREEMPT, "Never"), "preemptionPolicy")]
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A class means the same as long as it is there."""
-        moved = [Cause.forbidden("value", "may not be changed in an update.")] if new["value"] != old["value"] else []
+        moved = [StatusCause.forbidden("value", "may not be changed in an update.")] if new["value"] != old["value"] else []
         return [*moved, *unchanged(new, old, "preemptionPolicy")]
 
 
-def resolve(pod: Body, reads: Reads) -> None:
+def resolve(pod: Body, reads: ObjectGetter) -> None:
     """Give a new pod its class' priority and policy. Raises Problem when there is no such class, or the pod has a mind of its own."""
     spec, name = pod["spec"], pod["metadata"].get("name") or ""
     chosen = _class_of(spec, reads)
@@ -82,7 +82,7 @@ def resolve(pod: Body, reads: Reads) -> None:
     spec |= {"priority": priority, "preemptionPolicy": policy}
 
 
-def _class_of(spec: Body, reads: Reads) -> Body | None:
+def _class_of(spec: Body, reads: ObjectGetter) -> Body | None:
     if name := spec.get("priorityClassName"):
         return reads.find(f"{PLURAL}.{GROUP}", "", name)
     return next((one for one in reads.every(f"{PLURAL}.{GROUP}") if one.get("globalDefault")), None)

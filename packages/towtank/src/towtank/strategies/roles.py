@@ -7,14 +7,14 @@ from typing import Final
 
 from towtank.model import names
 from towtank.model.kinds import Body, Strategy
-from towtank.model.problems import Cause
+from towtank.model.problems import StatusCause
 from towtank.strategies.common import fill, one_of
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _SUBJECTS: Final = ("ServiceAccount", "User", "Group")
 
 
-class Roles(Strategy):
+class RoleStrategy(Strategy):
     """Roles and ClusterRoles."""
 
     made_by_update = True
@@ -28,7 +28,7 @@ class Roles(Strategy):
         body["rules"] = body.get("rules") or None
 
 
-class Bindings(Strategy):
+class RoleBindingStrategy(Strategy):
     """RoleBindings and ClusterRoleBindings."""
 
     made_by_update = True
@@ -45,28 +45,28 @@ class Bindings(Strategy):
             if subject.get("kind") in {"User", "Group"}:
                 fill(subject, {"apiGroup": _GROUP})
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """A role is named; a ClusterRoleBinding's is a ClusterRole."""
         role, kinds = body["roleRef"], ("Role", "ClusterRole") if body["kind"] == "RoleBinding" else ("ClusterRole",)
         causes = [*one_of(role["apiGroup"], (_GROUP,), "roleRef.apiGroup"), *one_of(role.get("kind") or "", kinds, "roleRef.kind")]
-        causes += [] if role.get("name") else [Cause.required("roleRef.name")]
+        causes += [] if role.get("name") else [StatusCause.required("roleRef.name")]
         for index, subject in enumerate(body.get("subjects") or ()):
             at = f"subjects[{index}]"
-            causes += [] if subject.get("name") else [Cause.required(f"{at}.name")]
+            causes += [] if subject.get("name") else [StatusCause.required(f"{at}.name")]
             causes += one_of(kind := subject.get("kind") or "", _SUBJECTS, f"{at}.kind")
             if kind == "ServiceAccount" and body["kind"] == "ClusterRoleBinding" and not subject.get("namespace"):
-                causes.append(Cause.required(f"{at}.namespace"))
+                causes.append(StatusCause.required(f"{at}.namespace"))
         return causes
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """The role stays."""
         if new["roleRef"] == old["roleRef"]:
             return ()
         shown = {name: new["roleRef"].get(key) for name, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))}
-        return (Cause.invalid("roleRef", shown, "cannot change roleRef"),)
+        return (StatusCause.invalid("roleRef", shown, "cannot change roleRef"),)
 
 
-class Webhooks(Strategy):
+class WebhookConfigurationStrategy(Strategy):
     """ValidatingWebhookConfigurations."""
 
     conditional = True

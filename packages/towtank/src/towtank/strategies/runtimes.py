@@ -7,8 +7,8 @@ from typing import Final
 
 from kubefacts import quantities
 from towtank.model import names
-from towtank.model.kinds import Body, Reads, Strategy
-from towtank.model.problems import Cause, forbidden
+from towtank.model.kinds import Body, ObjectGetter, Strategy
+from towtank.model.problems import StatusCause, forbidden
 from towtank.strategies.common import AT_LEAST_ZERO, at, invalid, read_quantities, unchanged
 
 KEY: Final = "runtimeclasses.node.k8s.io"
@@ -16,33 +16,33 @@ _NOT_ITS_OWN: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's
 _NOBODYS: Final = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
-class RuntimeClasses(Strategy):
+class RuntimeClassStrategy(Strategy):
     """How pods' containers are run, and what that takes."""
 
     def default(self, body: Body) -> None:
         """Amounts as they are stored."""
         read_quantities("RuntimeClass", at(body, "overhead.podFixed"))
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """A handler has a name, and no overhead is negative."""
         return tuple(_causes(body))
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A class means the same handler as long as it is there."""
         return tuple(unchanged(new, old, "handler"))
 
 
-def _causes(body: Body) -> Iterator[Cause]:
+def _causes(body: Body) -> Iterator[StatusCause]:
     if handler := body.get("handler"):
         yield from invalid("handler", handler, names.label(handler))
     else:
-        yield Cause.required("handler")
+        yield StatusCause.required("handler")
     for name, amount in (at(body, "overhead.podFixed") or {}).items():
         if quantities.exact(amount) < 0:
-            yield Cause.invalid(f"overhead.limits[{name}]", amount, AT_LEAST_ZERO)
+            yield StatusCause.invalid(f"overhead.limits[{name}]", amount, AT_LEAST_ZERO)
 
 
-def resolve(pod: Body, reads: Reads) -> None:
+def resolve(pod: Body, reads: ObjectGetter) -> None:
     """Give a new pod its class' overhead and places. Raises Problem when there is no such class, or the pod has a mind of its own."""
     spec, chosen = pod["spec"], None
     if name := spec.get("runtimeClassName"):

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from towtank.model import choosing, names
-from towtank.model.kinds import Body, Reads, Strategy
-from towtank.model.problems import Cause
+from towtank.model.kinds import Body, ObjectGetter, Strategy
+from towtank.model.problems import StatusCause
 from towtank.strategies.common import at, fill, invalid, one_of, port
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -18,11 +18,11 @@ _HEADLESS: Final = "None"
 _GIVEN: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
-class Services(Strategy):
+class ServiceStrategy(Strategy):
     """Addresses are given out and nobody answers at them."""
 
     made_by_update = True
-    selectable = choosing.at("spec.clusterIP", "spec.type")
+    selectable = choosing.field_readers("spec.clusterIP", "spec.type")
 
     def name(self, name: str) -> Sequence[str]:
         """A part of host names."""
@@ -41,7 +41,7 @@ class Services(Strategy):
         if spec["type"] == "LoadBalancer":
             fill(spec, {"allocateLoadBalancerNodePorts": True})
 
-    def admit(self, body: Body, reads: Reads) -> None:
+    def admit(self, body: Body, reads: ObjectGetter) -> None:
         """Give out an address, and ports of the nodes."""
         spec, others = body["spec"], reads.every("services")
         if spec["type"] not in _TYPES or spec["type"] == "ExternalName":
@@ -70,36 +70,36 @@ class Services(Strategy):
             if spec.get("clusterIP") and spec["clusterIP"] != (old["spec"].get("clusterIP")):
                 spec["clusterIPs"] = [spec["clusterIP"]]
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """Ports, mostly."""
         spec, causes = body["spec"], []
         if not spec.get("ports") and spec.get("clusterIP") != _HEADLESS and spec["type"] != "ExternalName":
-            causes.append(Cause.required("spec.ports"))
+            causes.append(StatusCause.required("spec.ports"))
         causes += _port_causes(spec.get("ports") or ())
         causes += one_of(spec["type"], _TYPES, "spec.type")
         causes += names.label_causes(spec.get("selector") or {}, "spec.selector")
         if spec["type"] == "ExternalName" and not spec.get("externalName"):
-            causes.append(Cause.required("spec.externalName"))
+            causes.append(StatusCause.required("spec.externalName"))
         return causes
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """The address stays."""
         now, before = at(new, "spec.clusterIPs"), at(old, "spec.clusterIPs")
         if before and now and now[0] != before[0]:
-            return (Cause.invalid("spec.clusterIPs[0]", now, "may not change once set"),)
+            return (StatusCause.invalid("spec.clusterIPs[0]", now, "may not change once set"),)
         return ()
 
 
-def _port_causes(ports: Sequence[Body]) -> Iterator[Cause]:
+def _port_causes(ports: Sequence[Body]) -> Iterator[StatusCause]:
     seen = set()
     for index, exposed in enumerate(ports):
         path, name = f"spec.ports[{index}]", exposed.get("name") or ""
         if not name and len(ports) > 1:
-            yield Cause.required(f"{path}.name")
+            yield StatusCause.required(f"{path}.name")
         elif name:
             yield from invalid(f"{path}.name", name, names.label(name))
             if name in seen:
-                yield Cause.duplicate(f"{path}.name", name)
+                yield StatusCause.duplicate(f"{path}.name", name)
             seen.add(name)
         yield from port(exposed.get("port"), f"{path}.port")
         if isinstance(target := exposed.get("targetPort"), int):
@@ -107,7 +107,7 @@ def _port_causes(ports: Sequence[Body]) -> Iterator[Cause]:
         yield from one_of(exposed.get("protocol"), ("SCTP", "TCP", "UDP"), f"{path}.protocol")
 
 
-class Endpoints(Strategy):
+class EndpointsStrategy(Strategy):
     """Endpoints."""
 
     made_by_update = True

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from towtank.model.kinds import META, Body, Reads, Strategy
-from towtank.model.problems import Cause
+from towtank.model.kinds import META, Body, ObjectGetter, Strategy
+from towtank.model.problems import StatusCause
 from towtank.strategies.common import at, fill, one_of, read_quantities, unchanged
 from towtank.strategies.placement import node_selector_causes
 
@@ -30,20 +30,20 @@ _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _SOURCE_FIXED: Final = "spec.persistentvolumesource is immutable after creation"
 
 
-class StorageClasses(Strategy):
+class StorageClassStrategy(Strategy):
     """Who makes volumes, and when."""
 
     def default(self, body: Body) -> None:
         """Made at once, removed with their claims."""
         fill(body, {"provisioner": "", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"})
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """Somebody has to do it."""
-        causes = [] if body["provisioner"] else [Cause.required("provisioner")]
+        causes = [] if body["provisioner"] else [StatusCause.required("provisioner")]
         causes += one_of(body["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")
         return [*causes, *one_of(body["volumeBindingMode"], ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode")]
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A class means the same as long as it is there."""
         return tuple(unchanged(new, old, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"))
 
@@ -54,7 +54,7 @@ def default_claim_spec(spec: Body) -> None:
     read_quantities("PersistentVolumeClaim", spec["resources"].get("requests"), spec["resources"].get("limits"))
 
 
-class Claims(Strategy):
+class PersistentVolumeClaimStrategy(Strategy):
     """PersistentVolumeClaims."""
 
     def default(self, body: Body) -> None:
@@ -62,7 +62,7 @@ class Claims(Strategy):
         default_claim_spec(body.setdefault("spec", {}))
         read_quantities("PersistentVolumeClaim", at(body, "status.capacity"))
 
-    def admit(self, body: Body, reads: Reads) -> None:
+    def admit(self, body: Body, reads: ObjectGetter) -> None:
         """Who names no class gets the default one; of several the newest."""
         if body["spec"].get("storageClassName") is not None or _OLD_CLASS in (body["metadata"].get("annotations") or {}):
             return
@@ -76,17 +76,17 @@ class Claims(Strategy):
         """Waiting for a volume."""
         body["status"] = {"phase": "Pending"}
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """How much, and for how many."""
         spec, causes = body["spec"], []
         if not spec.get("accessModes"):
-            causes.append(Cause.required("spec.accessModes", "at least 1 access mode is required"))
+            causes.append(StatusCause.required("spec.accessModes", "at least 1 access mode is required"))
         causes += _mode_causes(spec)
         if "storage" not in (spec["resources"].get("requests") or {}):
-            causes.append(Cause.required("spec.resources[storage]"))
+            causes.append(StatusCause.required("spec.resources[storage]"))
         return [*causes, *one_of(spec["volumeMode"], ("Block", "Filesystem"), "spec.volumeMode")]
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A claim is bound once; a bound one may grow."""
         free = {"volumeAttributesClassName"}
         if not at(old, "spec.volumeName"):
@@ -94,15 +94,15 @@ class Claims(Strategy):
         if at(old, "status.phase") == "Bound":
             free.add("resources")
         now, before = ({key: value for key, value in body["spec"].items() if key not in free} for body in (new, old))
-        return () if now == before else (Cause.forbidden("spec", _CLAIM_FIXED),)
+        return () if now == before else (StatusCause.forbidden("spec", _CLAIM_FIXED),)
 
 
-def _mode_causes(spec: Body) -> Iterator[Cause]:
+def _mode_causes(spec: Body) -> Iterator[StatusCause]:
     for mode in spec.get("accessModes") or ():
         yield from one_of(mode, _MODES, "spec.accessModes")
 
 
-class Volumes(Strategy):
+class PersistentVolumeStrategy(Strategy):
     """PersistentVolumes."""
 
     def default(self, body: Body) -> None:
@@ -117,28 +117,28 @@ class Volumes(Strategy):
         """Not yet found fit for use."""
         body["status"] = {"phase": "Pending", "lastPhaseTransitionTime": body["metadata"]["creationTimestamp"]}
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """One source, its size, and for how many."""
         spec, causes = body["spec"], []
         if not spec.get("accessModes"):
-            causes.append(Cause.required("spec.accessModes"))
+            causes.append(StatusCause.required("spec.accessModes"))
         causes += _mode_causes(spec)
         if not spec.get("capacity"):
-            causes += [Cause.required("spec.capacity"), Cause.unsupported("spec.capacity", None, ("storage",))]
+            causes += [StatusCause.required("spec.capacity"), StatusCause.unsupported("spec.capacity", None, ("storage",))]
         sources = _sources(spec)
         if not sources:
-            causes.append(Cause.required("spec", "must specify a volume type"))
+            causes.append(StatusCause.required("spec", "must specify a volume type"))
         if required := at(spec, "nodeAffinity.required"):
             causes += node_selector_causes(required, "spec.nodeAffinity.required")
         elif "local" in sources:
-            causes.append(Cause.required("spec.nodeAffinity", "Local volume requires node affinity"))
+            causes.append(StatusCause.required("spec.nodeAffinity", "Local volume requires node affinity"))
         causes += one_of(spec["persistentVolumeReclaimPolicy"], ("Delete", "Recycle", "Retain"), "spec.persistentVolumeReclaimPolicy")
         return causes
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """The same volume."""
         moved = _sources(new["spec"]) != _sources(old["spec"])
-        causes = [Cause.forbidden("spec.persistentvolumesource", _SOURCE_FIXED)] if moved else []
+        causes = [StatusCause.forbidden("spec.persistentvolumesource", _SOURCE_FIXED)] if moved else []
         if at(old, "spec.nodeAffinity"):
             causes += unchanged(new, old, "spec.nodeAffinity")
         return [*causes, *unchanged(new, old, "spec.volumeMode")]
@@ -148,7 +148,7 @@ def _sources(spec: Body) -> Body:
     return {key: value for key, value in spec.items() if key not in _NO_SOURCE}
 
 
-class Drivers(Strategy):
+class CSIDriverStrategy(Strategy):
     """CSIDrivers."""
 
     conditional = True
@@ -169,7 +169,7 @@ class Drivers(Strategy):
         )
 
 
-class DriversOfNodes(Strategy):
+class CSINodeStrategy(Strategy):
     """CSINodes."""
 
     conditional = True
@@ -182,7 +182,7 @@ class DriversOfNodes(Strategy):
             driver.setdefault("topologyKeys", None)
 
 
-class Capacities(Strategy):
+class CSIStorageCapacityStrategy(Strategy):
     """CSIStorageCapacities."""
 
     conditional = True
@@ -193,12 +193,12 @@ class Capacities(Strategy):
         read_quantities("CSIStorageCapacity", sizes)
         body |= sizes
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Capacity of the same place."""
         return tuple(unchanged(new, old, "nodeTopology", "storageClassName"))
 
 
-class Attachments(Strategy):
+class VolumeAttachmentStrategy(Strategy):
     """VolumeAttachments."""
 
     conditional = True
@@ -208,6 +208,6 @@ class Attachments(Strategy):
         """Not yet."""
         body["status"] = {"attached": False}
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """The same volume and node."""
         return tuple(unchanged(new, old, "spec"))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubefacts.labels import NOTHING
 from towtank.model import choosing, names
 from towtank.model.kinds import Body, Strategy
-from towtank.model.problems import Cause
+from towtank.model.problems import StatusCause
 from towtank.strategies.common import AT_LEAST_ZERO, at, at_least_zero, fill, one_of, unchanged
 from towtank.strategies.podrules import annotation_causes, pod_spec_causes
 from towtank.strategies.podspecs import default_pod_spec, default_template
@@ -20,7 +20,7 @@ _MISMATCH: Final = "`selector` does not match template `labels`"
 _TEMPLATE_LABELS: Final = "spec.template.metadata.labels"
 
 
-class Workload(Strategy):
+class WorkloadStrategy(Strategy):
     """What all have in common that make pods of a template for a selector."""
 
     zeros: tuple[str, ...] = ()
@@ -37,29 +37,29 @@ class Workload(Strategy):
         """Nothing has run yet."""
         body["status"] = dict.fromkeys(self.zeros, 0)
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """Selector and template have to fit."""
         return tuple(self._causes(body["spec"]))
 
-    def _causes(self, spec: Body) -> Iterator[Cause]:
+    def _causes(self, spec: Body) -> Iterator[StatusCause]:
         yield from at_least_zero({"spec": spec}, "spec.replicas", "spec.minReadySeconds", "spec.revisionHistoryLimit")
         yield from _selector_causes(spec)
         yield from template_causes(spec)
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """What is fixed stays."""
         return tuple(unchanged(new, old, *self.fixed))
 
 
-def _selector_causes(spec: Body) -> Iterator[Cause]:
+def _selector_causes(spec: Body) -> Iterator[StatusCause]:
     selector = spec.get("selector")
     if selector is None:
-        yield Cause.required("spec.selector")
+        yield StatusCause.required("spec.selector")
     elif not any(selector.values()):
-        yield Cause.invalid("spec.selector", selector, "empty selector is invalid for deployment")
+        yield StatusCause.invalid("spec.selector", selector, "empty selector is invalid for deployment")
     labels = at(spec, "template.metadata.labels")
     if not _selects(selector, labels or {}):
-        yield Cause.invalid(_TEMPLATE_LABELS, labels, _MISMATCH)
+        yield StatusCause.invalid(_TEMPLATE_LABELS, labels, _MISMATCH)
 
 
 def _selects(selector: Body | None, labels: Mapping[str, str]) -> bool:
@@ -67,7 +67,7 @@ def _selects(selector: Body | None, labels: Mapping[str, str]) -> bool:
     return choosing.compiled(selector, empty=NOTHING).matches(labels)
 
 
-def template_causes(spec: Body, restarts: Sequence[str] = ("Always",)) -> Iterator[Cause]:
+def template_causes(spec: Body, restarts: Sequence[str] = ("Always",)) -> Iterator[StatusCause]:
     """Of spec.template."""
     template = spec.get("template") or {}
     yield from names.label_causes(at(template, "metadata.labels") or {}, _TEMPLATE_LABELS)
@@ -75,7 +75,7 @@ def template_causes(spec: Body, restarts: Sequence[str] = ("Always",)) -> Iterat
     yield from pod_spec_causes(template.get("spec") or {}, "spec.template.spec", restarts=restarts)
 
 
-class Deployments(Workload):
+class DeploymentStrategy(WorkloadStrategy):
     """Their generation counts annotations too."""
 
     status_leaves = ("labels",)
@@ -94,7 +94,7 @@ class Deployments(Workload):
             fill(strategy, {"rollingUpdate": {}})
             fill(strategy["rollingUpdate"], {"maxSurge": _QUARTER, "maxUnavailable": _QUARTER})
 
-    def validate_status(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Of all pods, so many are."""
         status = new.get("status") or {}
         total = status.get("replicas") or 0
@@ -103,7 +103,7 @@ class Deployments(Workload):
         above = [(name, count) for name in counts if (count := status.get(name) or 0) > total]
         return [
             *at_least_zero(new, *(f"status.{name}" for name in numbers)),
-            *(Cause.invalid(f"status.{name}", count, "cannot be greater than status.replicas") for name, count in above),
+            *(StatusCause.invalid(f"status.{name}", count, "cannot be greater than status.replicas") for name, count in above),
         ]
 
     def prepare_update(self, new: Body, old: Body) -> None:
@@ -111,18 +111,18 @@ class Deployments(Workload):
         if new["metadata"].get("annotations") != old["metadata"].get("annotations"):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def _causes(self, spec: Body) -> Iterator[Cause]:
+    def _causes(self, spec: Body) -> Iterator[StatusCause]:
         yield from super()._causes(spec)
         strategy = spec["strategy"]
         if strategy["type"] not in {"Recreate", "RollingUpdate"}:
             shown = {"Type": strategy["type"], "RollingUpdate": strategy.get("rollingUpdate")}
-            yield Cause.unsupported("spec.strategy", shown, ("Recreate", "RollingUpdate"))
+            yield StatusCause.unsupported("spec.strategy", shown, ("Recreate", "RollingUpdate"))
         elif (rolling := strategy.get("rollingUpdate")) and rolling["maxSurge"] in {0, "0%"} and rolling["maxUnavailable"] in {0, "0%"}:
             field = "spec.strategy.rollingUpdate.maxUnavailable"
-            yield Cause.invalid(field, rolling["maxUnavailable"], "may not be 0 when `maxSurge` is 0")
+            yield StatusCause.invalid(field, rolling["maxUnavailable"], "may not be 0 when `maxSurge` is 0")
 
 
-class ReplicaSets(Workload):
+class ReplicaSetStrategy(WorkloadStrategy):
     """ReplicaSets."""
 
     zeros = ("replicas",)
@@ -133,12 +133,12 @@ class ReplicaSets(Workload):
         fill(body["spec"], {"replicas": 1})
 
 
-class ReplicationControllers(ReplicaSets):
+class ReplicationControllerStrategy(ReplicaSetStrategy):
     """The older form: the selector is a map, and may be left out."""
 
     fixed = ()
     propagation = "Orphan"
-    selectable = choosing.at("status.replicas", unsaid="0")
+    selectable = choosing.field_readers("status.replicas", unsaid="0")
 
     def default(self, body: Body) -> None:
         """Selector and labels are the template's."""
@@ -149,16 +149,16 @@ class ReplicationControllers(ReplicaSets):
             fill(body["spec"], {"selector": dict(labels)})
             fill(body["metadata"], {"labels": dict(labels)})
 
-    def _causes(self, spec: Body) -> Iterator[Cause]:
+    def _causes(self, spec: Body) -> Iterator[StatusCause]:
         yield from at_least_zero({"spec": spec}, "spec.replicas")
         if not spec.get("selector"):
-            yield Cause.required("spec.selector")
+            yield StatusCause.required("spec.selector")
         elif not _selects({"matchLabels": spec["selector"]}, at(spec, "template.metadata.labels") or {}):
-            yield Cause.invalid(_TEMPLATE_LABELS, at(spec, "template.metadata.labels"), _MISMATCH)
+            yield StatusCause.invalid(_TEMPLATE_LABELS, at(spec, "template.metadata.labels"), _MISMATCH)
         yield from template_causes(spec)
 
 
-class StatefulSets(Workload):
+class StatefulSetStrategy(WorkloadStrategy):
     """StatefulSets."""
 
     zeros = ("replicas", "availableReplicas")
@@ -190,7 +190,7 @@ class StatefulSets(Workload):
             fill(claim["status"], {"phase": "Pending"})
             default_claim_spec(claim.setdefault("spec", {}))
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Most of it stays."""
         if all(new["spec"].get(key) == old["spec"].get(key) for key in {*new["spec"], *old["spec"]} - self.free):
             return ()
@@ -198,10 +198,10 @@ class StatefulSets(Workload):
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
             "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
         )
-        return (Cause.forbidden("spec", text),)
+        return (StatusCause.forbidden("spec", text),)
 
 
-class DaemonSets(Workload):
+class DaemonSetStrategy(WorkloadStrategy):
     """DaemonSets."""
 
     zeros = ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady")
@@ -219,7 +219,7 @@ class DaemonSets(Workload):
         body["metadata"]["annotations"] = {"deprecated.daemonset.template.generation": "1", **annotations}
 
 
-class Jobs(Strategy):
+class JobStrategy(Strategy):
     """Jobs."""
 
     propagation = "Orphan"
@@ -227,7 +227,7 @@ class Jobs(Strategy):
         "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
         "propagationPolicy=Orphan to suppress this warning"
     )
-    selectable = MappingProxyType({"status.successful": choosing.reader("status.succeeded", unsaid="0")})
+    selectable = MappingProxyType({"status.successful": choosing.field_reader("status.succeeded", unsaid="0")})
 
     def default(self, body: Body) -> None:
         """Once, and six times again."""
@@ -251,18 +251,18 @@ class Jobs(Strategy):
             metadata["labels"] = dict(template["labels"])
         spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """A pod that ends."""
         spec, path = body["spec"], "spec.template.spec.restartPolicy"
         causes = [*at_least_zero(body, "spec.parallelism", "spec.completions", "spec.backoffLimit", "spec.activeDeadlineSeconds")]
         causes += one_of(spec["completionMode"], ("NonIndexed", "Indexed"), "spec.completionMode")
         if spec["completionMode"] == "Indexed" and spec.get("completions") is None:
-            causes.append(Cause.required("spec.completions", "when completion mode is Indexed"))
+            causes.append(StatusCause.required("spec.completions", "when completion mode is Indexed"))
         if at({"spec": spec}, path) == "Always":
-            causes.append(Cause.required(path, 'valid values: "OnFailure", "Never"'))
+            causes.append(StatusCause.required(path, 'valid values: "OnFailure", "Never"'))
         return [*causes, *template_causes(spec, ("OnFailure", "Never", "Always"))]
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """What a job does stays; where its pods run may change while it is suspended and has not started."""
         fixed = ["spec.selector", "spec.completionMode"]
         if new["spec"]["completionMode"] != "Indexed":
@@ -272,29 +272,29 @@ class Jobs(Strategy):
         return tuple(unchanged(new, old, *fixed))
 
 
-class PodTemplates(Strategy):
+class PodTemplateStrategy(Strategy):
     """A template that stands alone."""
 
     def default(self, body: Body) -> None:
         """The pod's defaults."""
         default_pod_spec(body.setdefault("template", {}).setdefault("spec", {}), "PodTemplate")
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """The pod's rules."""
         return tuple(pod_spec_causes(body["template"]["spec"], "template.spec"))
 
 
-class ControllerRevisions(Strategy):
+class ControllerRevisionStrategy(Strategy):
     """A template as it was."""
 
     def default(self, body: Body) -> None:
         """The first is zero."""
         fill(body, {"revision": 0})
 
-    def validate(self, body: Body) -> Sequence[Cause]:
+    def validate(self, body: Body) -> Sequence[StatusCause]:
         """They count upwards."""
-        return () if body["revision"] >= 0 else (Cause.invalid("revision", body["revision"], AT_LEAST_ZERO),)
+        return () if body["revision"] >= 0 else (StatusCause.invalid("revision", body["revision"], AT_LEAST_ZERO),)
 
-    def validate_update(self, new: Body, old: Body) -> Sequence[Cause]:
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """What was stays."""
         return tuple(unchanged(new, old, "data"))

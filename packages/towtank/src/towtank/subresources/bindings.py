@@ -6,30 +6,30 @@ from datetime import datetime
 from typing import Any, Final
 
 from towtank.model import conditions, times
-from towtank.model.kinds import Body, Resource
+from towtank.model.kinds import APIResource, Body
 from towtank.model.problems import bad_request, conflict, not_found
-from towtank.model.requests import Target, WriteOptions
+from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.storage import objects
 from towtank.storage.verbs import Verbs, copied
 
 PODS = "pods"
-_POD: Final = Resource("", "v1", PODS, "Pod")
+_POD: Final = APIResource("", "v1", PODS, "Pod")
 _CREATED = 201
 
 
-def done() -> tuple[int, Body]:
+def success_status() -> tuple[int, Body]:
     """What is answered where there is no object to show."""
     return _CREATED, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": _CREATED}
 
 
-def bind(verbs: Verbs, target: Target, binding: Body, options: WriteOptions) -> tuple[int, Body]:
+def bind(verbs: Verbs, target: RequestTarget, binding: Body, options: WriteOptions) -> tuple[int, Body]:
     """POST to pods/NAME/binding."""
     if (binding.get("metadata") or {}).get("name") != target.name:
         raise bad_request("name in URL does not match name in Binding object")
     return _bind(verbs, target.namespace, binding, options)
 
 
-def bind_by_name(verbs: Verbs, target: Target, binding: Body, options: WriteOptions) -> tuple[int, Body]:
+def bind_by_name(verbs: Verbs, target: RequestTarget, binding: Body, options: WriteOptions) -> tuple[int, Body]:
     """POST to bindings: the older form."""
     if not (binding.get("metadata") or {}).get("name"):
         raise bad_request("Name parameter required.")
@@ -47,8 +47,8 @@ def _bind(verbs: Verbs, namespace: str, binding: Body, options: WriteOptions) ->
     pod["spec"]["nodeName"] = node
     pod["status"].pop("nominatedNodeName", None)  # it is where it was to be
     set_condition(pod, {"type": "PodScheduled", "status": "True"}, verbs.clock())
-    save(verbs, pod, options)
-    return done()
+    store_pod(verbs, pod, options)
+    return success_status()
 
 
 def _node(target: Body) -> str:
@@ -61,7 +61,7 @@ def _node(target: Body) -> str:
 
 def _check(pod: Body, wanted: Body) -> None:
     found, name = pod["metadata"], pod["metadata"]["name"]
-    objects.require_same(Target(_POD, found["namespace"], name), pod, wanted)
+    objects.require_same(RequestTarget(_POD, found["namespace"], name), pod, wanted)
     if "deletionTimestamp" in found:
         raise conflict("pods/binding", "", name, f"pod {name} is being deleted, cannot be assigned to a host")
     if node := pod["spec"].get("nodeName"):
@@ -81,7 +81,7 @@ def stored_pod(verbs: Verbs, namespace: str, name: str) -> Body:
     return copied(stored)
 
 
-def save(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
+def store_pod(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
     """Store a pod as it is: what the server does itself has no field owner, and no rule is against it."""
     if not options.dry_run:
         verbs.store.put(PODS, pod["metadata"]["namespace"], pod)
@@ -89,5 +89,5 @@ def save(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
 
 def set_condition(pod: Body, condition: Body, now: datetime) -> None:
     """Write a condition of a pod's status."""
-    said = conditions.dated(pod, {**condition, "lastProbeTime": None}, times.timestamp(now))
-    pod.setdefault("status", {})["conditions"] = conditions.with_these(pod, said)
+    said = conditions.with_transition_time(pod, {**condition, "lastProbeTime": None}, times.timestamp(now))
+    pod.setdefault("status", {})["conditions"] = conditions.merged_conditions(pod, said)

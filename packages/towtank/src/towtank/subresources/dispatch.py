@@ -9,19 +9,19 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from towtank.model.kinds import Body, Resource, Strategy
-from towtank.model.requests import Target, WriteOptions
+from towtank.model.kinds import APIResource, Body, Strategy
+from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.schemas import parsing
 from towtank.storage.verbs import Verbs
-from towtank.strategies.namespaces import FinalizedNamespaces
-from towtank.strategies.pods import DebuggedPods, ResizedPods
+from towtank.strategies.namespaces import NamespaceFinalizeStrategy
+from towtank.strategies.pods import PodEphemeralContainersStrategy, PodResizeStrategy
 from towtank.subresources import bindings, evictions, reviews, scales
-from towtank.subresources.reviews import Tokens
+from towtank.subresources.reviews import TokenIssuer
 
-Get: TypeAlias = Callable[[Verbs, Target], Body]
-Create: TypeAlias = Callable[[Verbs, Target, Body, WriteOptions], tuple[int, Body]]
+Get: TypeAlias = Callable[[Verbs, RequestTarget], Body]
+Create: TypeAlias = Callable[[Verbs, RequestTarget, Body, WriteOptions], tuple[int, Body]]
 """POST: returns the answer's code too."""
-Change: TypeAlias = Callable[[Verbs, Target, Callable[[Body], Body], WriteOptions], Body]
+Change: TypeAlias = Callable[[Verbs, RequestTarget, Callable[[Body], Body], WriteOptions], Body]
 """PUT and PATCH: handed is what makes the new body of the present one (for PUT, whatever the present one is)."""
 
 
@@ -34,38 +34,38 @@ class Subresource:
     get: Get | None = None
     create: Create | None = None
     change: Change | None = None
-    body: Resource | None = None
+    body: APIResource | None = None
     """How bodies are decoded, where they are no objects that a verb decodes."""
 
 
-def _get(verbs: Verbs, target: Target) -> Body:
+def _get(verbs: Verbs, target: RequestTarget) -> Body:
     return verbs.get(target).body
 
 
 def _under(strategy: Strategy) -> Change:
     """A change of the object itself, under other rules than its own."""
 
-    def change(verbs: Verbs, target: Target, make: Callable[[Body], Body], options: WriteOptions) -> Body:
+    def change(verbs: Verbs, target: RequestTarget, make: Callable[[Body], Body], options: WriteOptions) -> Body:
         ruled = dataclasses.replace(target, resource=dataclasses.replace(target.resource, strategy=strategy))
         return verbs.patch(ruled, make, options)
 
     return change
 
 
-def _own(api_version: str, kind: str) -> Resource:
+def _own(api_version: str, kind: str) -> APIResource:
     """Of a kind that is nowhere stored."""
     group, _, version = api_version.rpartition("/")
-    return Resource(group, version, "", kind, schema=parsing.builtin(api_version, kind))
+    return APIResource(group, version, "", kind, schema=parsing.builtin(api_version, kind))
 
 
 _AUTHORIZATION: Final = "authorization.k8s.io"
 _AUTHENTICATION: Final = "authentication.k8s.io"
 
 
-class Subresources:
+class SubresourceTable:
     """The table, with the tokens that the cluster gives out."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: TokenIssuer) -> None:
         tokens_of = reviews.TokenReviews(tokens)
         binding, eviction = _own("v1", "Binding"), _own("policy/v1", "Eviction")
         scale = _own(scales.API_VERSION, scales.KIND)
@@ -74,9 +74,9 @@ class Subresources:
             ("bindings", ""): Subresource("v1", "Binding", create=bindings.bind_by_name, body=binding),
             ("pods", "binding"): Subresource("v1", "Binding", create=bindings.bind, body=binding),
             ("pods", "eviction"): Subresource("policy/v1", "Eviction", create=evictions.evict, body=eviction),
-            ("pods", "resize"): Subresource("v1", "Pod", get=_get, change=_under(ResizedPods())),
-            ("pods", "ephemeralcontainers"): Subresource("v1", "Pod", get=_get, change=_under(DebuggedPods())),
-            ("namespaces", "finalize"): Subresource("v1", "Namespace", change=_under(FinalizedNamespaces())),
+            ("pods", "resize"): Subresource("v1", "Pod", get=_get, change=_under(PodResizeStrategy())),
+            ("pods", "ephemeralcontainers"): Subresource("v1", "Pod", get=_get, change=_under(PodEphemeralContainersStrategy())),
+            ("namespaces", "finalize"): Subresource("v1", "Namespace", change=_under(NamespaceFinalizeStrategy())),
             ("serviceaccounts", "token"): Subresource(
                 f"{_AUTHENTICATION}/v1", "TokenRequest", create=tokens_of.issue, body=tokens_of.request
             ),
@@ -87,13 +87,13 @@ class Subresources:
                     (_AUTHORIZATION, "SubjectAccessReview", reviews.access),
                     (_AUTHORIZATION, "LocalSubjectAccessReview", reviews.access),
                     (_AUTHORIZATION, "SelfSubjectRulesReview", reviews.rules),
-                    (_AUTHENTICATION, "SelfSubjectReview", reviews.oneself),
+                    (_AUTHENTICATION, "SelfSubjectReview", reviews.self_subject),
                     (_AUTHENTICATION, "TokenReview", tokens_of.review),
                 )
             },
         }
 
-    def find(self, target: Target) -> Subresource | None:
+    def find(self, target: RequestTarget) -> Subresource | None:
         """What is behind the path: of (pods, binding), of (deployments.apps, scale), of (tokenreviews.authentication.k8s.io, "")."""
         if target.subresource == "scale" and target.resource.scale:
             return self._scale

@@ -8,14 +8,14 @@ from typing import Final
 
 from towtank import managed_fields
 from towtank.model import choosing, conditions, times
-from towtank.model.kinds import Body, Resource
-from towtank.model.problems import Problem, bad_request, too_many_requests
-from towtank.model.requests import SERVER, Target, WriteOptions
+from towtank.model.kinds import APIResource, Body
+from towtank.model.problems import ApiError, bad_request, too_many_requests
+from towtank.model.requests import SERVER, RequestTarget, WriteOptions
 from towtank.schemas import parsing
 from towtank.storage import objects
 from towtank.storage.verbs import Verbs
 from towtank.strategies.common import at
-from towtank.subresources.bindings import done, save, set_condition, stored_pod
+from towtank.subresources.bindings import set_condition, store_pod, stored_pod, success_status
 from towtank.wire.options import deleting
 
 _BUDGETS: Final = "poddisruptionbudgets.policy"
@@ -24,7 +24,7 @@ _SEVERAL: Final = "This pod has more than one PodDisruptionBudget, which the evi
 _RETRY_SECONDS: Final = 10
 
 
-def evict(verbs: Verbs, target: Target, eviction: Body, options: WriteOptions) -> tuple[int, Body]:
+def evict(verbs: Verbs, target: RequestTarget, eviction: Body, options: WriteOptions) -> tuple[int, Body]:
     """POST to pods/NAME/eviction."""
     if (eviction.get("metadata") or {}).get("name") != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
@@ -38,9 +38,9 @@ def evict(verbs: Verbs, target: Target, eviction: Body, options: WriteOptions) -
     if "deletionTimestamp" not in pod["metadata"] and pod["spec"].get("nodeName"):  # others are gone in a moment
         condition = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
         set_condition(pod, condition, verbs.clock())
-        save(verbs, pod, quiet)
-    verbs.delete(Target(target.resource, target.namespace, target.name), dataclasses.replace(deletion, preconditions={}))
-    return done()
+        store_pod(verbs, pod, quiet)
+    verbs.delete(RequestTarget(target.resource, target.namespace, target.name), dataclasses.replace(deletion, preconditions={}))
+    return success_status()
 
 
 def _counts(pod: Body) -> bool:
@@ -57,8 +57,8 @@ def _ask_budget(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
         return
     budget = _taken(budgets[0], pod, times.timestamp(verbs.clock()))
     schema = parsing.builtin("policy/v1", "PodDisruptionBudget")
-    resource = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", has_status=True, schema=schema)
-    managed_fields.track(budget, budgets[0], managed_fields.Write(resource, SERVER, "status", verbs.clock()))
+    resource = APIResource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", has_status=True, schema=schema)
+    managed_fields.track(budget, budgets[0], managed_fields.ManagedFieldsEntry(resource, SERVER, "status", verbs.clock()))
     if not options.dry_run:
         verbs.store.put(_BUDGETS, budget["metadata"]["namespace"], budget)
 
@@ -97,8 +97,8 @@ def _taken(budget: Body, pod: Body, now: str) -> Body:
 
 def _used_up(budget: Body, generation: int, now: str) -> list[Body]:
     said = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "", "observedGeneration": generation}
-    return conditions.with_these(budget, conditions.dated(budget, said, now))
+    return conditions.merged_conditions(budget, conditions.with_transition_time(budget, said, now))
 
 
-def _refusal(why: str, after: int) -> Problem:
-    return too_many_requests(_VIOLATED, after).because([{"reason": "DisruptionBudget", "message": why}])
+def _refusal(why: str, after: int) -> ApiError:
+    return too_many_requests(_VIOLATED, after).with_causes([{"reason": "DisruptionBudget", "message": why}])

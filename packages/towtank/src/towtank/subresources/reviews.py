@@ -6,9 +6,9 @@ from typing import Any, Final, Protocol
 
 from towtank import managed_fields
 from towtank.model import times
-from towtank.model.kinds import Body, Resource
-from towtank.model.problems import Cause, bad_request, invalid
-from towtank.model.requests import Target, WriteOptions
+from towtank.model.kinds import APIResource, Body
+from towtank.model.problems import StatusCause, bad_request, invalid
+from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.schemas import parsing
 from towtank.storage import objects
 from towtank.storage.verbs import Verbs
@@ -18,14 +18,14 @@ ISSUER: Final = "https://kubernetes.default.svc"
 _GROUP: Final = "authentication.k8s.io"
 _CREATED: Final = 201
 _HOUR: Final = 3600
-_SHORTEST: Final = 600
-_LONGEST: Final = 1 << 32
+_MIN_TOKEN_SECONDS: Final = 600
+_MAX_TOKEN_SECONDS: Final = 1 << 32
 ACCOUNT: Final = "system:serviceaccount:"
 """How the users begin whose rest is a service account's namespace, a colon and its name."""
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 
 
-class Tokens(Protocol):
+class TokenIssuer(Protocol):
     """Who has which token."""
 
     def issue(self, user: str, seconds: int) -> str:
@@ -35,27 +35,27 @@ class Tokens(Protocol):
         """Whose token this is; "" for a token that is not ours, or not any more."""
 
 
-def _read(verbs: Verbs, resource: Resource, asked: Body, options: WriteOptions) -> Body:
+def _read(verbs: Verbs, resource: APIResource, asked: Body, options: WriteOptions) -> Body:
     """What is asked, with the owner of its fields, though nobody will look for him."""
     review = objects.decoded(resource, asked, options)
     review.pop("status", None)
-    managed_fields.track(review, None, managed_fields.Write(resource, options.manager, "", verbs.clock()))
+    managed_fields.track(review, None, managed_fields.ManagedFieldsEntry(resource, options.manager, "", verbs.clock()))
     return review
 
 
-def access(verbs: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
+def access(verbs: Verbs, target: RequestTarget, review: Body, options: WriteOptions) -> tuple[int, Body]:
     """SelfSubjectAccessReview, SubjectAccessReview, LocalSubjectAccessReview: yes."""
     review = _read(verbs, target.resource, review, options)
     spec: dict[str, Any] = review.get("spec") or {}
     if (spec.get("resourceAttributes") is None) == (spec.get("nonResourceAttributes") is None):
-        causes = [Cause.invalid("spec.resourceAttributes", spec.get("resourceAttributes"), _EITHER)]
+        causes = [StatusCause.invalid("spec.resourceAttributes", spec.get("resourceAttributes"), _EITHER)]
         raise invalid("", target.resource.group, "", causes)
     if target.namespace:
         review["metadata"]["namespace"] = target.namespace
     return _CREATED, {**review, "status": {"allowed": True}}
 
 
-def rules(_: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
+def rules(_: Verbs, target: RequestTarget, review: Body, options: WriteOptions) -> tuple[int, Body]:
     """SelfSubjectRulesReview: everything."""
     review = objects.decoded(target.resource, review, options)
     everything = {
@@ -66,7 +66,7 @@ def rules(_: Verbs, target: Target, review: Body, options: WriteOptions) -> tupl
     return _CREATED, {**review, "spec": {}, "status": everything}
 
 
-def oneself(verbs: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
+def self_subject(verbs: Verbs, target: RequestTarget, review: Body, options: WriteOptions) -> tuple[int, Body]:
     """SelfSubjectReview: ``kubectl auth whoami``."""
     review = objects.decoded(target.resource, review, options)
     review["metadata"] = {"creationTimestamp": times.timestamp(verbs.clock())}
@@ -83,12 +83,12 @@ def _user(name: str) -> Body:
 class TokenReviews:
     """What asks for the tokens that the cluster has given out."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: TokenIssuer) -> None:
         self._tokens = tokens
-        self.request = Resource(_GROUP, "v1", "tokenrequests", "TokenRequest", schema=parsing.builtin(f"{_GROUP}/v1", "TokenRequest"))
+        self.request = APIResource(_GROUP, "v1", "tokenrequests", "TokenRequest", schema=parsing.builtin(f"{_GROUP}/v1", "TokenRequest"))
         """How requests for tokens are decoded."""
 
-    def review(self, verbs: Verbs, target: Target, review: Body, options: WriteOptions) -> tuple[int, Body]:
+    def review(self, verbs: Verbs, target: RequestTarget, review: Body, options: WriteOptions) -> tuple[int, Body]:
         """TokenReview."""
         review = _read(verbs, target.resource, review, options)
         token = at(review, "spec.token")
@@ -98,16 +98,18 @@ class TokenReviews:
             return _CREATED, {**review, "status": {"authenticated": True, "user": _user(user), "audiences": [ISSUER]}}
         return _CREATED, {**review, "status": {"user": {}, "error": "invalid bearer token"}}
 
-    def issue(self, verbs: Verbs, target: Target, request: Body, options: WriteOptions) -> tuple[int, Body]:
+    def issue(self, verbs: Verbs, target: RequestTarget, request: Body, options: WriteOptions) -> tuple[int, Body]:
         """POST to serviceaccounts/NAME/token."""
         metadata = verbs.get(target).body["metadata"]
         spec: Body = request.get("spec") or {}
         seconds = _HOUR if spec.get("expirationSeconds") is None else spec["expirationSeconds"]
         read = {**request, "spec": {**spec, "expirationSeconds": seconds}}
-        managed_fields.track(read, None, managed_fields.Write(self.request, options.manager, target.subresource, verbs.clock()))
-        if not _SHORTEST <= seconds <= _LONGEST:
-            limit = "less than 10 minutes" if seconds < _SHORTEST else "larger than 2^32 seconds"
-            causes = [Cause.invalid("spec.expirationSeconds", seconds, f"may not specify a duration {limit}")]
+        managed_fields.track(
+            read, None, managed_fields.ManagedFieldsEntry(self.request, options.manager, target.subresource, verbs.clock())
+        )
+        if not _MIN_TOKEN_SECONDS <= seconds <= _MAX_TOKEN_SECONDS:
+            limit = "less than 10 minutes" if seconds < _MIN_TOKEN_SECONDS else "larger than 2^32 seconds"
+            causes = [StatusCause.invalid("spec.expirationSeconds", seconds, f"may not specify a duration {limit}")]
             raise invalid("TokenRequest", _GROUP, "", causes)
         now = verbs.clock()
         given = {"audiences": spec.get("audiences") or [ISSUER], "expirationSeconds": seconds, "boundObjectRef": spec.get("boundObjectRef")}

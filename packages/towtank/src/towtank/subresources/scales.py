@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kubefacts import labels
-from towtank.model.kinds import Body, Scale
-from towtank.model.problems import STALE, Cause, bad_request, conflict, invalid
-from towtank.model.requests import Target, WriteOptions
+from towtank.model.kinds import Body, ScaleSubresource
+from towtank.model.problems import STALE, StatusCause, bad_request, conflict, invalid
+from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.storage import objects
 from towtank.storage.verbs import Verbs
 from towtank.strategies.common import at
@@ -17,12 +17,12 @@ API_VERSION = "autoscaling/v1"
 KIND = "Scale"
 
 
-def get(verbs: Verbs, target: Target) -> Body:
+def get(verbs: Verbs, target: RequestTarget) -> Body:
     """GET."""
     return _shown(target, verbs.get(target).body)
 
 
-def change(verbs: Verbs, target: Target, make: Callable[[Body], Body], options: WriteOptions) -> Body:
+def change(verbs: Verbs, target: RequestTarget, make: Callable[[Body], Body], options: WriteOptions) -> Body:
     """PUT and PATCH."""
     wanted = make(get(verbs, target))
     _check(target, wanted, verbs.get(target).body)
@@ -39,22 +39,22 @@ def change(verbs: Verbs, target: Target, make: Callable[[Body], Body], options: 
     return _shown(target, verbs.patch(target, scaled, options))
 
 
-def _paths(target: Target) -> Scale:
-    return target.resource.scale or Scale()
+def _paths(target: RequestTarget) -> ScaleSubresource:
+    return target.resource.scale or ScaleSubresource()
 
 
-def _check(target: Target, wanted: Body, body: Body) -> None:
+def _check(target: RequestTarget, wanted: Body, body: Body) -> None:
     metadata, resource = wanted.get("metadata") or {}, target.resource
     objects.require_name(metadata, target.name)
     objects.require_same(target, body, {"uid": metadata.get("uid")})
     if metadata.get("resourceVersion") not in {None, "", body["metadata"]["resourceVersion"]}:
         raise conflict(resource.plural, resource.group, target.name, STALE)
     if (replicas := at(wanted, "spec.replicas") or 0) < 0:
-        causes = [Cause.invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
+        causes = [StatusCause.invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
         raise invalid(KIND, "autoscaling", target.name, causes)
 
 
-def _shown(target: Target, body: Body) -> Body:
+def _shown(target: RequestTarget, body: Body) -> Body:
     paths = _paths(target)
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     replicas = at(body, paths.spec_replicas.removeprefix("."))

@@ -8,13 +8,13 @@ from typing import Final
 
 from towtank.model import times
 from towtank.model.problems import too_many_requests
-from towtank.storage.store import Change
+from towtank.storage.store import StoreChange
 from towtank.storage.verbs import Verbs
 from towtank.subresources.reviews import ACCOUNT
 
-MOST_TOKENS: Final = 10_000
+MAX_TOKENS: Final = 10_000
 """That are good at one time."""
-_AGAIN_AFTER: Final = 60
+_RETRY_AFTER_SECONDS: Final = 60
 _ACCOUNTS: Final = "serviceaccounts"
 
 
@@ -24,14 +24,14 @@ class IssuedTokens:
     def __init__(self, verbs: Verbs) -> None:
         self._clock = verbs.clock
         self._users: dict[str, tuple[str, datetime]] = {}
-        verbs.store.listen(_ACCOUNTS, self._told)
+        verbs.store.subscribe(_ACCOUNTS, self._on_change)
 
     def issue(self, user: str, seconds: int) -> str:
         """A new token. Raises Problem 429."""
         now = self._clock()
         self._users = {token: (who, until) for token, (who, until) in self._users.items() if until > now}
-        if len(self._users) >= MOST_TOKENS:
-            raise too_many_requests(f"{MOST_TOKENS} tokens are in use", _AGAIN_AFTER)
+        if len(self._users) >= MAX_TOKENS:
+            raise too_many_requests(f"{MAX_TOKENS} tokens are in use", _RETRY_AFTER_SECONDS)
         token = secrets.token_urlsafe(32)
         self._users[token] = (user, times.after(now, seconds))
         return token
@@ -41,7 +41,7 @@ class IssuedTokens:
         user, until = self._users.get(token, ("", None))
         return user if until is not None and until > self._clock() else ""
 
-    def _told(self, change: Change) -> None:
+    def _on_change(self, change: StoreChange) -> None:
         """Nobody is a service account that is not there: a later one of the name is another."""
         if change.type == "DELETED":
             gone = ACCOUNT + ":".join(change.now.key)

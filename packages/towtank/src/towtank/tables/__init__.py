@@ -9,34 +9,34 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from towtank.model.kinds import Body, Column, Resource
+from towtank.model.kinds import APIResource, Body, TableColumn
 from towtank.model.problems import bad_request, quoted
 from towtank.tables import ages
 from towtank.tables.ages import Age
 from towtank.tables.basics import BASICS
 from towtank.tables.others import OTHER, OTHERS, custom
 from towtank.tables.pods import PODS, row_conditions
-from towtank.tables.printing import Printing
+from towtank.tables.printing import KindPrinter
 from towtank.tables.storages import STORAGES
 from towtank.tables.workloads import WORKLOADS
 
 _META = "meta.k8s.io/v1"
-_PRINTINGS: Mapping[str, Printing] = {"pods": PODS, **BASICS, **WORKLOADS, **STORAGES, **OTHERS}
+_PRINTINGS: Mapping[str, KindPrinter] = {"pods": PODS, **BASICS, **WORKLOADS, **STORAGES, **OTHERS}
 _INCLUDED = ("Metadata", "Object", "None", "")
 
 
-class Printer:
+class TablePrinter:
     """Tables of one resource. A watch keeps one, and asks it for a table of each object."""
 
-    def __init__(self, resource: Resource, include_object: str = "Metadata") -> None:
+    def __init__(self, resource: APIResource, include_object: str = "Metadata") -> None:
         """``include_object`` is the query's includeObject. Raises Problem 400."""
         if include_object not in _INCLUDED:
             why = f"includeObject: Invalid value: {quoted(include_object)}: must be 'Metadata', 'Object', 'None', or empty"
             raise bad_request(f"Unable to convert to Table as requested: {why}")
-        self._printing = custom(resource.columns) if resource.custom else _PRINTINGS.get(resource.key, OTHER)
+        self._kind_printer = custom(resource.columns) if resource.custom else _PRINTINGS.get(resource.key, OTHER)
         self._include = include_object or "Metadata"
         self._pods = resource.key == "pods"
-        self.columns = [_definition(column) for column in self._printing.columns]
+        self.columns = [_definition(column) for column in self._kind_printer.columns]
 
     def table(self, bodies: Iterable[Body], now: datetime, list_meta: Mapping[str, Any], *, headers: bool = True) -> Body:
         """``list_meta`` is the list's metadata, or an object's resourceVersion. A watch has ``headers`` with its first event alone."""
@@ -51,7 +51,7 @@ class Printer:
         }
 
     def _row(self, body: Body, age: Age) -> Body:
-        row = {"cells": self._printing.cells(body, age), "object": self._object(body)}
+        row = {"cells": self._kind_printer.cells(body, age), "object": self._object(body)}
         if self._pods and (conditions := row_conditions(body)):
             row["conditions"] = conditions
         return row
@@ -63,10 +63,10 @@ class Printer:
 
 
 def table(
-    resource: Resource, bodies: Iterable[Body], *, now: datetime, include_object: str = "Metadata", list_meta: Mapping[str, Any]
+    resource: APIResource, bodies: Iterable[Body], *, now: datetime, include_object: str = "Metadata", list_meta: Mapping[str, Any]
 ) -> Body:
     """A Table of objects. Raises Problem 400 for another ``include_object`` than there are."""
-    return Printer(resource, include_object).table(bodies, now, list_meta)
+    return TablePrinter(resource, include_object).table(bodies, now, list_meta)
 
 
 def partial(body: Body) -> Body:
@@ -94,7 +94,7 @@ def _of_version(body: Body | None, api_version: str) -> Body | None:
     return {**body, "apiVersion": api_version} if body and body["apiVersion"] == _META else body
 
 
-def _definition(column: Column) -> Body:
+def _definition(column: TableColumn) -> Body:
     return {
         "name": column.name,
         "type": column.type,

@@ -10,7 +10,7 @@ from towtank.tables.ages import Age
 from towtank.tables.printing import (
     NONE,
     Cells,
-    Printing,
+    KindPrinter,
     columns,
     condition,
     containers,
@@ -168,18 +168,18 @@ def _endpoint_slice(piece: Body, age: Age) -> Cells:
 
 _EVENTS = columns("Last Seen, Type, Reason, Object, Subobject*, Source*, Message, First Seen*, Count*, Name*")
 BASICS = {
-    "nodes": Printing(
+    "nodes": KindPrinter(
         columns("Name, Status, Roles, Age, Version, Internal-IP*, External-IP*, OS-Image*, Kernel-Version*, Container-Runtime*"), _node
     ),
-    "namespaces": Printing(columns("Name, Status, Age"), _namespace),
-    "events": Printing(_EVENTS, _event),
-    "events.events.k8s.io": Printing(_EVENTS, _event),
-    "configmaps": Printing(columns("Name, Data, Age"), _config_map),
-    "secrets": Printing(columns("Name, Type, Data, Age"), _secret),
-    "serviceaccounts": Printing(columns("Name, Age"), name_and_age),
-    "podtemplates": Printing(columns("Name, Containers, Images, Pod Labels"), _pod_template),
-    "resourcequotas": Printing(columns("Name, Request, Limit, Age"), _quota),
-    "services": Printing(columns("Name, Type, Cluster-IP, External-IP, Port(s), Age, Selector*"), _service),
-    "endpoints": Printing(columns("Name, Endpoints, Age"), _endpoints),
-    "endpointslices.discovery.k8s.io": Printing(columns("Name, AddressType, Ports, Endpoints, Age"), _endpoint_slice),
+    "namespaces": KindPrinter(columns("Name, Status, Age"), _namespace),
+    "events": KindPrinter(_EVENTS, _event),
+    "events.events.k8s.io": KindPrinter(_EVENTS, _event),
+    "configmaps": KindPrinter(columns("Name, Data, Age"), _config_map),
+    "secrets": KindPrinter(columns("Name, Type, Data, Age"), _secret),
+    "serviceaccounts": KindPrinter(columns("Name, Age"), name_and_age),
+    "podtemplates": KindPrinter(columns("Name, Containers, Images, Pod Labels"), _pod_template),
+    "resourcequotas": KindPrinter(columns("Name, Request, Limit, Age"), _quota),
+    "services": KindPrinter(columns("Name, Type, Cluster-IP, External-IP, Port(s), Age, Selector*"), _service),
+    "endpoints": KindPrinter(columns("Name, Endpoints, Age"), _endpoints),
+    "endpointslices.discovery.k8s.io": KindPrinter(columns("Name, AddressType, Ports, Endpoints, Age"), _endpoint_slice),
 }

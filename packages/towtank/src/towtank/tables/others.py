@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from towtank.model.kinds import Body, Column
+from towtank.model.kinds import Body, TableColumn
 from towtank.model.problems import number
 from towtank.tables import paths
 from towtank.tables.ages import Age
 from towtank.tables.printing import (
     NONE,
     Cells,
-    Printing,
+    KindPrinter,
     columns,
     condition,
     created,
@@ -91,35 +91,35 @@ def _created_at(body: Body, _: Age) -> Cells:
     return [name(body), body["metadata"].get("creationTimestamp", "0001-01-01T00:00:00Z")]
 
 
-OTHER = Printing(columns("Name, Created At:date"), _created_at)
+OTHER = KindPrinter(columns("Name, Created At:date"), _created_at)
 """Of kinds that have no table of their own, roles and CustomResourceDefinitions among them."""
-_NAMED = Printing(columns("Name, Age"), name_and_age)
-_BINDINGS = Printing(columns("Name, Role, Age, Users*, Groups*, ServiceAccounts*"), _binding)
-_WEBHOOKS = Printing(columns("Name, Webhooks:integer, Age"), _webhooks)
+_NAMED = KindPrinter(columns("Name, Age"), name_and_age)
+_BINDINGS = KindPrinter(columns("Name, Role, Age, Users*, Groups*, ServiceAccounts*"), _binding)
+_WEBHOOKS = KindPrinter(columns("Name, Webhooks:integer, Age"), _webhooks)
 OTHERS = {
-    "priorityclasses.scheduling.k8s.io": Printing(
+    "priorityclasses.scheduling.k8s.io": KindPrinter(
         columns("Name, Value:integer, Global-Default:boolean, Age, PreemptionPolicy"), _priority_class
     ),
-    "leases.coordination.k8s.io": Printing(columns("Name, Holder, Age"), _lease),
-    "runtimeclasses.node.k8s.io": Printing(columns("Name, Handler, Age"), _runtime_class),
-    "networkpolicies.networking.k8s.io": Printing(columns("Name, Pod-Selector, Age"), _network_policy),
+    "leases.coordination.k8s.io": KindPrinter(columns("Name, Holder, Age"), _lease),
+    "runtimeclasses.node.k8s.io": KindPrinter(columns("Name, Handler, Age"), _runtime_class),
+    "networkpolicies.networking.k8s.io": KindPrinter(columns("Name, Pod-Selector, Age"), _network_policy),
     "deviceclasses.resource.k8s.io": _NAMED,
     "resourceclaimtemplates.resource.k8s.io": _NAMED,
-    "resourceclaims.resource.k8s.io": Printing(columns("Name, State, Age"), _claim),
-    "resourceslices.resource.k8s.io": Printing(columns("Name, Node, Driver, Pool, Age"), _slice),
+    "resourceclaims.resource.k8s.io": KindPrinter(columns("Name, State, Age"), _claim),
+    "resourceslices.resource.k8s.io": KindPrinter(columns("Name, Node, Driver, Pool, Age"), _slice),
     "rolebindings.rbac.authorization.k8s.io": _BINDINGS,
     "clusterrolebindings.rbac.authorization.k8s.io": _BINDINGS,
-    "apiservices.apiregistration.k8s.io": Printing(columns("Name, Service, Available, Age"), _api_service),
+    "apiservices.apiregistration.k8s.io": KindPrinter(columns("Name, Service, Available, Age"), _api_service),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
 }
 
 # ---- custom resources ------------------------------------------------------------------------------------------------------
 
-_AGE = Column("Age", "date", description="Age", json_path=".metadata.creationTimestamp")
+_AGE = TableColumn("Age", "date", description="Age", json_path=".metadata.creationTimestamp")
 
 
-def custom(given: Sequence[Column]) -> Printing:
+def custom(given: Sequence[TableColumn]) -> KindPrinter:
     """The table of a custom resource; its age where its definition names no columns."""
     shown = given or (_AGE,)
     readers = [(paths.parse(column.json_path), _CONVERSIONS[column.type]) for column in shown]
@@ -127,7 +127,7 @@ def custom(given: Sequence[Column]) -> Printing:
     def cells(body: Body, age: Age) -> Cells:
         return [name(body), *(next((convert(value, age) for value in read(body)), None) for read, convert in readers)]
 
-    return Printing((*columns("Name"), *shown), cells)
+    return KindPrinter((*columns("Name"), *shown), cells)
 
 
 def _text(value: Any, _: Age) -> str:

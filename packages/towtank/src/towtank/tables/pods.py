@@ -7,7 +7,7 @@ from typing import Any
 
 from towtank.model.kinds import Body
 from towtank.tables.ages import Age
-from towtank.tables.printing import NONE, Cells, Printing, columns, condition, created, deleted, name, spec, status
+from towtank.tables.printing import NONE, Cells, KindPrinter, columns, condition, created, deleted, name, spec, status
 
 _Statuses = Sequence[Mapping[str, Any]]
 _OVER = ("Succeeded", "Failed")
@@ -132,4 +132,4 @@ def _gates(pod: Body) -> str:
     return f"{sum(condition(pod, gate['conditionType']) == 'True' for gate in gates)}/{len(gates)}"
 
 
-PODS = Printing(columns("Name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*"), _cells)
+PODS = KindPrinter(columns("Name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*"), _cells)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from kubefacts import labels
-from towtank.model.kinds import Body, Column
+from towtank.model.kinds import Body, TableColumn
 from towtank.tables.ages import Age
 
 Cells: TypeAlias = list[Any]
@@ -15,24 +15,24 @@ UNSET = "<unset>"
 _ACCESS_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
-class Printing(NamedTuple):
+class KindPrinter(NamedTuple):
     """How one kind is shown."""
 
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     cells: Callable[[Body, Age], Cells]
 
 
-def columns(line: str) -> tuple[Column, ...]:
+def columns(line: str) -> tuple[TableColumn, ...]:
     """``Name, Desired:integer, Images*``: type and format stand behind colons where they differ; a star is for what -o wide adds."""
     return tuple(_column(part.strip()) for part in line.split(","))
 
 
-def _column(part: str) -> Column:
+def _column(part: str) -> TableColumn:
     title, _, rest = part.removesuffix("*").partition(":")
     kind, _, form = rest.partition(":")
     if title == "Name":
         form = "name"
-    return Column(title, kind or "string", form, description=title, priority=1 if part.endswith("*") else 0)
+    return TableColumn(title, kind or "string", form, description=title, priority=1 if part.endswith("*") else 0)
 
 
 def name_and_age(body: Body, age: Age) -> Cells:

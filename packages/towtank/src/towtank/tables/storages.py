@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towtank.model.kinds import Body
 from towtank.tables.ages import Age
-from towtank.tables.printing import NONE, UNSET, Cells, Printing, access_modes, columns, created, deleted, name, spec, status
+from towtank.tables.printing import NONE, UNSET, Cells, KindPrinter, access_modes, columns, created, deleted, name, spec, status
 
 _CLASS = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
@@ -95,22 +95,22 @@ def _csi_driver(body: Body, age: Age) -> Cells:
 
 
 STORAGES = {
-    "persistentvolumes": Printing(
+    "persistentvolumes": KindPrinter(
         columns(
             "Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, VolumeAttributesClass, Reason, Age, VolumeMode*"
         ),
         _volume,
     ),
-    "persistentvolumeclaims": Printing(
+    "persistentvolumeclaims": KindPrinter(
         columns("Name, Status, Volume, Capacity, Access Modes, StorageClass, VolumeAttributesClass, Age, VolumeMode*"), _claim
     ),
-    "storageclasses.storage.k8s.io": Printing(
+    "storageclasses.storage.k8s.io": KindPrinter(
         columns("Name, Provisioner, ReclaimPolicy, VolumeBindingMode, AllowVolumeExpansion, Age"), _storage_class
     ),
-    "volumeattributesclasses.storage.k8s.io": Printing(columns("Name, DriverName, Age"), _attributes_class),
-    "volumeattachments.storage.k8s.io": Printing(columns("Name, Attacher:string:name, PV, Node, Attached:boolean, Age"), _attachment),
-    "csinodes.storage.k8s.io": Printing(columns("Name, Drivers:integer, Age"), _csi_node),
-    "csidrivers.storage.k8s.io": Printing(
+    "volumeattributesclasses.storage.k8s.io": KindPrinter(columns("Name, DriverName, Age"), _attributes_class),
+    "volumeattachments.storage.k8s.io": KindPrinter(columns("Name, Attacher:string:name, PV, Node, Attached:boolean, Age"), _attachment),
+    "csinodes.storage.k8s.io": KindPrinter(columns("Name, Drivers:integer, Age"), _csi_node),
+    "csidrivers.storage.k8s.io": KindPrinter(
         columns(
             "Name, AttachRequired:boolean, PodInfoOnMount:boolean, StorageCapacity:boolean, TokenRequests, RequiresRepublish:boolean, "
             "Modes, Age"

@@ -8,7 +8,7 @@ from towtank.tables.printing import (
     NONE,
     UNSET,
     Cells,
-    Printing,
+    KindPrinter,
     columns,
     condition,
     containers,
@@ -133,26 +133,26 @@ def _budget(body: Body, age: Age) -> Cells:
 
 _REPLICAS = columns("Name, Desired:integer, Current:integer, Ready:integer, Age, Containers*, Images*, Selector*")
 WORKLOADS = {
-    "replicationcontrollers": Printing(_REPLICAS, _replication_controller),
-    "replicasets.apps": Printing(_REPLICAS, _replica_set),
-    "deployments.apps": Printing(columns("Name, Ready, Up-to-date, Available, Age, Containers*, Images*, Selector*"), _deployment),
-    "statefulsets.apps": Printing(columns("Name, Ready, Age, Containers*, Images*"), _stateful_set),
-    "daemonsets.apps": Printing(
+    "replicationcontrollers": KindPrinter(_REPLICAS, _replication_controller),
+    "replicasets.apps": KindPrinter(_REPLICAS, _replica_set),
+    "deployments.apps": KindPrinter(columns("Name, Ready, Up-to-date, Available, Age, Containers*, Images*, Selector*"), _deployment),
+    "statefulsets.apps": KindPrinter(columns("Name, Ready, Age, Containers*, Images*"), _stateful_set),
+    "daemonsets.apps": KindPrinter(
         columns(
             "Name, Desired:integer, Current:integer, Ready:integer, Up-to-date:integer, Available:integer, Node Selector, Age, "
             "Containers*, Images*, Selector*"
         ),
         _daemon_set,
     ),
-    "controllerrevisions.apps": Printing(columns("Name, Controller, Revision, Age"), _revision),
-    "jobs.batch": Printing(columns("Name, Status, Completions, Duration, Age, Containers*, Images*, Selector*"), _job),
-    "cronjobs.batch": Printing(
+    "controllerrevisions.apps": KindPrinter(columns("Name, Controller, Revision, Age"), _revision),
+    "jobs.batch": KindPrinter(columns("Name, Status, Completions, Duration, Age, Containers*, Images*, Selector*"), _job),
+    "cronjobs.batch": KindPrinter(
         columns(
             "Name, Schedule, Timezone, Suspend:boolean, Active:integer, Last Schedule, Age, Containers*, Images*, Selector*",
         ),
         _cron_job,
     ),
-    "poddisruptionbudgets.policy": Printing(
+    "poddisruptionbudgets.policy": KindPrinter(
         columns("Name, Min Available, Max Unavailable, Allowed Disruptions:integer, Age"),
         _budget,
     ),

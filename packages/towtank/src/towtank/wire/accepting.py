@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from towtank.model.kinds import Resource
+from towtank.model.kinds import APIResource
 from towtank.model.problems import not_acceptable, not_negotiable, wrong_form
 from towtank.wire import protobuf
 from towtank.wire.bodies import JSON, SERVED, YAML
@@ -20,7 +20,7 @@ _WATCHED: Final = tuple(f"{media};stream=watch" for media in (JSON, protobuf.MED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class AcceptedForm:
     """JSON or YAML, of objects as they are, of a Table, or of metadata alone."""
 
     yaml: bool = False
@@ -35,10 +35,10 @@ class Wanted:
         return f"{_META}/{self.version}"
 
 
-def wanted(accept: str, resource: Resource, *, collection: bool = False, watched: bool = False) -> Wanted:
+def accepted_form(accept: str, resource: APIResource, *, collection: bool = False, watched: bool = False) -> AcceptedForm:
     """The first that is served. Raises Problem 406."""
     if not accept.strip():
-        return Wanted()
+        return AcceptedForm()
     clauses = _clauses(accept)
     if not any(media == "*/*" or media in SERVED for media, _ in clauses):
         raise not_negotiable([*SERVED, *(_WATCHED if collection or watched else ())])
@@ -47,12 +47,12 @@ def wanted(accept: str, resource: Resource, *, collection: bool = False, watched
             continue
         form, version, yaml = parameters.get("as", ""), parameters.get("v", ""), media == YAML
         if not form:
-            return Wanted(yaml)
+            return AcceptedForm(yaml)
         if parameters.get("g") != _META or version not in _VERSIONS or form not in ("Table", _ONE, _MANY):
             continue
         if form == (_ONE if collection else _MANY):
             raise wrong_form(form, resource.list_kind if collection else resource.kind, resource.group)
-        return Wanted(yaml, table=form == "Table", metadata_only=form != "Table", version=version)
+        return AcceptedForm(yaml, table=form == "Table", metadata_only=form != "Table", version=version)
     raise not_acceptable(_WATCHED if watched else SERVED)
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from towtank.model.json_values import DEEPEST, TooDeep, Unreadable, require_shallow
-from towtank.model.problems import Problem, bad_request, number, unsupported_media_type
+from towtank.model.json_values import MAX_DEPTH, DecodeFailure, TooDeep, require_shallow
+from towtank.model.problems import ApiError, bad_request, number, unsupported_media_type
 from towtank.wire import protobuf, yamls
 
 JSON: Final = "application/json"
@@ -30,7 +30,7 @@ _FAULTS: Final = (
     ("invalid escape character in string", "in string escape code", 1),
 )
 """How a complaint of the decoder ends, what Go says of the same, and how many bytes before the place."""
-_MOST_YAML_VALUES: Final = 100_000
+_MAX_YAML_VALUES: Final = 100_000
 """What a YAML text may grow to: aliases can make much of little."""
 
 
@@ -45,13 +45,13 @@ def read(data: bytes, content_type: str, kind: str) -> Any:
     if given == protobuf.MEDIA_TYPE:
         try:
             return protobuf.read(data)
-        except protobuf.Malformed as fault:
+        except protobuf.MalformedProtobuf as fault:
             raise unrecognized(data, kind, str(fault)) from fault
     if given not in (JSON, YAML, ""):
         raise unsupported_media_type(given, SERVED)
     try:
         value = from_yaml(data) if given == YAML else from_json(data)
-    except Unreadable as fault:
+    except DecodeFailure as fault:
         raise unrecognized(data, kind, str(fault) if given == YAML else f"{_UNREAD}{fault}") from fault
     if value is None:
         return {}
@@ -64,7 +64,7 @@ def read(data: bytes, content_type: str, kind: str) -> Any:
     return value
 
 
-def unrecognized(data: bytes, kind: str, why: str) -> Problem:
+def unrecognized(data: bytes, kind: str, why: str) -> ApiError:
     """The refusal of a body that does not say what it is; ``kind`` is what it should be, "" for options."""
     if not kind:
         return bad_request(why)
@@ -85,10 +85,10 @@ def from_json(data: bytes) -> Any:
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError as fault:
-        raise Unreadable(_fault(str(fault), text.encode())) from fault
+        raise DecodeFailure(_fault(str(fault), text.encode())) from fault
     except RecursionError as fault:
         raise TooDeep("exceeded max depth") from fault
-    if text.count("{") + text.count("[") > DEEPEST:
+    if text.count("{") + text.count("[") > MAX_DEPTH:
         require_shallow(value)
     return value
 
@@ -142,15 +142,15 @@ def from_yaml(data: bytes) -> Any:
     try:
         return from_json(data)
     except TooDeep as fault:
-        raise Unreadable("yaml: exceeded max depth") from fault
-    except Unreadable:
+        raise DecodeFailure("yaml: exceeded max depth") from fault
+    except DecodeFailure:
         pass  # most likely it is not the part that is JSON
     try:
-        return _as_json(yamls.read(data)[0], [_MOST_YAML_VALUES], DEEPEST)
+        return _as_json(yamls.read(data)[0], [_MAX_YAML_VALUES], MAX_DEPTH)
     except (yaml.YAMLError, ValueError) as fault:
-        raise Unreadable(f"yaml: {_yaml_fault(fault)}") from fault
+        raise DecodeFailure(f"yaml: {_yaml_fault(fault)}") from fault
     except RecursionError as fault:
-        raise Unreadable("yaml: document contains excessive aliasing") from fault
+        raise DecodeFailure("yaml: document contains excessive aliasing") from fault
 
 
 def _yaml_fault(fault: Exception) -> str:
@@ -169,15 +169,15 @@ def _as_json(value: Any, left: list[int], deeper: int) -> Any:
     """A copy without shared parts; ``left`` is how many values there may still be."""
     left[0] -= 1
     if left[0] < 0:
-        raise Unreadable("yaml: document contains excessive aliasing")
+        raise DecodeFailure("yaml: document contains excessive aliasing")
     if isinstance(value, dict | list) and not deeper:
-        raise Unreadable("yaml: exceeded max depth")
+        raise DecodeFailure("yaml: exceeded max depth")
     if isinstance(value, dict):
         return {key: _as_json(inner, left, deeper - 1) for key, inner in value.items()}
     if isinstance(value, list):
         return [_as_json(inner, left, deeper - 1) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
-        raise Unreadable(f"json: unsupported value: {'NaN' if math.isnan(value) else number(value)}")
+        raise DecodeFailure(f"json: unsupported value: {'NaN' if math.isnan(value) else number(value)}")
     return value
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from towtank.model.problems import Cause, Problem, bad_request, invalid, quoted
-from towtank.model.requests import DeleteOptions, ListOptions, Request, Target, WatchOptions, WriteOptions, parsed_version
+from towtank.model.problems import ApiError, StatusCause, bad_request, invalid, quoted
+from towtank.model.requests import ApiRequest, DeleteOptions, ListOptions, RequestTarget, WatchOptions, WriteOptions, parsed_version
 from towtank.schemas import parsing, values
 
 Query: TypeAlias = Mapping[str, str]
 
 _GROUP = "meta.k8s.io"
-_LONGEST_MANAGER = 128
-_MOST_DIGITS = 19
+_MAX_MANAGER_LENGTH = 128
+_MAX_DIGITS = 19
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _PROPAGATIONS = ("", "Foreground", "Background", "Orphan")
 _MATCHES = ("", "Exact", "NotOlderThan")
@@ -32,44 +32,46 @@ def number(query: Query, name: str) -> int | None:
     digits = text[1:] if text[0] in "+-" else text
     if not digits.isdecimal() or not digits.isascii():
         raise bad_request(f"strconv.ParseInt: parsing {quoted(text)}: invalid syntax")
-    if len(digits) > _MOST_DIGITS or abs(int(digits)) >= 1 << 63:
+    if len(digits) > _MAX_DIGITS or abs(int(digits)) >= 1 << 63:
         raise bad_request(f"strconv.ParseInt: parsing {quoted(text)}: value out of range")
     return int(text)
 
 
-def _refused(kind: str, causes: Sequence[Cause]) -> Problem:
+def _refused(kind: str, causes: Sequence[StatusCause]) -> ApiError:
     return invalid(f"{kind}.{_GROUP}", "", "", causes)
 
 
-def _check(kind: str, causes: Sequence[Cause]) -> None:
+def _check(kind: str, causes: Sequence[StatusCause]) -> None:
     if causes:
         problem = _refused(kind, causes)
         problem.details = {**(problem.details or {}), "group": _GROUP, "kind": kind}
         raise problem
 
 
-def _dry_run(query: Query, causes: list[Cause]) -> bool:
+def _dry_run(query: Query, causes: list[StatusCause]) -> bool:
     text = query.get("dryRun", "")
     if text not in ("", "All"):
-        causes.append(Cause("FieldValueNotSupported", "dryRun", f'Unsupported value: ["{text}"]: supported values: "All"'))
+        causes.append(StatusCause("FieldValueNotSupported", "dryRun", f'Unsupported value: ["{text}"]: supported values: "All"'))
     return text == "All"
 
 
-def writing(request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
+def writing(request: ApiRequest, kind: str, *, apply: bool = False) -> WriteOptions:
     """Of create, update and patch; ``kind`` is CreateOptions and so on. Raises Problem 422."""
-    query, causes = request.query, list[Cause]()
+    query, causes = request.query, list[StatusCause]()
     validation = query.get("fieldValidation", "")
     if validation not in _VALIDATIONS:
-        causes.append(Cause.unsupported("fieldValidation", validation, _VALIDATIONS))
+        causes.append(StatusCause.unsupported("fieldValidation", validation, _VALIDATIONS))
     manager = query.get("fieldManager", "")
     if apply and not manager:
-        causes.append(Cause.required("fieldManager", "is required for apply patch"))
-    if len(manager) > _LONGEST_MANAGER:
-        causes.append(Cause.invalid("fieldManager", manager, "must have at most 128 bytes"))
+        causes.append(StatusCause.required("fieldManager", "is required for apply patch"))
+    if len(manager) > _MAX_MANAGER_LENGTH:
+        causes.append(StatusCause.invalid("fieldManager", manager, "must have at most 128 bytes"))
     unprintable = ((place, letter) for place, letter in enumerate(manager) if not letter.isprintable())
-    causes += [Cause.invalid("fieldManager", manager, f"invalid character U+{ord(x):04X} (at position {at})") for at, x in unprintable]
+    causes += [
+        StatusCause.invalid("fieldManager", manager, f"invalid character U+{ord(x):04X} (at position {at})") for at, x in unprintable
+    ]
     if "force" in query and kind == "PatchOptions" and not apply:
-        causes.append(Cause.forbidden("force", "may not be specified for non-apply patch"))
+        causes.append(StatusCause.forbidden("force", "may not be specified for non-apply patch"))
     dry_run = _dry_run(query, causes)
     _check(kind, causes)
     return WriteOptions(
@@ -84,14 +86,14 @@ def writing(request: Request, kind: str, *, apply: bool = False) -> WriteOptions
 
 def _program(user_agent: str) -> str:
     """The name before the first slash, as far as it can be printed."""
-    return "".join(letter for letter in user_agent.partition("/")[0] if letter.isprintable())[:_LONGEST_MANAGER]
+    return "".join(letter for letter in user_agent.partition("/")[0] if letter.isprintable())[:_MAX_MANAGER_LENGTH]
 
 
 def listing(query: Query) -> ListOptions:
     """Of list and deletecollection. Raises Problem 400 and 422."""
-    causes: list[Cause] = []
+    causes: list[StatusCause] = []
     if "sendInitialEvents" in query:
-        causes.append(Cause.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+        causes.append(StatusCause.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     options = _read(query)
     causes += _match(options)
     _check("ListOptions", causes)
@@ -110,25 +112,25 @@ def _read(query: Query) -> ListOptions:
     )
 
 
-def _match(options: ListOptions) -> list[Cause]:
+def _match(options: ListOptions) -> list[StatusCause]:
     match = options.resource_version_match
     if match in _MATCHES:
         return []
     choices = '"Exact", "NotOlderThan", ""'
-    return [Cause("FieldValueNotSupported", "resourceVersionMatch", f'Unsupported value: "{match}": supported values: {choices}')]
+    return [StatusCause("FieldValueNotSupported", "resourceVersionMatch", f'Unsupported value: "{match}": supported values: {choices}')]
 
 
-def watching(target: Target, query: Query, revision: int) -> WatchOptions:
+def watching(target: RequestTarget, query: Query, revision: int) -> WatchOptions:
     """Of a watch; ``revision`` is the present one. Raises Problem 400 and 422."""
-    options, causes = _read(query), list[Cause]()
+    options, causes = _read(query), list[StatusCause]()
     initial = flag(query, "sendInitialEvents")
     match, field = options.resource_version_match, "resourceVersionMatch"
     if match and "sendInitialEvents" not in query:
-        causes.append(Cause.forbidden(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+        causes.append(StatusCause.forbidden(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
     elif "sendInitialEvents" in query and match != "NotOlderThan":
-        causes.append(Cause.forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+        causes.append(StatusCause.forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
     if match not in ("", "NotOlderThan"):
-        causes.append(Cause.unsupported(field, match, ("NotOlderThan",)))
+        causes.append(StatusCause.unsupported(field, match, ("NotOlderThan",)))
     _check("ListOptions", causes)
     return WatchOptions(
         target=target,
@@ -151,23 +153,23 @@ def _since(version: str, query: Query, revision: int, *, initial: bool) -> int |
 def deleting(query: Query, body: Any) -> DeleteOptions:
     """Of delete and deletecollection: the body's where there is one, else the query's. Raises Problem 400 and 422."""
     said = body if isinstance(body, dict) else {}
-    causes: list[Cause] = []
+    causes: list[StatusCause] = []
     if text := values.mistyped(said, parsing.builtin("policy/v1", "Eviction").properties["deleteOptions"]):
         raise bad_request(f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {text}')
     if said:
         query = {}
         if (dry := said.get("dryRun")) and dry != ["All"]:
-            causes.append(Cause("FieldValueNotSupported", "dryRun", f'Unsupported value: {dry}: supported values: "All"'))
+            causes.append(StatusCause("FieldValueNotSupported", "dryRun", f'Unsupported value: {dry}: supported values: "All"'))
     grace = number(query, "gracePeriodSeconds") if not said else said.get("gracePeriodSeconds")
     propagation = query.get("propagationPolicy") or said.get("propagationPolicy") or ""
     orphan = said.get("orphanDependents", flag(query, "orphanDependents") if "orphanDependents" in query else None)
     if propagation not in _PROPAGATIONS:
         choices = '"Foreground", "Background", "Orphan", "nil"'
         text = f'Unsupported value: "{propagation}": supported values: {choices}'
-        causes.append(Cause("FieldValueNotSupported", "propagationPolicy", text))
+        causes.append(StatusCause("FieldValueNotSupported", "propagationPolicy", text))
     if propagation and orphan is not None:
         both = "orphanDependents and deletionPropagation cannot be both set"
-        causes.append(Cause.invalid("propagationPolicy", propagation, both))
+        causes.append(StatusCause.invalid("propagationPolicy", propagation, both))
     dry_run = _dry_run(query, causes) or bool(said.get("dryRun"))
     _check("DeleteOptions", causes)
     return DeleteOptions(

@@ -21,7 +21,7 @@ from towtank.schemas import parsing
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\0"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
-_DEEPEST: Final = 100
+_MAX_DEPTH: Final = 100
 
 Wire: TypeAlias = int | bytes
 """A field as it is on the wire: a number, or bytes."""
@@ -29,20 +29,20 @@ Fields: TypeAlias = Mapping[int, tuple[str, str, str]]
 """Number -> JSON name, type, letters."""
 
 
-class Malformed(Exception):
+class MalformedProtobuf(Exception):
     """These bytes are no object; the text says why."""
 
 
 def read(data: bytes) -> Body:
     """An object. Raises Malformed."""
     if not data.startswith(_MAGIC):
-        raise Malformed("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+        raise MalformedProtobuf("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     unknown = dict(_wire(data[len(_MAGIC) :]))
     type_meta = {number: _text(value) for number, value in _wire(_bytes(unknown.get(1, b"")))}
     api_version, kind = type_meta.get(1, ""), type_meta.get(2, "")
     message = _definition(api_version, kind)
     if message is None:
-        raise Malformed(f'no kind "{kind}" is registered for version "{api_version}"')
+        raise MalformedProtobuf(f'no kind "{kind}" is registered for version "{api_version}"')
     return {"apiVersion": api_version, "kind": kind, **_object(_bytes(unknown.get(2, b"")), message, 0)}
 
 
@@ -62,8 +62,8 @@ def _fields(message: str) -> Fields:
 
 
 def _object(data: bytes, message: str, depth: int) -> Body:
-    if depth > _DEEPEST:
-        raise Malformed("exceeded max depth")
+    if depth > _MAX_DEPTH:
+        raise MalformedProtobuf("exceeded max depth")
     made: Body = {}
     fields = _fields(message)
     for number, wire in _wire(data):
@@ -125,7 +125,7 @@ def _moment(data: bytes, precision: str) -> str | None:
     try:
         when = datetime.datetime.fromtimestamp(seconds, datetime.UTC) + datetime.timedelta(microseconds=nanos // 1000)
     except (OverflowError, ValueError, OSError) as error:
-        raise Malformed(f"time out of range: {seconds} seconds") from error
+        raise MalformedProtobuf(f"time out of range: {seconds} seconds") from error
     return when.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
@@ -145,7 +145,7 @@ def _raw_json(data: bytes) -> Any:
     try:
         return msgspec.json.decode(text or b"null")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Malformed(f"json parse error: {error}") from error
+        raise MalformedProtobuf(f"json parse error: {error}") from error
 
 
 _SPECIAL: Final[Mapping[str, Callable[[bytes], Any]]] = {
@@ -182,36 +182,36 @@ def _wire(data: bytes) -> Iterator[tuple[int, Wire]]:
                 yield tag >> 3, _cut(data, at, length)
                 at += length
             case other:
-                raise Malformed(f"proto: wrong wireType = {other} for field {tag >> 3}")
+                raise MalformedProtobuf(f"proto: wrong wireType = {other} for field {tag >> 3}")
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
-            raise Malformed("unexpected EOF")
+            raise MalformedProtobuf("unexpected EOF")
         value |= (data[at] & 0x7F) << shift
         at += 1
         if not data[at - 1] & 0x80:
             return value & (1 << 64) - 1, at
-    raise Malformed("proto: integer overflow")
+    raise MalformedProtobuf("proto: integer overflow")
 
 
 def _cut(data: bytes, at: int, length: int) -> bytes:
     if at + length > len(data):
-        raise Malformed("unexpected EOF")
+        raise MalformedProtobuf("unexpected EOF")
     return data[at : at + length]
 
 
 def _bytes(wire: Wire) -> bytes:
     if isinstance(wire, int):
-        raise Malformed("proto: a message is expected, not a number")
+        raise MalformedProtobuf("proto: a message is expected, not a number")
     return wire
 
 
 def _number(wire: Wire) -> int:
     if not isinstance(wire, int):
-        raise Malformed("proto: a number is expected")
+        raise MalformedProtobuf("proto: a number is expected")
     return wire
 
 

@@ -26,17 +26,17 @@ _BITS: Final = 64
 _TOO_LARGE: Final = 1 << _BITS
 
 
-MOST_EVENTS: Final = 100_000
+MAX_YAML_EVENTS: Final = 100_000
 """Values, and ends of lists and maps, of a text: what is made of so many takes a second or two. JSON has no such bound."""
 
 
 def read(text: bytes | str) -> tuple[Any, list[str]]:
     """The first document, and what is said of keys that are there twice, where the last counts. Raises ValueError and yaml.YAMLError."""
     _require_short(text)
-    loader = Loader(text)
+    loader = KubernetesYamlLoader(text)
     try:
         value = loader.get_data() if loader.check_data() else None  # type: ignore[no-untyped-call]
-        return value, loader.twice
+        return value, loader.duplicate_keys
     finally:
         loader.dispose()
 
@@ -46,8 +46,8 @@ def _require_short(text: bytes | str) -> None:
     for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
         if isinstance(event, yaml.DocumentEndEvent):
             return
-        if count > MOST_EVENTS:
-            raise ValueError(f"document has more than {MOST_EVENTS} values")
+        if count > MAX_YAML_EVENTS:
+            raise ValueError(f"document has more than {MAX_YAML_EVENTS} values")
 
 
 def plain(text: str) -> Any:
@@ -70,10 +70,10 @@ def plain(text: str) -> Any:
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
 
 
-class Loader(yaml.CSafeLoader):
+class KubernetesYamlLoader(yaml.CSafeLoader):
     """A loader for all that comes in; ``twice`` is what is said of keys."""
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's way of saying it
+    yaml_implicit_resolvers = {
         "<": [(f"{_TAG}merge", re.compile("<<$"))],
         "": [(_PLAIN, re.compile(""))],
         None: [(_PLAIN, re.compile(""))],
@@ -81,7 +81,7 @@ class Loader(yaml.CSafeLoader):
 
     def __init__(self, stream: bytes | str) -> None:
         super().__init__(stream)
-        self.twice: list[str] = []
+        self.duplicate_keys: list[str] = []
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:  # type: ignore[override]  # keys are texts
         """A map; the last of like keys counts."""
@@ -92,7 +92,7 @@ class Loader(yaml.CSafeLoader):
             key = self._key(key_node)
             if key in seen:
                 shown = key if key_node.tag == _PLAIN and not isinstance(plain(key_node.value), str) else json.dumps(key)
-                self.twice.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
+                self.duplicate_keys.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
             seen.add(key)
         self.flatten_mapping(node)
         return {self._key(key): self.construct_object(value, deep=deep) for key, value in node.value}
@@ -108,7 +108,7 @@ class Loader(yaml.CSafeLoader):
         return str(value) if isinstance(value, int | float) and math.isfinite(value) else node.value
 
 
-def _scalar(read: Callable[[str], Any]) -> Callable[[Loader, yaml.ScalarNode], Any]:
+def _scalar(read: Callable[[str], Any]) -> Callable[[KubernetesYamlLoader, yaml.ScalarNode], Any]:
     return lambda loader, node: read(loader.construct_scalar(node))
 
 
@@ -117,7 +117,7 @@ def _nothing(text: str) -> None:
         raise ValueError(f"cannot decode !!str `{text}` as a !!null")
 
 
-def _other(loader: Loader, node: yaml.Node) -> Any:
+def _other(loader: KubernetesYamlLoader, node: yaml.Node) -> Any:
     """Of a type that nobody knows."""
     if isinstance(node, yaml.ScalarNode):
         return node.value
@@ -127,9 +127,9 @@ def _other(loader: Loader, node: yaml.Node) -> Any:
 
 
 for _name in (_PLAIN, *(_TAG + one for one in ("int", "float", "bool"))):
-    Loader.add_constructor(_name, _scalar(plain))
-Loader.add_constructor(f"{_TAG}null", _scalar(_nothing))
-Loader.add_constructor(f"{_TAG}binary", _scalar(lambda text: base64.b64decode(text).decode()))
+    KubernetesYamlLoader.add_constructor(_name, _scalar(plain))
+KubernetesYamlLoader.add_constructor(f"{_TAG}null", _scalar(_nothing))
+KubernetesYamlLoader.add_constructor(f"{_TAG}binary", _scalar(lambda text: base64.b64decode(text).decode()))
 for _name in ("timestamp", "set", "omap", "pairs"):
-    Loader.add_constructor(_TAG + _name, _other)
-Loader.add_constructor(None, _other)
+    KubernetesYamlLoader.add_constructor(_TAG + _name, _other)
+KubernetesYamlLoader.add_constructor(None, _other)
