@@ -149,7 +149,7 @@ class Bench:
         self.preemptor = HeldPreemptor(around, self.cache, self.pod_conditions, self.binder)
         self.actions = HeldActions()
         gangs = GangScheduler(self.scheduler, self.backlog, self.pod_conditions, around)
-        promises = NominationController(self.cache, self.backlog, self.pod_conditions, self.clock, lambda name: self.loop.owns(name))
+        promises = NominationController(self.cache, self.backlog, self.pod_conditions, self.clock, lambda name: self.loop.owns(name))  # noqa: PLW0108 - it is made below
         handover = CycleOutcomes(
             around,
             self.cache,

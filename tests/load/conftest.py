@@ -35,6 +35,6 @@ def figures(capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
     def show(**values: object) -> None:
         with capsys.disabled():
             for name, value in values.items():
-                print(f"\n    {name.replace('_', ' ')}: {value}", end="")  # the figures are what the test is run for
+                print(f"\n    {name.replace('_', ' ')}: {value}", end="")  # noqa: T201  # the figures are what the test is run for
 
     return show

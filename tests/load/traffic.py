@@ -60,7 +60,7 @@ class Traffic:
                 time.sleep(max(0.0, begin + i / self._rate - time.monotonic()))
                 client.post(PODS, pod(f"t{i:05}", self._scheduler))
                 self.made[f"t{i:05}"] = time.time()
-        except Exception as error:  # told to the test by __exit__
+        except Exception as error:  # noqa: BLE001  # told to the test by __exit__
             self._error = error
         finally:
             client.close()

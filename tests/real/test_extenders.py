@@ -47,7 +47,7 @@ class Extender:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, format: str, *args: Any) -> None:
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
                 """No log."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

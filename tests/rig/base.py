@@ -96,7 +96,7 @@ class ControlPlane(abc.ABC):
     def kubectl(
         self,
         *args: str,
-        input: str | None = None,
+        input: str | None = None,  # noqa: A002 (subprocess's word)
         kubeconfig: Path | None = None,
     ) -> str:
         """Run kubectl, as the administrator unless told otherwise; returns what it printed on stdout.

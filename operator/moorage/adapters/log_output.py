@@ -125,7 +125,7 @@ class LogOutput(logging.Handler):
     def _text(self, record: logging.LogRecord) -> str:
         try:
             text = self._format(record) + "\n"
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 a message whose arguments do not fit it
             text = f"a log record of {record.name} line {record.lineno} cannot be formatted: {error!r}\n"
         if (dropped := self.dropped) > self._dropped_logged:
             self._dropped_logged = dropped

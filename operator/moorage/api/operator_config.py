@@ -109,7 +109,7 @@ class ClientConnectionOptions(_Part):
 class ServingOptions(_Part):
     """Where health, metrics and looks inside are served, over HTTPS."""
 
-    bind_address: str = "0.0.0.0"
+    bind_address: str = "0.0.0.0"  # noqa: S104 - probes and Prometheus come from outside the pod
     """The address to listen at."""
     secure_port: Annotated[int, Field(ge=0, le=65535)] = 10259
     """The port; 0 takes any free one."""

@@ -67,7 +67,7 @@ class RepeatedLogs:
             return True
         try:
             line = _without_references(record)
-        except Exception:
+        except Exception:  # noqa: BLE001 - its arguments do not fit it, which is told when it is written
             return False
         self._logged[cause] = _LoggedCause(line, FIRST_PERIOD_SECONDS, record.created + FIRST_PERIOD_SECONDS)
         if len(self._logged) > MAX_CAUSES:

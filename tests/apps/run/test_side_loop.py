@@ -76,7 +76,7 @@ def test_the_side_goes_on_while_the_main_loop_is_held() -> None:
 
         asked = asyncio.create_task(side.run(asks()))
         await asyncio.sleep(0.02)
-        time.sleep(0.5)
+        time.sleep(0.5)  # noqa: ASYNC251 - a long decision
         assert await asked < 0.4
         assert await side.run(side.ask(here)) == threading.get_ident()
 

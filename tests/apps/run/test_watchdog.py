@@ -119,7 +119,7 @@ def test_it_does_not_outlive_the_watchdog() -> None:
 
 def _runs(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat") as stat:
+        with open(f"/proc/{pid}/stat") as stat:  # noqa: PTH123 - no file
             return stat.read().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False

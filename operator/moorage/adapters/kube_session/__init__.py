@@ -222,7 +222,7 @@ class KubeSession:
             if self._trust.reread():
                 self._connections.trust(self._trust.context)
             await self._authorize()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 the library and the plugins that it runs raise anything
             log.warning("the credentials could not be read again, the old ones stay in use: %s", error)
 
     async def _authorize(self) -> None:

@@ -69,7 +69,7 @@ class PendingRequest:
         try:
             if self.guard is not None:
                 self.guard()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised to whoever waits for the answer
             self.refused = error
         else:
             self.answer = connection.send(self.data)

@@ -172,7 +172,7 @@ def _prepared_faults(spec: PluginSpec, kinds: dict[str, StoredKind]) -> Iterator
         spec.make(None if spec.args is None else spec.args())
     except PluginFault as fault:
         yield f"it cannot be made without arguments: {fault}"
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's dataclass does, it is told
         yield f"its arguments cannot be used; every field needs a default and a type of JSON's: {type(error).__name__}: {error}"
 
 

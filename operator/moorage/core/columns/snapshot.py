@@ -101,7 +101,7 @@ class Snapshot:
         self.now: Callable[[], float] = lambda: 0.0
         """Seconds, for plugins that must not hold up the others: they may end an attempt by it, never choose by it. Core has no clock
         of its own: unless it is given one, no time passes."""
-        self.budget = TimeBudget(lambda: self.now())  # the clock is given later
+        self.budget = TimeBudget(lambda: self.now())  # noqa: PLW0108  # the clock is given later
         """To be asked after each piece of work that is kept."""
         self.count_error: Callable[[str, str], None] = lambda plugin, point: None
         """Told that a plugin's expression failed at an extension point, for whoever counts."""

@@ -141,7 +141,7 @@ def unreserve_and_forget(placement: ScheduleResult, cache: Cache) -> None:
         if reserved.unreserve is not None:
             try:
                 reserved.unreserve()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - raised below
                 fault = fault or error
     record = cache.pod_info(placement.pod.metadata.uid)
     if record is not None and record.state is PodState.ASSUMED and record.node == placement.node:

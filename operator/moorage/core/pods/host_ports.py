@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-WILDCARD = "0.0.0.0"
+WILDCARD = "0.0.0.0"  # noqa: S104 - a host IP to compare with, nothing is bound to it
 
 
 class HostPort(NamedTuple):

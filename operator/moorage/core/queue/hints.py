@@ -76,7 +76,7 @@ class QueueingHints:
                 status = plugin.pre_enqueue(entry.pod, self._store)
                 if status.code is Code.ERROR:
                     raise RuntimeError(status.message)
-            except Exception as error:  # reported; a plugin's bug gates this pod and no other
+            except Exception as error:  # noqa: BLE001  # reported; a plugin's bug gates this pod and no other
                 entry.gate_error_count += 1
                 entry.gate_retry_at = now + max(view.backoff(entry.gate_error_count), _MIN_GATE_RETRY_SECONDS)
                 self._report(plugin.name, entry.pod, error)
@@ -97,7 +97,7 @@ class QueueingHints:
             return any(wakes)
         try:
             return any(wake.hint is None or wake.hint(entry.pod, event, self._store) for wake in wakes)
-        except Exception as error:  # reported; better one attempt too many than a pod left behind
+        except Exception as error:  # noqa: BLE001  # reported; better one attempt too many than a pod left behind
             self._report(plugin, entry.pod, error)
             return True
 
@@ -112,7 +112,7 @@ class QueueingHints:
             return EquivalenceClass(
                 (heeds(entry.pod), tuple(listens)), tuple(listens), any(wake.event_selectors is not None for wake in wakes)
             )
-        except Exception as error:  # reported; it is asked about alone, and its failing hint counts as yes
+        except Exception as error:  # reported; it is asked about alone, and its failing hint counts as yes  # noqa: BLE001  # reported; it is asked about alone, and its failing hint counts as yes
             self._report(plugin, entry.pod, error)
             return EquivalenceClass(entry.uid, (EVERYTHING,))
 

@@ -12,7 +12,10 @@ T = TypeVar("T")
 
 MAX_DECISION_SECONDS = 10.0
 """Seconds of its own time that an attempt may take; of a group's, for one member."""
-TOO_LONG_MESSAGE = f"deciding took longer than {MAX_DECISION_SECONDS:g} s of the scheduler's own time, so it was given up: the pod's spec asks for too much work"
+TOO_LONG_MESSAGE = (
+    f"deciding took longer than {MAX_DECISION_SECONDS:g} s of the scheduler's own time, so it was given up: "
+    "the pod's spec asks for too much work"
+)
 SHORT_SECONDS = 0.001
 """Seconds after which others than those that want a slice have their turn first."""
 

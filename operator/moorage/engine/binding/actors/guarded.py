@@ -73,7 +73,7 @@ def _stepwise(running: Coroutine[Any, Any, Any], point: ExtensionPoint, guard: G
             return end.value
         try:
             go_on, by = running.send, (yield waited_for)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - a cancellation, say: that is the coroutine's to know
             go_on, by = running.throw, error
 
 

@@ -149,7 +149,7 @@ def _add(container: Any, token: str, value: Any) -> None:
     if isinstance(container, dict):
         container[token] = value
     else:
-        container.insert(len(container) if token == "-" else _at(container, token, 1), value)
+        container.insert(len(container) if token == "-" else _at(container, token, 1), value)  # noqa: S105 (no password)
 
 
 def _remove(container: Any, token: str) -> None:

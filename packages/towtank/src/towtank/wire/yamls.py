@@ -73,7 +73,7 @@ def plain(text: str) -> Any:
 class KubernetesYamlLoader(yaml.CSafeLoader):
     """A loader for all that comes in; ``twice`` is what is said of keys."""
 
-    yaml_implicit_resolvers = {
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's way of saying it
         "<": [(f"{_TAG}merge", re.compile("<<$"))],
         "": [(_PLAIN, re.compile(""))],
         None: [(_PLAIN, re.compile(""))],
