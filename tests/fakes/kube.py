@@ -76,7 +76,7 @@ class Written:
 
 
 class InMemoryKube:
-    """``ports.kube.Writes`` and ``Reads`` over objects in memory; sinks are told of every change, as watches tell them.
+    """``ports.kube.Writes`` and ``KubeReader`` over objects in memory; sinks are told of every change, as watches tell them.
 
     A call takes a turn of the loop, as a request does. What it should do instead of succeeding is scripted by method:
     ``fail("bind", Conflict(...))`` for the next call, ``fail("bind", error, done=True)`` for an error whose deed was done all the
@@ -274,7 +274,7 @@ class InMemoryKube:
         """Forget it."""
         await self._write("delete_replica", lambda: self.announced.pop(identity, None), identity)
 
-    # ---- ports.kube.VolumeWrites and ClaimWrites ----------------------------------------------------------------------------
+    # ---- ports.kube.VolumeWrites and ClaimWriter ----------------------------------------------------------------------------
 
     async def bind_volume(self, volume: PersistentVolume) -> None:
         """Only in the state that was seen."""

@@ -29,7 +29,7 @@ class LineSplitter:
         self._length = 0
 
     def split(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes. Raises TooLong."""
+        """The lines that this chunk completes. Raises LineTooLong."""
         if b"\n" not in chunk:
             self._keep(chunk)
             return []

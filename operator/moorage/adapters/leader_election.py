@@ -1,6 +1,6 @@
 """Leader election over a Lease: who may write, and until when.
 
-``claim`` and ``observe`` decide, without I/O; ``LeaseElector`` reads, writes and waits. Two clocks, never mixed: what another replica
+``claim`` and ``observe`` decide, without I/O; ``LeaderElector`` reads, writes and waits. Two clocks, never mixed: what another replica
 wrote is judged by how long it has not changed on *our* boot time clock; the times in the record are for people.
 
 Our own hold counts from before the request that renewed it was sent, another's from after we saw it: between the two there is no

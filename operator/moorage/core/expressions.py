@@ -1,6 +1,6 @@
-"""CEL expressions: the one door to the CEL library. On devices, as Kubernetes has them, and on variables of one's own (``Program``).
+"""CEL expressions: the one door to the CEL library. On devices, as Kubernetes has them, and on variables of one's own (``CELProgram``).
 
-For devices everything else sees ``holds(text, facts)``: true, false or ``ExpressionError``. An expression is compiled once, a device
+For devices everything else sees ``holds(text, facts)``: true, false or ``CELExpressionError``. An expression is compiled once, a device
 that looks the same as another is the same ``DeviceFacts``, and what an expression says of it is remembered: a function of the two.
 
 The library can be given functions but no types of our own, so quantities and versions are maps with one entry that no attribute can
@@ -50,7 +50,7 @@ def quantity(amount: str | int) -> dict[str, str]:
 
 
 def semver(version: str) -> dict[str, str]:
-    """A version as expressions see it: build metadata does not count. Raises ExpressionError."""
+    """A version as expressions see it: build metadata does not count. Raises CELExpressionError."""
     parts = _SEMVER.fullmatch(version)
     if parts is None:
         raise CELExpressionError(f"{version!r} is not a semantic version; write one such as 1.2.3 or 1.2.3-rc.1")
@@ -120,7 +120,7 @@ class DeviceFacts:
 
 
 def holds(text: str, facts: DeviceFacts) -> bool:
-    """Whether the expression is true of the device. Raises ExpressionError."""
+    """Whether the expression is true of the device. Raises CELExpressionError."""
     answer = facts.evaluate(text)
     if isinstance(answer, str):
         raise CELExpressionError(answer)
@@ -159,7 +159,7 @@ class CELProgram:
         self._compiled = compiled
 
     def evaluate(self, values: Mapping[str, _Value]) -> _Value:
-        """What it says of these values of its variables; others may stand there too. Raises ExpressionError."""
+        """What it says of these values of its variables; others may stand there too. Raises CELExpressionError."""
         try:
             result = self._compiled.eval(data=values)
         except (RuntimeError, MemoryError) as error:  # the iteration budget; a value that can't be had
@@ -172,7 +172,7 @@ class CELProgram:
 
 @memoized(lambda _, text, variables: len(text), most=1024)
 def compile_program(text: str, variables: Variables) -> CELProgram:
-    """Compile an expression. Raises ExpressionError, whose text begins with line:column, both from 1, where there is a place."""
+    """Compile an expression. Raises CELExpressionError, whose text begins with line:column, both from 1, where there is a place."""
     try:
         compiled = _environment_of(variables).compile(text)
     except TypeError as error:  # half a surrogate pair

@@ -1,6 +1,6 @@
 """HTTP to the API server, as the adapters that speak to it share it: one call, one stream, and what a refusal means.
 
-``kube_session`` implements ``Session``; feeds, writes, reads and events use it and never see an HTTP library.
+``kube_session`` implements ``HttpSession``; feeds, writes, reads and events use it and never see an HTTP library.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class ClaimWriter(Protocol):
 class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
     """Every write that only the leader may make; each passes the fence.
 
-    That one of them finds nothing is no proof that the object is gone: a proxy may have said so. A read by ``Reads`` is.
+    That one of them finds nothing is no proof that the object is gone: a proxy may have said so. A read by ``KubeReader`` is.
     """
 
     @property
@@ -299,7 +299,7 @@ class ReplicaAnnouncer(Protocol):
     """Where a replica says what it has ready; everyone writes only their own Lease, so it is not fenced."""
 
     async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
-        """Say that ``identity`` is alive and has these revisions (profile name -> revision); repeat it every ``REPLICA_PERIOD``."""
+        """Say that ``identity`` is alive and has these revisions (profile name -> revision); repeat it every ``REPLICA_PERIOD_SECONDS``."""
 
     async def withdraw(self, identity: str) -> None:
         """Say that it is gone; one that never announced itself is fine."""

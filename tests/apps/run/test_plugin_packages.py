@@ -242,10 +242,10 @@ def test_the_public_surface() -> None:
 
 
 PINNED = """
-ARGUMENTS MAX_NODE_SCORE SKIP SUCCESS Action AdjustingPlugin Aspect Attempt BindActor ClusterEvent Code Codes
-DependingPlugin DistinguishingPlugin FailingPlugin FilterPlugin HasMetadata Hint Hold Node NormalizePlugin ObjectMeta
+ARGUMENTS MAX_NODE_SCORE SKIP SUCCESS Action PreFilterExtensions Aspect Attempt BindActor ClusterEvent Code Codes
+DependentPlugin SignPlugin FallibleFilterPlugin FilterPlugin HasMetadata Hint Hold Node ScoreExtensions ObjectMeta
 Objects PermitActor Plugin PluginSpec Pod Point PostBindActor PostFilterPlugin PostFilterResult PreBindActor
-PreEnqueuePlugin PreFilterPlugin PreScorePlugin Prepared Problem QuantityError Ranking RankingPlugin ReadingPlugin
+PreEnqueuePlugin PreFilterPlugin PreScorePlugin Prepared Problem QuantityError Ranking FeasibleScorePlugin ObjectReadingPlugin
 Reason Registration ReservePlugin Reserved Resource Rows ScalarPlugin ScorePlugin Scores Snapshot Status Struct Tools
 Versioned Violation Wake Why default_normalize failed key milli_value pod_ref refused value
 """

@@ -2,7 +2,7 @@
 
 Nobody can take up what others need: what a connection may send, how long it may take and how many there are is bounded. Where there are
 too many, the one that has done nothing for longest is closed for the new one, so a probe always gets in. It runs on any event loop: what
-belongs to another one is asked for by the functions in ``Endpoints``.
+belongs to another one is asked for by the functions in ``HttpEndpoints``.
 """
 
 from __future__ import annotations

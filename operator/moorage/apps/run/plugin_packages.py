@@ -1,6 +1,6 @@
 """Plugin packages: plugins from outside the tree, from the Python packages that the configuration names.
 
-A package has a function ``plugins()`` that returns ``Registration``s. Everything that is wrong with any of the packages is found
+A package has a function ``plugins()`` that returns ``PluginRegistration``s. Everything that is wrong with any of the packages is found
 before anything starts. What they give is put behind guards (``core.framework.guard``); from then on they are plugins like any.
 """
 

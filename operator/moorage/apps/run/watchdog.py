@@ -4,7 +4,7 @@ Only with ``plugins.packages``. The process that was started becomes the watchdo
 that never gives the interpreter back (a regular expression, a sum without end) stops every thread of its process but no other
 process; the first process of a container cannot be killed from inside; and what hung must be written down after its process is gone.
 
-``Marks`` is a page of memory that both share: the operator notes there which plugin it is in, which costs well under a microsecond.
+``CallMarks`` is a page of memory that both share: the operator notes there which plugin it is in, which costs well under a microsecond.
 One call that lasts for STUCK seconds is stuck. Then the operator is made to print its stacks and end (SIGABRT), plugin and version
 are written down (``apps.run.quarantine_writer``), and this process ends with HUNG, to be started anew without that plugin.
 """

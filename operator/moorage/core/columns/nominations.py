@@ -92,7 +92,7 @@ class Nominator:
     # ---- what is promised --------------------------------------------------------------------------------------------------
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
-        """From now on the pod is promised this node, or none (""); ``pod`` is its newest state, ``held`` as in ``Record``."""
+        """From now on the pod is promised this node, or none (""); ``pod`` is its newest state, ``held`` as in ``PodInfo``."""
         uid = pod.metadata.uid
         if node:
             self.add(pod, node, pod_requests(pod), held)

@@ -237,7 +237,7 @@ class _ExtenderCycle:
         return heard.merged()
 
     def _node_codes(self, blueprint: Evaluation) -> npt.NDArray[np.int64]:
-        """``Attempt.refusals``: those of plugins, and on the nodes that these let through those of extenders."""
+        """``Attempt.node_codes``: those of plugins, and on the nodes that these let through those of extenders."""
         codes, row_of = blueprint.node_codes(self.scheduler.snapshot), self.scheduler.snapshot.nodes.row_of
         for name in self._feasible():
             reason, _ = self.rejected.get(name, (UNRESOLVABLE_BY_EXTENDER, ""))

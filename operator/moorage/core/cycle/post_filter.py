@@ -63,7 +63,7 @@ def run_post_filters(pod: Pod, revision: Revision, scheduler: CycleContext, blue
 
 
 def make_attempt(scheduler: CycleContext, blueprint: Evaluation, refused: npt.NDArray[np.int64]) -> FailedAttempt:
-    """What postFilter plugins are shown; ``refused`` as in ``Attempt.refusals``."""
+    """What postFilter plugins are shown; ``refused`` as in ``Attempt.node_codes``."""
     snapshot, memories = scheduler.snapshot, scheduler.row_caches
     beyond = (snapshot.nominations,) if blueprint.depends_on_far_nominations else ()
     return FailedAttempt(

@@ -313,20 +313,20 @@ class DevicesLeft:
         self.searches = PausedAllocations(self)
         self._ledger = ledger
         self._uses = uses
-        self._kept = kept  # while this is there, they are what ``DeviceLedger.beside`` knows it by
+        self._kept = kept  # while this is there, they are what ``DeviceLedger.without_kept`` knows it by
         self._pools = {PoolId(one.device.driver, one.device.pool) for each in kept for one in each.taken}
         self._shapes: dict[str, tuple[Sequence[Pool], int, int]] = {}
 
     def available(self, node: Node) -> AvailableDevices:
-        """See ``Devices``."""
+        """See ``DeviceSupply``."""
         return self._ledger.available(node)._replace(uses=self._uses)
 
     def is_shape_known(self, node: Node) -> bool:
-        """See ``Devices``."""
+        """See ``DeviceSupply``."""
         return self._ledger.is_shape_known(node) and self._known(node) is not None
 
     def shape(self, node: Node) -> int:
-        """See ``Devices``."""
+        """See ``DeviceSupply``."""
         known = self._known(node)
         if known is None:
             pools, shape = self._ledger.available(node).pools, self._ledger.shape(node)

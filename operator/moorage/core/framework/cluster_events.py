@@ -1,6 +1,6 @@
 """Cluster events: what changed in the cluster, as the queue sees it, and which of them can free a waiting pod.
 
-A plugin registers the events (``Wake``) that may make a pod fit which it refused. Source: kube-scheduler framework
+A plugin registers the events (``ClusterEventWithHint``) that may make a pod fit which it refused. Source: kube-scheduler framework
 ``ClusterEvent`` and ``EventsToRegister`` (v1.36), scheduler-core.md §4.8 in words of our own.
 """
 

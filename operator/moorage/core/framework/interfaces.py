@@ -54,7 +54,7 @@ from moorage.core.objects.pods import Pod
 Codes: TypeAlias = npt.NDArray[np.int64]
 """int64[len(rows)]: 0 where the node passes, else a code of the plugin's own that its ``explain`` can read.
 
-Below 0 (``FailingPlugin``) the node could not be judged: that is a fault, and the attempt ends."""
+Below 0 (``FallibleFilterPlugin``) the node could not be judged: that is a fault, and the attempt ends."""
 Scores: TypeAlias = npt.NDArray[np.int64]
 """int64[len(rows)]: a score per row; within 0..100 once normalised."""
 SortKey: TypeAlias = tuple[float, ...]
@@ -340,7 +340,7 @@ class DependentPlugin(Plugin, Protocol):
     """A filter or score plugin that prepares nothing, and yet answers for a row by more than that row."""
 
     def depends_on(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
-        """As ``Prepared.depends``."""
+        """As ``PreFilterResult.depends_on``."""
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 A pod's amounts are the sum over its containers, or the most that its init containers need at a time, whichever is more; each
 init container runs beside the sidecars (init containers that restart always) before it. Requests of the pod itself replace that
-sum, overhead is added. All of it is exact; the result is rounded up once per pod and resource. ``Counting`` says what counts.
+sum, overhead is added. All of it is exact; the result is rounded up once per pod and resource. ``RequestRules`` says what counts.
 
 Amounts lie within 0..MAX_AMOUNT = 2**53, a node's below it, so that a request cut down to the maximum fits nowhere. No real request
 or machine is beyond (8 PiB); a float64 holds each exactly; a hundredfold fits int64, and so does the sum over 1,023 pods on a node

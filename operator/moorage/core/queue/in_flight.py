@@ -24,7 +24,7 @@ _encode = msgspec.json.Encoder().encode  # as it came, whatever its numbers are
 
 
 class InFlightPods:
-    """See the module's docstring. ``Entry.seen`` is the number of events noted before its attempt began."""
+    """See the module's docstring. ``QueuedPodInfo.events_seen`` is the number of events noted before its attempt began."""
 
     def __init__(self) -> None:
         self._entries: dict[str, QueuedPodInfo] = {}

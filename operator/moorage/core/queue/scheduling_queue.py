@@ -31,7 +31,7 @@ anywhere        outside                      the pod is gone or has a node (``re
 Going on from a refusal or a fault means active if the backoff is over, else backoff. Everything costs O(log n) of the pods it
 moves, plus one question to the hint of a plugin that both refused pods and registered for the event: for each of these pods, or, if
 it is shared, for each template of them. Pods that an event or the clock sets free are moved in slices; until all have moved nobody
-is popped, so that they go by their order; but for no longer than ``PATIENCE``, so that nobody can keep everybody waiting.
+is popped, so that they go by their order; but for no longer than ``CREDENTIALS_WAIT_SECONDS``, so that nobody can keep everybody waiting.
 
 Members of a pod group that has not enough of them yet are gated by ``groups.GATE``. While a group still needs several members to be
 placed at once, ``pop`` takes all of them that wait: the entry whose turn it is has the others as its ``companions``.
@@ -106,7 +106,7 @@ class SchedulingQueue:
     ``sort`` orders the queue for all profiles. ``store`` is what plugins look at beside the pod. ``observe(queue, event label)`` is
     called for each pod that comes into a queue, ``report(plugin, pod, error)`` for a plugin that fails: a hint that fails counts
     as yes, a preEnqueue plugin that fails gates the pod until it is asked again, after a backoff. A pod that can be moved no more is
-    taken out, and reported with ``QUEUE``.
+    taken out, and reported with ``QUEUE_AS_PLUGIN``.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class SchedulingQueue:
     # ---- pods come, change and go ------------------------------------------------------------------------------------------
 
     def add(self, pod: Pod, now: float) -> None:
-        """A pod that waits for a node. Raises IllegalMove when its UID is known: call ``update`` then."""
+        """A pod that waits for a node. Raises IllegalTransition when its UID is known: call ``update`` then."""
         if pod.metadata.uid in self._all.entries:
             raise IllegalTransition(f"pod {key(pod)} is in the backlog already: update it instead")
         entry = QueuedPodInfo(pod, pod.spec.scheduler_name, timestamp=now, group=group_of(pod))
@@ -216,7 +216,7 @@ class SchedulingQueue:
     def requeue(self, entry: QueuedPodInfo, rejectors: frozenset[str], now: float, pending: bool = False) -> None:
         """An attempt failed: refused by these plugins (``pending``: by PENDING), or by a fault when there are none.
 
-        Ignored when the pod was removed meanwhile. Raises IllegalMove when it is not in flight.
+        Ignored when the pod was removed meanwhile. Raises IllegalTransition when it is not in flight.
         """
         if entry.state is None:
             return

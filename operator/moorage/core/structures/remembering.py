@@ -80,7 +80,7 @@ class MemoizedFunction(Generic[P, R]):
 def memoized(
     size: Callable[..., int], most: int = MAX_ENTRIES, budget: int = MAX_BYTES
 ) -> Callable[[Callable[P, R]], MemoizedFunction[P, R]]:
-    """Decorates a function: see ``Remembered``."""
+    """Decorates a function: see ``MemoizedFunction``."""
     return lambda function: MemoizedFunction(function, size, most, budget)
 
 

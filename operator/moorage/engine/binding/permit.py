@@ -1,8 +1,8 @@
 """Waiting at permit: pods that have their node and are held back until plugins let them go on.
 
-A permit actor that answers with a ``Hold`` makes the pod wait, its node reserved. It goes on when every plugin that holds it has
+A permit actor that answers with a ``PermitWait`` makes the pod wait, its node reserved. It goes on when every plugin that holds it has
 allowed it; the first rejection, or the first hold that is over, sends it back to the queue. Whoever has the registry may allow or
-reject: actors (``Tools.waiting``), preemption, a profile that is suspended.
+reject: actors (``ActorTools.waiting_pods``), preemption, a profile that is suspended.
 Source: kube-scheduler WaitingPod, WaitOnPermit (v1.36).
 """
 

@@ -2,11 +2,11 @@
 
 What ends a promise: the pod has its place or is gone; its next attempt finds otherwise; a pod of higher priority takes the node, or so
 much of it that the rest is not enough; the node is deleted. What makes the pod be tried again before its victims are gone: its node
-changes (a taint, another size); somebody else nominates it; victims do not die. Those who should have been gone ``PATIENCE`` ago, their
+changes (a taint, another size); somebody else nominates it; victims do not die. Those who should have been gone ``CREDENTIALS_WAIT_SECONDS`` ago, their
 grace over, are given up: nobody counts on their room any more, and the pod looks for another one.
 
-Statuses follow through ``Failures``. Pods of schedulers that are not ours are promised room as well; their statuses are left alone.
-Nobody else ends such a promise, nor that of a pod which is gated: it lapses after ``PATIENCE``, and the grace of those that go there.
+Statuses follow through ``PodConditionWriter``. Pods of schedulers that are not ours are promised room as well; their statuses are left alone.
+Nobody else ends such a promise, nor that of a pod which is gated: it lapses after ``CREDENTIALS_WAIT_SECONDS``, and the grace of those that go there.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class NominationController:
         self.pod_conditions.nominated = self._nominated
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
-        """The pod is promised this node, or none (""); its status follows with the next word on it. ``held`` as in ``Record``."""
+        """The pod is promised this node, or none (""); its status follows with the next word on it. ``held`` as in ``PodInfo``."""
         entry = self.backlog.get(pod.metadata.uid)
         if entry is not None:  # else it is gone meanwhile, or has a node
             self.cache.nominations.nominate(entry.pod, node, held)

@@ -35,7 +35,7 @@ class SliceRunner:
         """Whether the last one took its time."""
 
     async def run(self, step: Callable[[], T]) -> T:
-        """What the step gives, which is called until it comes to its end within a slice. Raises TookTooLong."""
+        """What the step gives, which is called until it comes to its end within a slice. Raises DecisionTimeout."""
         spent = 0.0
         while spent <= MAX_DECISION_SECONDS:
             async with self._turn:

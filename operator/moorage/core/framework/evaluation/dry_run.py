@@ -1,7 +1,7 @@
 """What if: would these nodes take the pod, with some pods gone from them or others there?
 
 Preemption asks it, and so does every decision about nodes that pods are nominated to. Pods are tried on their own rows only; a
-plugin whose state spans nodes is told of each and answers with its state adjusted (``AdjustingPlugin``). Many rows are asked side
+plugin whose state spans nodes is told of each and answers with its state adjusted (``PreFilterExtensions``). Many rows are asked side
 by side, each as if it alone had changed. Everything is as it was when the ``with`` block ends; nothing must catch up inside it.
 """
 

@@ -94,7 +94,7 @@ class DeviceDemand:
                 yield claim, rows_matching(terms, nodes, rows) == 0
 
     def find(self, node: Node, way: int, tries: int, budget: TimeBudget) -> DevicesFound | None:
-        """Devices on a node for everything that has none yet. Raises AllocationError, TriedTooLong, OutOfTime."""
+        """Devices on a node for everything that has none yet. Raises AllocationError, AllocationTimeout, OutOfTime."""
         resources = [resource for k, resource in enumerate(self.resources) if way >> k & 1]
         requested = requests_for(self.pod, resources, self.classes)
         claims = self.unallocated + ((claim_to_create(self.pod, requested.requests),) if resources else ())

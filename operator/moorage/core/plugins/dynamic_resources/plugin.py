@@ -432,7 +432,7 @@ class DynamicResources:
         return code
 
     def _search_shape(self, state: DynamicResourcesState, node: Node, way: int, judge: JudgeFn, budget: TimeBudget) -> int:
-        """One node stands for all of its shape, also as to how long the search takes. Raises TriedTooLong."""
+        """One node stands for all of its shape, also as to how long the search takes. Raises AllocationTimeout."""
         try:
             found = state.demand.find(node, way, self.args.tries, budget)
         except AlternativesFailed as fault:
