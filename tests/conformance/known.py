@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from tests.conformance.comparing import Difference
-from towtank.strategies import built_in
+from towtank.strategies import kind_registry
 
 HERE: Final = Path(__file__).parent
 
@@ -52,7 +52,7 @@ def pages() -> Mapping[str, str]:
     """The generated file of docs/: name -> text."""
     rows = "".join(f"| {one.what} | {one.why} |\n" for one in known())
     versions: dict[str, list[str]] = {}
-    for resource in built_in.resources():
+    for resource in kind_registry.resources():
         versions.setdefault(resource.api_version, []).append(resource.plural)
     served = "".join(f"| `{version}` | {', '.join(sorted(plurals))} |\n" for version, plurals in sorted(versions.items()))
     page = (HERE / "page.md").read_text(encoding="utf-8")

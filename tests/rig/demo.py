@@ -18,7 +18,7 @@ from tests.rig.kwok import NODE_ANNOTATION
 from tests.rig.objects import create
 from tests.rig.operators import install
 from tests.tools import assets
-from towtank import shapes
+from towtank import node_shapes
 
 ZONES: Final = ("a", "b", "c")
 
@@ -32,15 +32,15 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.shape is not None:
-            nodes = shapes.read(options.shape.read_text(encoding="utf-8"), str(options.shape))
+            nodes = node_shapes.read(options.shape.read_text(encoding="utf-8"), str(options.shape))
         else:
-            nodes = shapes.nodes(options.nodes, options.zones)
+            nodes = node_shapes.nodes(options.nodes, options.zones)
         with redirect_stdout(sys.stderr):
             binaries = assets.ensure()
         with ExitStack() as stack:
             print(json.dumps(start(stack, binaries, nodes)), flush=True)
             sys.stdin.read()
-    except (OSError, RigError, assets.AssetsError, shapes.ShapeError) as error:
+    except (OSError, RigError, assets.AssetsError, node_shapes.ShapeError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

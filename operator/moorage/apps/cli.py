@@ -231,15 +231,15 @@ def demo(**flags: Any) -> None:
     """Run a local cluster with the operator and sample pods. Ctrl-C ends it and leaves nothing."""
     from moorage.apps.demo import demo as local
     from moorage.apps.demo.control_plane import ClusterOptions
-    from towtank import shapes
+    from towtank import node_shapes
 
     if flags["shape"] is not None and (flags["nodes"] or flags["zones"]):
         _fail("demo: --shape says which nodes there are: leave out --nodes and --zones")
     wanted = ClusterOptions(flags["nodes"] or 6, flags["zones"] or 3, flags["shape"], flags["port"])
     try:
         if wanted.shape is not None:
-            shapes.read(_read(wanted.shape, "--shape"), str(wanted.shape))
-    except shapes.ShapeError as error:
+            node_shapes.read(_read(wanted.shape, "--shape"), str(wanted.shape))
+    except node_shapes.ShapeError as error:
         _fail(str(error))
     last = flags["exit_after_tour"]
     raise SystemExit(local.run(local.DemoOptions(wanted.command(), flags["tour"] or last, last, 0.0 if last else flags["pace"])))

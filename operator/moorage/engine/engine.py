@@ -100,7 +100,11 @@ class Engine:
         self.pod_conditions = PodConditionWriter(writes, events, clock, self._current)
         self.gang_scheduler = GangScheduler(self.scheduler, self.backlog, self.pod_conditions, around)
         self.nomination_controller = NominationController(
-            cache, self.backlog, self.pod_conditions, clock, lambda name: self.loop.owns(name)  # noqa: PLW0108 - it is made below
+            cache,
+            self.backlog,
+            self.pod_conditions,
+            clock,
+            lambda name: self.loop.owns(name),  # noqa: PLW0108 - it is made below
         )
         slots = BindingSlots(config.bind_concurrency, lambda: self.loop.wake_up())  # noqa: PLW0108 - as above
         self.binder = Binder(self.scheduler, joined, tools.waiting_pods, around, slots)

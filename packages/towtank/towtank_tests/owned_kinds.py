@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from towtank.model.kinds import APIResource
-from towtank.model.nodes import MergeType, SchemaNode
+from towtank.model.schema_nodes import MergeType, SchemaNode
 
 STRING = SchemaNode(type="string")
 INTEGER = SchemaNode(type="integer")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from towtank import patches
 from towtank.model import json_values
-from towtank.model.problems import ApiError
-from towtank.wire import bodies, yamls
+from towtank.model.api_errors import ApiError
+from towtank.wire import bodies, yaml_codec
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ from towtank.wire import bodies, yamls
 )
 def test_yaml_stands_for_what_it_does_there(text: str, value: Any) -> None:
     """Asked of a kube-apiserver; like values are not enough, since 1 is True."""
-    found, twice = yamls.read(f"x: {text}")
+    found, twice = yaml_codec.read(f"x: {text}")
     assert (repr(found["x"]), type(found["x"])) == (repr(value), type(value))
     assert len(twice) == (text == "{on: a, 'true': b}")
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.suites import ROOT
 from tests.tools import assets
-from towtank.__main__ import main
+from towtank.cli import main
 
 KUBECTL = assets.folder() / "kubectl"
 COMMAND = (sys.executable, "-m", "towtank")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towtank.model import conditions
-from towtank_tests.asking import InMemoryCluster, content
+from towtank_tests.in_memory import InMemoryCluster, content
 
 CORE = "/api/v1/namespaces/default"
 MERGE = "application/merge-patch+json"

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towtank.managed_fields import ManagedFieldsEntry, apply, same, track
+from towtank.model.api_errors import ApiError
 from towtank.model.kinds import APIResource, Body
-from towtank.model.problems import ApiError
 from towtank.patches import merge_patch
-from towtank.schemas.parsing import builtin
+from towtank.schemas.schema_parser import builtin
 from towtank_tests.owned_kinds import THINGS
 
 RECORDED: dict[str, list[Any]] = json.loads((Path(__file__).parent / "recorded_owners.json").read_text())

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from towtank.model.api_errors import ApiError
 from towtank.model.kinds import APIResource, Body
-from towtank.model.problems import ApiError
 from towtank.patches import APPLY, JSON, MERGE, STRATEGIC, change, json_patch, merge_patch, strategic
 from towtank_tests.owned_kinds import DEPLOYMENT, THINGS
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towtank.model.times import after, timestamp
-from towtank_tests.asking import InMemoryCluster, content
+from towtank_tests.in_memory import InMemoryCluster, content
 
 POD = "/api/v1/namespaces/default/pods/one"
 MERGE = "application/merge-patch+json"

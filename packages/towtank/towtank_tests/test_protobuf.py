@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from towtank.model.problems import ApiError
-from towtank.schemas import parsing
+from towtank.model.api_errors import ApiError
+from towtank.schemas import schema_parser
 from towtank.wire import bodies, protobuf
 
 # As `kubectl create deployment`, `kubectl create secret` and `kubectl auth can-i` send them.
@@ -74,7 +74,7 @@ def length_delimited(number: int, data: bytes) -> bytes:
 
 def fields_of(message: str) -> list[list[Any]]:
     """The table's."""
-    fields: list[list[Any]] = parsing.data("messages.json")[message]
+    fields: list[list[Any]] = schema_parser.data("messages.json")[message]
     return fields
 
 

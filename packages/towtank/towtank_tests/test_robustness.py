@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.conversations import HERE, Kind, filled
-from towtank.model.nodes import SchemaNode
 from towtank.model.requests import ApiResponse, WatchOptions
-from towtank.wire import paths, protobuf
-from towtank_tests.asking import DEFINITION, InMemoryCluster
+from towtank.model.schema_nodes import SchemaNode
+from towtank.wire import protobuf, request_paths
+from towtank_tests.in_memory import DEFINITION, InMemoryCluster
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
@@ -215,7 +215,7 @@ def test_no_object_is_a_fault_of_ours(data: st.DataObject) -> None:
     """However it is written; and neither for tables, watches and controllers that meet it afterwards."""
     path, body = data.draw(st.sampled_from(PLACES))
     one, asked = f"{path}/{body['metadata']['name']}", world()
-    target, _ = paths.target(asked.catalogue, path)
+    target, _ = request_paths.target(asked.catalogue, path)
     there = data.draw(st.booleans())
     if there:
         assert asked.ask("POST", path, body).code == 201

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towtank_tests.asking import InMemoryCluster, content
+from towtank_tests.in_memory import InMemoryCluster, content
 
 CORE = "/api/v1/namespaces/default"
 SCALE = "/apis/apps/v1/namespaces/default/deployments/one/scale"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towtank import tables
+from towtank.model.api_errors import ApiError
 from towtank.model.kinds import APIResource, TableColumn
-from towtank.model.problems import ApiError
-from towtank.tables import ages, paths
+from towtank.tables import ages, json_paths
+from towtank.tables import printer as tables
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded_tables.json").read_text())
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -175,7 +175,7 @@ VALUES = st.recursive(
 @given(st.text(alphabet=".[]*?()@'\"=!<>abc01-\\ ", max_size=14).map(lambda text: f".{text}"), VALUES)
 def test_no_path_breaks_a_table(path: str, value: Any) -> None:
     """Definitions may hold nearly any path, and objects any value."""
-    list(paths.parse(path)(value))
+    list(json_paths.parse(path)(value))
 
 
 @given(VALUES, st.lists(st.sampled_from("abc"), max_size=3))
@@ -184,5 +184,5 @@ def test_a_path_of_fields_goes_where_it_says(value: Any, fields: list[str]) -> N
     expected = [value]
     for field in fields:
         expected = [each[field] for each in expected if isinstance(each, dict) and field in each]
-    assert list(paths.parse("".join(f".{field}" for field in fields))(value)) == expected
-    assert list(paths.parse("".join(f"['{field}']" for field in fields))(value)) == expected
+    assert list(json_paths.parse("".join(f".{field}" for field in fields))(value)) == expected
+    assert list(json_paths.parse("".join(f"['{field}']" for field in fields))(value)) == expected

@@ -16,11 +16,11 @@ from typing import Final, Self
 
 from aiohttp import web
 
-from towtank import controllers
+from towtank.api_server import ApiServer
+from towtank.controllers import manager
 from towtank.model.kinds import Body
-from towtank.parts import ApiServer
 from towtank.serving.certificates import ClusterCertificates
-from towtank.serving.web import HttpFrontend
+from towtank.serving.frontend import HttpFrontend
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class ClusterSettings:
 
     port: int = 0
     nodes: Sequence[Body] = ()
-    controller_settings: controllers.ControllerSettings = dataclasses.field(default_factory=controllers.ControllerSettings)
+    controller_settings: manager.ControllerSettings = dataclasses.field(default_factory=manager.ControllerSettings)
 
 
 class Cluster:

@@ -7,20 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from towtank.controllers import ControllerManager, ControllerSettings
+from towtank.controllers.manager import ControllerManager, ControllerSettings
 from towtank.model.catalogue import Catalogue
 from towtank.model.kinds import APIResource, Body
 from towtank.model.requests import DeleteOptions, RequestTarget, WriteOptions
 from towtank.storage.store import RevisionStore, StoreChange
 from towtank.storage.verbs import Verbs
-from towtank.strategies import built_in
-from towtank.subresources import bindings
+from towtank.strategies import kind_registry
+from towtank.subresources import pod_binding
 
 NAMESPACE = "default"
 _STEPS = 100_000
 
 
-RESOURCES = (*built_in.resources(), APIResource("example.com", "v1", "ships", "Ship", custom=True))
+RESOURCES = (*kind_registry.resources(), APIResource("example.com", "v1", "ships", "Ship", custom=True))
 
 
 class ControllerHarness:
@@ -119,7 +119,7 @@ class ControllerHarness:
     def bind(self, name: str, namespace: str = NAMESPACE) -> None:
         """Put a pod on the node."""
         binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": "node-1"}}
-        bindings.bind(self.verbs, self.target("pods", name, namespace), binding, WriteOptions("scheduler"))
+        pod_binding.bind(self.verbs, self.target("pods", name, namespace), binding, WriteOptions("scheduler"))
 
 
 def template(image: str = "app:1", labels: Mapping[str, str] | None = None) -> Body:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from towtank.controllers import ControllerSettings
 from towtank.controllers.kubelet import RUN_FOR
-from towtank.controllers.reports import duration
+from towtank.controllers.kubelet_status import duration
+from towtank.controllers.manager import ControllerSettings
 from towtank.model import conditions
 from towtank.model.requests import DeleteOptions
 from towtank_tests.controllers.harness import ControllerHarness

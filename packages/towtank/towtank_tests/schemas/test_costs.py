@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from towtank.model.problems import ApiError
-from towtank.schemas import parsing, rules, structural, values
+from towtank.model.api_errors import ApiError
+from towtank.schemas import pruning, schema_parser, structural, validation_rules
 
 EVIL: Final = "^(a+)+$"
 LETTERS: Final = "a" * 40 + "!"
@@ -26,17 +26,17 @@ def soon(seconds: float = 5) -> Iterator[None]:
 
 def _ruled(kind: dict[str, Any], *texts: str) -> Any:
     schema = {"type": "object", "properties": {"x": {**kind, "x-kubernetes-validations": [{"rule": text} for text in texts]}}}
-    return parsing.parse(schema)
+    return schema_parser.parse(schema)
 
 
 def test_patterns_are_linear() -> None:
     """Of a schema, and in rules."""
-    node = parsing.parse({"type": "object", "properties": {"x": {"type": "string", "pattern": EVIL}}})
+    node = schema_parser.parse({"type": "object", "properties": {"x": {"type": "string", "pattern": EVIL}}})
     with soon():
-        (cause,) = values.validate({"x": LETTERS}, node, "")
+        (cause,) = pruning.validate({"x": LETTERS}, node, "")
         assert cause.text == f"Invalid value: \"{LETTERS}\": x in body should match '{EVIL}'"
         node = _ruled({"type": "string"}, f"self.find('{EVIL}') == ''", f"self.findAll('{EVIL}') == []", f"!self.matches('{EVIL}')")
-        assert rules.check({"x": LETTERS}, None, node) == []
+        assert validation_rules.check({"x": LETTERS}, None, node) == []
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_is_no_pattern_is_refused_in_the_api_servers_words(pattern: str, wh
 def test_rules_end(rule: str) -> None:
     """With the API server's words for those that cost too much."""
     with soon(20):
-        (cause,) = rules.check({"x": list(range(2000))}, None, _ruled({"type": "array", "items": {"type": "integer"}}, rule))
+        (cause,) = validation_rules.check({"x": list(range(2000))}, None, _ruled({"type": "array", "items": {"type": "integer"}}, rule))
     assert "no further validation rules will be run due to call cost exceeds limit for rule" in cause.text
 
 
@@ -93,7 +93,7 @@ _REPLACED: Final = 'self.replace("a", self.replace("a", self.replace("a", self))
 def test_texts_do_not_multiply(rule: str) -> None:
     """A thousand letters by a thousand letters, and that again."""
     with soon():
-        (cause,) = rules.check({"x": "a" * 1200}, None, _ruled({"type": "string"}, rule))
+        (cause,) = validation_rules.check({"x": "a" * 1200}, None, _ruled({"type": "string"}, rule))
     assert "call cost exceeds limit" in cause.text
 
 
@@ -109,24 +109,24 @@ def test_texts_do_not_multiply(rule: str) -> None:
 )
 def test_rules_whose_cost_nobody_bounds_are_refused(rule: str, why: str) -> None:
     """When they are written down, and others are not."""
-    causes = rules.compile_errors(_ruled({"type": "string"}, rule), "schema")
+    causes = validation_rules.compile_errors(_ruled({"type": "string"}, rule), "schema")
     assert [why in cause.text for cause in causes] == [True] * bool(why)
 
 
 def test_a_rule_is_not_charged_for_others() -> None:
     """Nor for what it cost before."""
     node = _ruled({"type": "array", "items": {"type": "integer"}}, *["self.distinct().size() == self.size()"] * 5)
-    assert rules.check({"x": list(range(1000))}, None, node) == []
+    assert validation_rules.check({"x": list(range(1000))}, None, node) == []
 
 
 def test_defaults_do_not_multiply() -> None:
     """A large one for each of many items is refused; as many small ones are made."""
     for size, fits in ((10, True), (100_000, False)):
         item = {"type": "object", "properties": {"a": {"type": "string", "default": "x" * size}}}
-        node = parsing.parse({"type": "object", "properties": {"x": {"type": "array", "items": item}}})
+        node = schema_parser.parse({"type": "object", "properties": {"x": {"type": "array", "items": item}}})
         body: dict[str, Any] = {"x": [{} for _ in range(60_000)]}
         with soon(), nullcontext() if fits else pytest.raises(ApiError, match="Request entity too large"):
-            values.default(body, node)
+            pruning.default(body, node)
         assert ("a" in body["x"][-1]) is fits
 
 
@@ -149,5 +149,5 @@ def test_defaults_do_not_multiply() -> None:
 )
 def test_multiples_are_the_api_servers(value: float, factor: float, fits: bool) -> None:
     """Asked of a kube-apiserver."""
-    node = parsing.parse({"type": "object", "properties": {"x": {"type": "number", "multipleOf": factor}}})
-    assert (values.validate({"x": value}, node, "") == []) is fits
+    node = schema_parser.parse({"type": "object", "properties": {"x": {"type": "number", "multipleOf": factor}}})
+    assert (pruning.validate({"x": value}, node, "") == []) is fits

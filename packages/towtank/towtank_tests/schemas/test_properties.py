@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from towtank.model.nodes import SchemaNode
-from towtank.schemas import parsing, values
+from towtank.model.schema_nodes import SchemaNode
+from towtank.schemas import pruning, schema_parser
 from towtank_tests.schemas.cases import SPEC, SPECS
 from towtank_tests.schemas.test_recorded import SHAPE
 
-POD: Final = parsing.builtin("v1", "Pod")
+POD: Final = schema_parser.builtin("v1", "Pod")
 SCALARS: Final = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5) | st.sampled_from(["1Gi", "a", "v1"])
 )
@@ -46,8 +46,8 @@ def of_a_schema(node: SchemaNode, depth: int = 6) -> st.SearchStrategy[Any]:
 def all_steps(body: dict[str, Any], node: SchemaNode) -> dict[str, Any]:
     """A copy, treated as a body that comes in is."""
     body = copy.deepcopy(body)
-    values.prune(body, node)
-    values.default(body, node)
+    pruning.prune(body, node)
+    pruning.default(body, node)
     return body
 
 
@@ -56,14 +56,14 @@ def all_steps(body: dict[str, Any], node: SchemaNode) -> dict[str, Any]:
 def test_twice_is_as_once(node: SchemaNode, data: st.DataObject) -> None:
     """Of pruning, and of defaults after it."""
     body = copy.deepcopy(data.draw(OBJECTS if node is SHAPE else of_a_schema(POD)))
-    values.prune(body, node)
+    pruning.prune(body, node)
     pruned = copy.deepcopy(body)
-    assert values.prune(body, node) == []
+    assert pruning.prune(body, node) == []
     assert body == pruned
-    values.default(body, node)
+    pruning.default(body, node)
     complete = copy.deepcopy(body)
-    assert values.prune(body, node) == []
-    values.default(body, node)
+    assert pruning.prune(body, node) == []
+    pruning.default(body, node)
     assert body == complete
 
 
@@ -72,15 +72,15 @@ def test_twice_is_as_once(node: SchemaNode, data: st.DataObject) -> None:
 @example({"metadata": {"labels": "x"}, "spec": {"embedded": {"metadata": []}}})
 def test_any_object_is_told_something_of_its_own_fields(body: dict[str, Any]) -> None:
     """Causes name fields that the schema knows, or none."""
-    for cause in values.validate(all_steps(body, SHAPE), SHAPE, ""):
+    for cause in pruning.validate(all_steps(body, SHAPE), SHAPE, ""):
         field = cause.field.removeprefix("spec.").partition(".")[0].partition("[")[0]
         assert field in {*SPEC["properties"], "spec", "top", "<nil>"}
-    values.mistyped(body, SHAPE)
+    pruning.mistyped(body, SHAPE)
 
 
 @given(st.one_of(json_of(WORDS), of_a_schema(POD)))
 def test_what_is_decoded_has_the_types_of_its_schema(body: Any) -> None:
     """What ``mistyped`` lets pass, ``validate`` finds of the right types: it checks them in its own way."""
-    if values.mistyped(body, POD) is None and isinstance(body, dict):
-        causes = values.validate(all_steps(body, POD), POD, "")
+    if pruning.mistyped(body, POD) is None and isinstance(body, dict):
+        causes = pruning.validate(all_steps(body, POD), POD, "")
         assert [cause for cause in causes if cause.reason == "FieldValueTypeInvalid" and "quantity" not in cause.text] == []

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pytest
 
-from towtank.schemas import parsing, values
+from towtank.schemas import pruning, schema_parser
 from towtank_tests.schemas.cases import BUILT_IN, DEFINITION, RECORDED, SEVERAL, SPECS, Body, custom
 
 SAID: Final = json.loads(RECORDED.read_text(encoding="utf-8"))
-SHAPE: Final = parsing.parse(DEFINITION["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+SHAPE: Final = schema_parser.parse(DEFINITION["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
 CUSTOM: Final[dict[str, tuple[Body, Body]]] = {
     f"{name} {json.dumps(value)}": ({"spec": {name: value}}, said)
     for name in SPECS
@@ -29,11 +29,11 @@ UNLIKE: Final = {
 def outcome(given: Body) -> Body:
     """As record.py writes it."""
     body = copy.deepcopy(custom(given))
-    unknown = values.prune(body, SHAPE)
-    if text := values.mistyped(body, SHAPE):
+    unknown = pruning.prune(body, SHAPE)
+    if text := pruning.mistyped(body, SHAPE):
         return {"code": 400, "message": f'Shape in version "v1" cannot be handled as a Shape: {text}'}
-    values.default(body, SHAPE)
-    if causes := values.validate(body, SHAPE, ""):
+    pruning.default(body, SHAPE)
+    if causes := pruning.validate(body, SHAPE, ""):
         return {"causes": sorted([cause.reason, cause.field, cause.text] for cause in causes)}
     return {"kept": {name: value for name, value in body.items() if name not in ("apiVersion", "kind", "metadata")}, "unknown": unknown}
 
@@ -48,7 +48,7 @@ def test_a_custom_resource_becomes_what_the_api_server_makes_of_it(name: str) ->
 
 def test_causes_stand_in_the_order_of_the_object() -> None:
     """So that ours come the same way each time."""
-    assert [cause.field for cause in values.validate({"spec": {"list": [1, 2], "string": 1}}, SHAPE, "")] == [
+    assert [cause.field for cause in pruning.validate({"spec": {"list": [1, 2], "string": 1}}, SHAPE, "")] == [
         "spec.list[0]",
         "spec.list[1]",
         "spec.string",
@@ -59,8 +59,8 @@ def test_causes_stand_in_the_order_of_the_object() -> None:
 def test_a_built_in_kind_is_decoded_as_the_api_server_does(name: str) -> None:
     """Unknown fields in the order of the object; of wrong types the first, with the words of Go's decoder."""
     body = copy.deepcopy(BUILT_IN[name][1])
-    node = parsing.builtin(body["apiVersion"], body["kind"])
-    unknown, text, said = values.prune(body, node), values.mistyped(body, node), SAID["built in"][name]
+    node = schema_parser.builtin(body["apiVersion"], body["kind"])
+    unknown, text, said = pruning.prune(body, node), pruning.mistyped(body, node), SAID["built in"][name]
     _, _, theirs = said.get("message", "").partition(" cannot be handled as a ")
     assert (text or "") == theirs.partition(": ")[2]
     assert said["unknown"] == ([] if text else unknown)
@@ -74,6 +74,6 @@ def test_null_is_not_there() -> None:
         "metadata": {"labels": {"a": None}},
         "spec": {"nodeName": None, "containers": [None]},
     }
-    values.default(body, parsing.builtin("v1", "Pod"))
+    pruning.default(body, schema_parser.builtin("v1", "Pod"))
     assert (body["metadata"], body["spec"]["containers"]) == ({"labels": {"a": ""}}, [{"name": ""}])
     assert "nodeName" not in body["spec"]

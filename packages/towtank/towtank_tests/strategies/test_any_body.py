@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towtank.model.api_errors import ApiError
 from towtank.model.kinds import APIResource
-from towtank.model.nodes import SchemaNode
-from towtank.model.problems import ApiError
 from towtank.model.requests import RequestTarget, WriteOptions
+from towtank.model.schema_nodes import SchemaNode
 from towtank.storage.verbs import copied
-from towtank.strategies import built_in
+from towtank.strategies import kind_registry
+from towtank_tests.strategies.case_cluster import CaseCluster, merged
 from towtank_tests.strategies.cases import named, pod, workload
-from towtank_tests.strategies.clusters import CaseCluster, merged
 
-_STORED = [resource for resource in built_in.resources() if "update" in resource.verbs and not resource.mapping]
+_STORED = [resource for resource in kind_registry.resources() if "update" in resource.verbs and not resource.mapping]
 _TEXTS = st.sampled_from(["", "a", "b", "x/y", "x/y/z", "A b", "Always", "Exists", "In", "NoExecute", "ClusterIP", "RollingUpdate"])
 _AMOUNTS = st.sampled_from(["1", "1Gi", "-1", "0.5", "250m", "much", "", 2])
 _NUMBERS = st.sampled_from([-1, 0, 1, 7, 100_000])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from towtank_tests.strategies.case_cluster import CaseCluster
 from towtank_tests.strategies.cases import APPS, CORE, PODS, container, named, pod
-from towtank_tests.strategies.clusters import CaseCluster
 
 COST = "controller.kubernetes.io/pod-deletion-cost"
 MEBIBYTE = 1024 * 1024

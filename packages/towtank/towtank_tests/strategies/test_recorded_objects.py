@@ -10,8 +10,8 @@ import pytest
 
 from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.storage.verbs import copied
+from towtank_tests.strategies.case_cluster import CaseCluster
 from towtank_tests.strategies.cases import CASES
-from towtank_tests.strategies.clusters import CaseCluster
 
 _RECORDED: Final = json.loads((Path(__file__).parent.parent / "recorded_objects.json").read_text())
 

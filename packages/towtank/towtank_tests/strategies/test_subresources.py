@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from towtank.model.api_errors import ApiError
 from towtank.model.kinds import APIResource, ScaleSubresource
-from towtank.model.problems import ApiError
 from towtank.model.requests import RequestTarget, WriteOptions
-from towtank.strategies import crds
-from towtank.subresources import scales
-from towtank.subresources.dispatch import SubresourceTable
-from towtank.subresources.reviews import TokenIssuer as TokensProtocol
+from towtank.strategies import crd
+from towtank.subresources import scale_subresource
+from towtank.subresources.review import TokenIssuer as TokensProtocol
+from towtank.subresources.subresource_table import SubresourceTable
+from towtank_tests.strategies.case_cluster import CaseCluster, FakeTokenIssuer
 from towtank_tests.strategies.cases import CORE, PODS, POLICY, named, pod
-from towtank_tests.strategies.clusters import CaseCluster, FakeTokenIssuer
 
 _REVIEWS = "/apis/authentication.k8s.io/v1"
 
@@ -93,7 +93,7 @@ def test_a_custom_resource_is_scaled_where_its_definition_says() -> None:
         has_status=True,
         custom=True,
         generation=True,
-        strategy=crds.CustomResourceStrategy(),
+        strategy=crd.CustomResourceStrategy(),
         scale=ScaleSubresource(".spec.size.members", ".status.members", ".status.selector"),
     )
     target = RequestTarget(resource, "default", "g", "scale")
@@ -101,10 +101,12 @@ def test_a_custom_resource_is_scaled_where_its_definition_says() -> None:
     cluster.verbs.create(RequestTarget(resource, "default"), body, WriteOptions())
     status = {"status": {"members": 2, "selector": "a=b"}}
     cluster.verbs.patch(RequestTarget(resource, "default", "g", "status"), lambda old: {**old, **status}, WriteOptions())
-    assert scales.get(cluster.verbs, target)["spec"] == {"replicas": 3}
-    assert scales.get(cluster.verbs, target)["status"] == {"replicas": 2, "selector": "a=b"}
-    scales.change(cluster.verbs, target, lambda scale: {**scale, "spec": {"replicas": 5}}, WriteOptions())
+    assert scale_subresource.get(cluster.verbs, target)["spec"] == {"replicas": 3}
+    assert scale_subresource.get(cluster.verbs, target)["status"] == {"replicas": 2, "selector": "a=b"}
+    scale_subresource.change(cluster.verbs, target, lambda scale: {**scale, "spec": {"replicas": 5}}, WriteOptions())
     stored = cluster.verbs.get(target).body
     assert (stored["spec"], stored["metadata"]["generation"]) == ({"size": {"members": 5}}, 2)
     with pytest.raises(ApiError, match="modified"):
-        scales.change(cluster.verbs, target, lambda scale: {**scale, "metadata": {"name": "g", "resourceVersion": "1"}}, WriteOptions())
+        scale_subresource.change(
+            cluster.verbs, target, lambda scale: {**scale, "metadata": {"name": "g", "resourceVersion": "1"}}, WriteOptions()
+        )

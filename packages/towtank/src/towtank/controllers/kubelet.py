@@ -10,9 +10,9 @@ import itertools
 from collections.abc import Iterable
 from datetime import datetime
 
-from towtank.controllers import reports
-from towtank.controllers.controlling import Controller, Key
-from towtank.controllers.world import KUBELET, NODES, PODS, ControllerClient, is_finished, is_terminating, parse_time
+from towtank.controllers import kubelet_status
+from towtank.controllers.client import KUBELET, NODES, PODS, ControllerClient, is_finished, is_terminating, parse_time
+from towtank.controllers.controller import Controller, Key
 from towtank.model import conditions
 from towtank.model.kinds import Body
 from towtank.model.times import after
@@ -58,7 +58,7 @@ class KubeletSimulator(Controller):
     def _node(self, node: Body, now: datetime) -> None:
         new = not conditions.find(node, "Ready")
         if new or node["status"].get("capacity", {}).keys() - node["status"].get("allocatable", {}).keys():
-            node = self.client.status(NODES, node, reports.node_status(node, self._address("172.18"), now), KUBELET)
+            node = self.client.status(NODES, node, kubelet_status.node_status(node, self._address("172.18"), now), KUBELET)
         if new and any(taint["key"] == _NOT_READY for taint in node["spec"].get("taints", ())) and conditions.holds(node, "Ready"):
             self.client.patch(NODES, node, _opened)
 
@@ -88,8 +88,8 @@ class KubeletSimulator(Controller):
         elif not is_finished(pod) and pod.get("status", {}).get("phase") != "Running":
             self._later("start", pod, after(now, self._start_after))
         elif not is_finished(pod):
-            self.client.status(PODS, pod, reports.gated_status(pod, now), KUBELET)
-            runs = reports.duration(pod["metadata"].get("annotations", {}).get(RUN_FOR, ""))
+            self.client.status(PODS, pod, kubelet_status.gated_status(pod, now), KUBELET)
+            runs = kubelet_status.duration(pod["metadata"].get("annotations", {}).get(RUN_FOR, ""))
             if runs is not None:
                 started = pod["status"].get("startTime") or pod["metadata"]["creationTimestamp"]
                 self._later("succeed", pod, after(parse_time(started), runs))
@@ -102,11 +102,11 @@ class KubeletSimulator(Controller):
         if is_terminating(pod) or is_finished(pod):
             return
         node = self.client.verbs.find(NODES, "", pod["spec"]["nodeName"]) or {}
-        self.client.status(PODS, pod, reports.running_status(pod, node, self._address("10.244"), now), KUBELET)
+        self.client.status(PODS, pod, kubelet_status.running_status(pod, node, self._address("10.244"), now), KUBELET)
 
     def _succeed(self, pod: Body, now: datetime) -> None:
         if not is_finished(pod):
-            self.client.status(PODS, pod, reports.succeeded_status(pod, now), KUBELET)
+            self.client.status(PODS, pod, kubelet_status.succeeded_status(pod, now), KUBELET)
 
     def _stop(self, pod: Body, now: datetime) -> None:
         """A pod that others' finalizers keep has ended all the same, and takes no room."""

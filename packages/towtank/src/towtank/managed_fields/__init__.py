@@ -4,8 +4,8 @@
 what cannot be applied; ``managers`` keeps the entries. Facts from Kubernetes' structured-merge-diff and apimachinery/managedfields.
 """
 
-from towtank.managed_fields.applying import apply
 from towtank.managed_fields.managers import ManagedFieldsEntry
-from towtank.managed_fields.tracking import same, track
+from towtank.managed_fields.server_side_apply import apply
+from towtank.managed_fields.updates import same, track
 
 __all__ = ["ManagedFieldsEntry", "apply", "same", "track"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias
 
-from towtank.model import names
-from towtank.model.nodes import ANYTHING, SchemaNode
-from towtank.model.problems import StatusCause
+from towtank.model import metadata_rules
+from towtank.model.api_errors import StatusCause
+from towtank.model.schema_nodes import ANYTHING, SchemaNode
 
 KUBERNETES: Final = (1, 36, 1)
 """The version whose API this is."""
@@ -57,7 +57,7 @@ class Strategy:
 
     def name(self, name: str) -> Sequence[str]:
         """What is wrong with an object's name."""
-        return names.subdomain(name)
+        return metadata_rules.subdomain(name)
 
     def default(self, body: Body) -> None:
         """Fill in what is not said and no schema says."""

@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
+from towtank.model.api_errors import ApiError, bad_request, quoted
 from towtank.model.kinds import APIResource, Body
-from towtank.model.problems import ApiError, bad_request, quoted
 
 SERVER: Final = "kube-apiserver"
 """Who owns the fields that the API server writes of its own accord."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from towtank.model.api_errors import unsupported_media_type
 from towtank.model.json_values import json_type
 from towtank.model.kinds import APIResource, Body
-from towtank.model.problems import unsupported_media_type
 from towtank.patches.json_patches import json_patch
 from towtank.patches.merge_patches import merge_patch
 from towtank.patches.strategic import strategic

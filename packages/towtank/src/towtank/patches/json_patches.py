@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
+from towtank.model.api_errors import ApiError, bad_request
 from towtank.model.json_values import TooDeep, cloned, json_type, require_shallow
 from towtank.model.kinds import Body
-from towtank.model.problems import ApiError, bad_request
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024

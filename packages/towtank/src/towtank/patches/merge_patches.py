@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from towtank.model.api_errors import bad_request
 from towtank.model.json_values import cloned, json_type
 from towtank.model.kinds import Body
-from towtank.model.problems import bad_request
 
 
 def merge_patch(old: Body, patch: Any) -> Body:

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
+from towtank.model.api_errors import bad_request
 from towtank.model.json_values import cloned, json_type
 from towtank.model.kinds import Body
-from towtank.model.nodes import ANYTHING, SchemaNode
-from towtank.model.problems import bad_request
+from towtank.model.schema_nodes import ANYTHING, SchemaNode
 
 _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"

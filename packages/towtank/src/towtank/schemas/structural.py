@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from kubefacts import patterns
-from towtank.model.problems import StatusCause
+from towtank.model.api_errors import StatusCause
 
 Schema: TypeAlias = Mapping[str, Any]
 

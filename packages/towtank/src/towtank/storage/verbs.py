@@ -19,13 +19,13 @@ from datetime import datetime
 import msgspec
 
 from towtank import managed_fields
-from towtank.model import names, times
+from towtank.model import metadata_rules, times
+from towtank.model.api_errors import ApiError, StatusCause, already_exists, forbidden, invalid, not_found
 from towtank.model.kinds import META, APIResource, Body
-from towtank.model.problems import ApiError, StatusCause, already_exists, forbidden, invalid, not_found
 from towtank.model.requests import DeleteOptions, ListOptions, RequestTarget, WriteOptions
-from towtank.schemas import rules, values
-from towtank.storage import objects
-from towtank.storage.listing import ListPage, Pages
+from towtank.schemas import pruning, validation_rules
+from towtank.storage import object_meta
+from towtank.storage.pages import ListPage, Pages
 from towtank.storage.store import RevisionStore, Stored
 
 _NAMESPACES = "namespaces"
@@ -67,8 +67,8 @@ class Verbs:
     def create(self, target: RequestTarget, body: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
         """Create; ``target.name`` is not looked at, and owners of fields not where they are ``tracked``. Returns the object as stored."""
         resource, strategy = target.resource, target.resource.strategy
-        body = objects.decoded(resource, body, options)
-        objects.initialise(
+        body = object_meta.decoded(resource, body, options)
+        object_meta.initialise(
             target, body, self.clock(), self._uids(), lambda name: self.find(resource.key, target.namespace, name) is not None
         )
         if not tracked:  # before admission and strategies: what they set belongs to nobody
@@ -79,7 +79,7 @@ class Verbs:
             body.pop("status", None)
         strategy.prepare_create(body)
         self._refuse(resource, body, self._causes(resource, body, None))
-        options.warnings += names.finalizer_warnings(body["metadata"], {}) if resource.custom else ()
+        options.warnings += metadata_rules.finalizer_warnings(body["metadata"], {}) if resource.custom else ()
         name = body["metadata"]["name"]
         if there := self.store.get(resource.key, target.namespace, name):
             going = "deletionTimestamp" in there.body["metadata"]
@@ -91,13 +91,13 @@ class Verbs:
     def update(self, target: RequestTarget, body: Body, options: WriteOptions) -> tuple[Body, bool]:
         """Replace the object, or with ``target.subresource`` "status" its status. Returns the object and whether it was created."""
         resource = target.resource
-        new = objects.decoded(resource, body, options)
-        objects.require_name(new["metadata"], target.name)
+        new = object_meta.decoded(resource, body, options)
+        object_meta.require_name(new["metadata"], target.name)
         if resource.strategy.made_by_update and not target.subresource and not self.store.get(resource.key, target.namespace, target.name):
             new["metadata"].pop("resourceVersion", None)
             return self.create(target, new, options), True
         old = self.get(target)
-        objects.require_version(target, new)
+        object_meta.require_version(target, new)
         return self._change(target, old.body, new, options), False
 
     def patch(self, target: RequestTarget, change: Callable[[Body], Body], options: WriteOptions) -> Body:
@@ -105,9 +105,9 @@ class Verbs:
         old = self.get(target)
         patched = change(copied(old))
         try:
-            new = objects.decoded(target.resource, patched, options)
+            new = object_meta.decoded(target.resource, patched, options)
         except ApiError as refused:
-            raise objects.unpatched(target.resource, change(copied(old)), refused) from refused
+            raise object_meta.unpatched(target.resource, change(copied(old)), refused) from refused
         if (uid := new["metadata"].get("uid")) and uid != old.body["metadata"]["uid"]:
             self._refuse(target.resource, new, [StatusCause.invalid("metadata.uid", uid, "field is immutable")])
         return self._change(target, old.body, new, options)
@@ -123,23 +123,23 @@ class Verbs:
         merged = managed_fields.apply(applied, live, self._write(stored, options), force=options.force)
         merged["metadata"].setdefault("name", target.name)  # which who applies may leave to the URL
         if old is None:
-            objects.require_name(merged["metadata"], target.name)
+            object_meta.require_name(merged["metadata"], target.name)
             return self.create(target, merged, options, tracked=True), True
-        return self._change(target, old.body, objects.decoded(resource, merged, options), options, tracked=True), False
+        return self._change(target, old.body, object_meta.decoded(resource, merged, options), options, tracked=True), False
 
     def _write(self, target: RequestTarget, options: WriteOptions) -> managed_fields.ManagedFieldsEntry:
         return managed_fields.ManagedFieldsEntry(target.shown or target.resource, options.manager, target.subresource, self.clock())
 
     def _change(self, target: RequestTarget, old: Body, new: Body, options: WriteOptions, *, tracked: bool = False) -> Body:
         resource, strategy = target.resource, target.resource.strategy
-        objects.keep_server_fields(target, new, old)
+        object_meta.keep_server_fields(target, new, old)
         new = _parted(target, new, old)
         if target.subresource != "status":
             strategy.prepare_update(new, old)
             if resource.generation and _content(new) != _content(old):
                 new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         self._refuse(resource, new, self._causes(resource, new, old, status=target.subresource == "status"))
-        options.warnings += names.finalizer_warnings(new["metadata"], old["metadata"]) if resource.custom else ()
+        options.warnings += metadata_rules.finalizer_warnings(new["metadata"], old["metadata"]) if resource.custom else ()
         if not tracked:
             managed_fields.track(new, old, self._write(target, options))
         if managed_fields.same(new, old):
@@ -152,15 +152,15 @@ class Verbs:
         return self.store.put(resource.key, target.namespace, new).body
 
     def _causes(self, resource: APIResource, new: Body, old: Body | None, *, status: bool = False) -> Sequence[StatusCause]:
-        causes = objects.metadata_causes(new, resource)
+        causes = object_meta.metadata_causes(new, resource)
         if resource.custom:
-            wrong = values.validate(new, resource.schema, "")
+            wrong = pruning.validate(new, resource.schema, "")
             # A rule may count on the types and the fields that the schema promises.
-            blocked = rules.blocked(wrong, resource.schema)
-            causes += [*wrong, rules.NOT_CHECKED] if blocked else [*wrong, *rules.check(new, old, resource.schema)]
+            blocked = validation_rules.blocked(wrong, resource.schema)
+            causes += [*wrong, validation_rules.NOT_CHECKED] if blocked else [*wrong, *validation_rules.check(new, old, resource.schema)]
         if status:
             return [*causes, *resource.strategy.validate_status(new, old or {})]
-        causes += [] if old is None else names.new_finalizer_causes(new["metadata"], old["metadata"])
+        causes += [] if old is None else metadata_rules.new_finalizer_causes(new["metadata"], old["metadata"])
         causes += resource.strategy.validate(new)
         return causes if old is None else [*causes, *resource.strategy.validate_update(new, old)]
 
@@ -187,7 +187,7 @@ class Verbs:
     def delete(self, target: RequestTarget, options: DeleteOptions) -> Body:
         """Remove it, or begin to: returns its last state, with a deletionTimestamp when somebody has to finish it."""
         old = self.get(target)
-        objects.require_same(target, old.body, options.preconditions, going=True)
+        object_meta.require_same(target, old.body, options.preconditions, going=True)
         new, strategy = copied(old), target.resource.strategy
         metadata = new["metadata"]
         finalizers = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}

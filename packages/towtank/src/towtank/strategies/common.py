@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubefacts import quantities
+from towtank.model.api_errors import StatusCause, bad_request
 from towtank.model.kinds import Body
-from towtank.model.problems import StatusCause, bad_request
 
 IMMUTABLE: Final = "field is immutable"
 AT_LEAST_ZERO: Final = "must be greater than or equal to 0"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, Strategy
-from towtank.model.problems import StatusCause
 from towtank.strategies.common import AT_LEAST_ZERO, at, at_least_zero, one_of
 
 _PERCENT: Final = re.compile("[0-9]+%")

@@ -6,9 +6,9 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from towtank.model import choosing, names
+from towtank.model import metadata_rules, object_selectors
+from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, ObjectGetter, Strategy
-from towtank.model.problems import StatusCause
 from towtank.strategies.common import at, fill, invalid, one_of, port
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -22,11 +22,11 @@ class ServiceStrategy(Strategy):
     """Addresses are given out and nobody answers at them."""
 
     made_by_update = True
-    selectable = choosing.field_readers("spec.clusterIP", "spec.type")
+    selectable = object_selectors.field_readers("spec.clusterIP", "spec.type")
 
     def name(self, name: str) -> Sequence[str]:
         """A part of host names."""
-        return names.label(name)
+        return metadata_rules.label(name)
 
     def default(self, body: Body) -> None:
         """A cluster's own address, of IPv4."""
@@ -77,7 +77,7 @@ class ServiceStrategy(Strategy):
             causes.append(StatusCause.required("spec.ports"))
         causes += _port_causes(spec.get("ports") or ())
         causes += one_of(spec["type"], _TYPES, "spec.type")
-        causes += names.label_causes(spec.get("selector") or {}, "spec.selector")
+        causes += metadata_rules.label_causes(spec.get("selector") or {}, "spec.selector")
         if spec["type"] == "ExternalName" and not spec.get("externalName"):
             causes.append(StatusCause.required("spec.externalName"))
         return causes
@@ -97,7 +97,7 @@ def _port_causes(ports: Sequence[Body]) -> Iterator[StatusCause]:
         if not name and len(ports) > 1:
             yield StatusCause.required(f"{path}.name")
         elif name:
-            yield from invalid(f"{path}.name", name, names.label(name))
+            yield from invalid(f"{path}.name", name, metadata_rules.label(name))
             if name in seen:
                 yield StatusCause.duplicate(f"{path}.name", name)
             seen.add(name)

@@ -10,9 +10,9 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from towtank.model.api_errors import ApiError, bad_request, number, unsupported_media_type
 from towtank.model.json_values import MAX_DEPTH, DecodeFailure, TooDeep, require_shallow
-from towtank.model.problems import ApiError, bad_request, number, unsupported_media_type
-from towtank.wire import protobuf, yamls
+from towtank.wire import protobuf, yaml_codec
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -122,7 +122,7 @@ def duplicates(data: bytes, content_type: str) -> list[str]:
     try:
         value = json.loads(data, object_pairs_hook=pairs)
     except (ValueError, RecursionError):
-        return yamls.read(data)[1] if media_type(content_type).endswith("yaml") else []
+        return yaml_codec.read(data)[1] if media_type(content_type).endswith("yaml") else []
     return [f'duplicate field "{path}"' for path in _paths(value, "", twice)] if twice else []
 
 
@@ -146,7 +146,7 @@ def from_yaml(data: bytes) -> Any:
     except DecodeFailure:
         pass  # most likely it is not the part that is JSON
     try:
-        return _as_json(yamls.read(data)[0], [_MAX_YAML_VALUES], MAX_DEPTH)
+        return _as_json(yaml_codec.read(data)[0], [_MAX_YAML_VALUES], MAX_DEPTH)
     except (yaml.YAMLError, ValueError) as fault:
         raise DecodeFailure(f"yaml: {_yaml_fault(fault)}") from fault
     except RecursionError as fault:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from towtank.model.problems import ApiError, StatusCause, bad_request, invalid, quoted
+from towtank.model.api_errors import ApiError, StatusCause, bad_request, invalid, quoted
 from towtank.model.requests import ApiRequest, DeleteOptions, ListOptions, RequestTarget, WatchOptions, WriteOptions, parsed_version
-from towtank.schemas import parsing, values
+from towtank.schemas import pruning, schema_parser
 
 Query: TypeAlias = Mapping[str, str]
 
@@ -154,7 +154,7 @@ def deleting(query: Query, body: Any) -> DeleteOptions:
     """Of delete and deletecollection: the body's where there is one, else the query's. Raises Problem 400 and 422."""
     said = body if isinstance(body, dict) else {}
     causes: list[StatusCause] = []
-    if text := values.mistyped(said, parsing.builtin("policy/v1", "Eviction").properties["deleteOptions"]):
+    if text := pruning.mistyped(said, schema_parser.builtin("policy/v1", "Eviction").properties["deleteOptions"]):
         raise bad_request(f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {text}')
     if said:
         query = {}

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from towtank.model.kinds import Body
-from towtank.schemas import parsing
+from towtank.schemas import schema_parser
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\0"
@@ -49,13 +49,13 @@ def read(data: bytes) -> Body:
 def _definition(api_version: str, kind: str) -> str | None:
     if kind == "DeleteOptions":
         return f"{_META}.DeleteOptions"
-    name: str | None = parsing.data("schemas.json")["kinds"].get(f"{api_version}/{kind}")
+    name: str | None = schema_parser.data("schemas.json")["kinds"].get(f"{api_version}/{kind}")
     return name
 
 
 @functools.cache
 def _fields(message: str) -> Fields:
-    return {number: (name, kind, letters) for number, name, kind, letters in parsing.data("messages.json")[message]}
+    return {number: (name, kind, letters) for number, name, kind, letters in schema_parser.data("messages.json")[message]}
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------------

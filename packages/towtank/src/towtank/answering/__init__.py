@@ -1,1 +1,0 @@
-"""Answering: a request, as it came, to an answer."""

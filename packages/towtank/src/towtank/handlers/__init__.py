@@ -1,0 +1,1 @@
+"""From a request to its response: which handler answers it, reads, writes, discovery and OpenAPI."""

@@ -1,0 +1,240 @@
+"""The nodes of a cluster: by number and zones, or of a YAML file that has the shape of the user's own cluster.
+
+A file holds Node objects, as ``kubectl get nodes -o yaml`` gives them, or a short form of which each item is a group of like nodes:
+
+    - {count: 10, name: gpu, zone: a, cpu: 16, memory: 64Gi, nvidia.com/gpu: 4, labels: {pool: gpu}, taints: ["gpu=yes:NoSchedule"]}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+import yaml
+
+from kubefacts import quantities
+from towtank.model import metadata_rules
+from towtank.model.kinds import Body
+from towtank.wire import yaml_codec
+
+REGION = "local"
+PODS = 110
+_HOSTNAME, _ZONE, _REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+MAX_NODES = 100_000
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_FIELDS = ("count", "name", "zone", "cpu", "memory", "ephemeral-storage", "pods", "labels", "taints")
+_VOLATILE_STATUS = ("images", "volumesInUse", "volumesAttached", "config", "daemonEndpoints", "phase")
+_VOLATILE_ANNOTATIONS = ("kubectl.kubernetes.io/last-applied-configuration", "node.alpha.kubernetes.io/ttl")
+_QUANTITY = "write a quantity such as 8, 500m or 64Gi"
+
+
+class ShapeError(Exception):
+    """A file of nodes is wrong: where, what, and what to write instead."""
+
+
+def nodes(count: int, zones: int, cpu: str = "8", memory: str = "32Gi", pods: int = PODS) -> list[Body]:
+    """So many like nodes, spread over so many zones: node-a1, node-b1, node-a2 and so on."""
+    room = {"cpu": cpu, "memory": memory, "pods": str(pods)}
+    made = []
+    for number in range(count):
+        zone = _letters(number % zones)
+        made.append(_node(f"node-{zone}{number // zones + 1}", room, _labels(zone, cpu, memory)))
+    return made
+
+
+def read(text: str, source: str) -> list[Body]:
+    """The nodes of a file; ``source`` is its name in messages. Raises ShapeError."""
+    found: dict[str, Body] = {}
+    for place, item in _items(text, source):
+        for node in place.whole_node(item) if "kind" in item else place.group(item):
+            name = node["metadata"]["name"]
+            if name in found:
+                place.refuse("name", name, "there is a node of this name already: give each its own")
+            found[name] = node
+            if len(found) > MAX_NODES:
+                place.refuse("count", item.get("count"), f"these are more than {MAX_NODES} nodes: use fewer")
+    if not found:
+        raise ShapeError(
+            f"{source}: there are no nodes in it: write Node objects, or a list such as [{{count: 3, name: small, cpu: 4, memory: 16Gi}}]"
+        )
+    return list(found.values())
+
+
+def _items(text: str, source: str) -> Iterator[tuple[_ShapeEntry, Mapping[str, Any]]]:
+    """Whatever describes nodes, with its place: lists are opened."""
+    try:
+        documents = list(yaml.load_all(text, yaml_codec.KubernetesYamlLoader))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ShapeError(f"{source}: this is no YAML: {error}") from error
+    for number, document in enumerate(documents, 1):
+        listed = document.get("items") if isinstance(document, dict) and str(document.get("kind", "")).endswith("List") else document
+        for index, item in enumerate(listed if isinstance(listed, list) else [listed] if listed is not None else (), 1):
+            place = _ShapeEntry(source, f"document {number}" + (f", item {index}" if isinstance(listed, list) else ""))
+            if not isinstance(item, dict):
+                place.refuse("", item, "write a Node object or a group such as {count: 3, name: small, cpu: 4, memory: 16Gi}")
+            yield place, item
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ShapeEntry:
+    """An item of a file, and how to refuse what it says."""
+
+    source: str
+    where: str
+
+    def refuse(self, field: str, value: object, what_to_do: str) -> NoReturn:
+        """Say what is wrong."""
+        shown = f"{field}: {value!r}" if field else repr(value)
+        raise ShapeError(f"{self.source}: {self.where}: {shown}: {what_to_do}")
+
+    # ---- the short form --------------------------------------------------------------------------------------------------------
+
+    def group(self, item: Mapping[str, Any]) -> Iterator[Body]:
+        """Like nodes, with numbers where there is a count."""
+        for field in set(map(str, item)) - set(_FIELDS):
+            if not _is_amount(field):
+                known = f"{', '.join(_FIELDS)}, or a resource such as nvidia.com/gpu"
+                self.refuse(field, item.get(field), f"there is no such field: use one of {known}")
+        zone = self._text(item, "zone", "a")
+        amounts = {"pods": PODS, **{field: value for field, value in item.items() if _is_amount(field)}}
+        for field in ("cpu", "memory"):
+            if field not in amounts:
+                self.refuse(field, None, f"it is missing: {_QUANTITY}")
+        room = {field: self._quantity(field, value) for field, value in amounts.items()}
+        labels = {**_labels(zone, room["cpu"], room["memory"]), **self._checked_labels("labels", item.get("labels"))}
+        taints = [self._taint(f"taints[{index}]", taint) for index, taint in enumerate(self._list("taints", item.get("taints")))]
+        name = self._text(item, "name", None)
+        for each in [name] if "count" not in item else [f"{name}-{number}" for number in range(1, self._count(item["count"]) + 1)]:
+            self._name("name", each)
+            yield _node(each, room, labels, taints)
+
+    def _text(self, item: Mapping[str, Any], field: str, default: str | None) -> str:
+        value = item.get(field, default)
+        if not isinstance(value, str) or not value:
+            self.refuse(field, value, "write a text, in quotes where it looks like a number or a truth value")
+        return value
+
+    def _count(self, value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= MAX_NODES:
+            self.refuse("count", value, f"write a whole number from 1 to {MAX_NODES}")
+        return value
+
+    def _quantity(self, field: str, value: object) -> str:
+        try:
+            amount = quantities.exact(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1
+        except quantities.QuantityError:
+            amount = -1
+        if amount < 0:
+            self.refuse(field, value, _QUANTITY)
+        return quantities.canonical(str(value), finest=-3)
+
+    def _list(self, field: str, value: object) -> list[Any]:
+        if not isinstance(value, list | None):
+            self.refuse(field, value, "write a list")
+        return value or []
+
+    def _checked_labels(self, field: str, labels: object) -> dict[str, str]:
+        if not isinstance(labels, dict | None):
+            self.refuse(field, labels, "write a map of texts to texts")
+        for key, value in (labels or {}).items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                self.refuse(f"{field}.{key}", value, "a label's value is a text: put it in quotes")
+            for cause in metadata_rules.label_causes({key: value}, field):
+                self.refuse(f"{field}.{key}", value, cause.text)
+        return dict(labels or {})
+
+    def _taint(self, field: str, taint: object) -> Body:
+        """As an object, or as `kubectl taint` takes it: key=value:effect."""
+        if isinstance(taint, str):
+            pair, _, effect = taint.rpartition(":")
+            key, _, value = pair.partition("=")
+            taint = {"key": key, **({"value": value} if value else {}), "effect": effect}
+        if not isinstance(taint, dict) or not isinstance(taint.get("key"), str) or not taint["key"]:
+            self.refuse(field, taint, 'write "key=value:NoSchedule" or {key: ..., value: ..., effect: NoSchedule}')
+        if taint.get("effect") not in _EFFECTS:
+            self.refuse(f"{field}.effect", taint.get("effect"), f"write one of {', '.join(_EFFECTS)}")
+        self._checked_labels(field, {taint["key"]: taint.get("value", "")})
+        return {key: taint[key] for key in ("key", "value", "effect") if key in taint}
+
+    def _name(self, field: str, name: object) -> str:
+        if not isinstance(name, str) or not name:
+            self.refuse(field, name, "every node has a name")
+        for text in metadata_rules.subdomain(name):
+            self.refuse(field, name, text)
+        return name
+
+    # ---- Node objects ----------------------------------------------------------------------------------------------------------
+
+    def whole_node(self, node: Mapping[str, Any]) -> Iterator[Body]:
+        """A Node without what only its own cluster knows."""
+        if node.get("kind") != "Node":
+            self.refuse("kind", node.get("kind"), "only objects of kind Node are read: leave out others")
+        metadata, spec, status = (self._map(field, node.get(field)) for field in ("metadata", "spec", "status"))
+        annotations = self._map("metadata.annotations", metadata.get("annotations"))
+        taints = [self._taint(f"spec.taints[{index}]", each) for index, each in enumerate(self._list("spec.taints", spec.get("taints")))]
+        kept = {key: value for key, value in status.items() if key not in _VOLATILE_STATUS}
+        for field in {"capacity", "allocatable"} & kept.keys():
+            amounts = self._map(f"status.{field}", kept[field])
+            kept[field] = {key: self._quantity(f"status.{field}.{key}", value) for key, value in amounts.items()}
+        if "conditions" in kept:
+            kept["conditions"] = [
+                self._condition(index, each) for index, each in enumerate(self._list("status.conditions", kept["conditions"]))
+            ]
+        yield {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": self._name("metadata.name", metadata.get("name")),
+                "labels": self._checked_labels("metadata.labels", metadata.get("labels")),
+                "annotations": {key: value for key, value in annotations.items() if key not in _VOLATILE_ANNOTATIONS},
+            },
+            "spec": {**spec, **({"taints": taints} if taints else {})},
+            "status": kept,
+        }
+
+    def _map(self, field: str, value: object) -> dict[str, Any]:
+        if not isinstance(value, dict | None):
+            self.refuse(field, value, "write a map")
+        return dict(value or {})
+
+    def _condition(self, index: int, condition: object) -> Body:
+        """Without its times: they are another cluster's past."""
+        said = self._map(f"status.conditions[{index}]", condition)
+        return {key: value for key, value in said.items() if key in ("type", "status", "reason", "message")}
+
+
+def _node(name: str, room: Mapping[str, str], labels: Mapping[str, str], taints: list[Body] | None = None) -> Body:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {_HOSTNAME: name, **labels}},
+        "spec": {"taints": [dict(taint) for taint in taints]} if taints else {},
+        "status": {"capacity": dict(room), "allocatable": dict(room)},
+    }
+
+
+def _labels(zone: str, cpu: str, memory: str) -> dict[str, str]:
+    """Those that a cloud's nodes have."""
+    kind = f"pretended-{cpu}-{memory}".lower()
+    return {
+        _ZONE: zone,
+        _REGION: REGION,
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": kind,
+    }
+
+
+def _is_amount(field: str) -> bool:
+    return field in ("cpu", "memory", "ephemeral-storage", "pods") or "/" in field or field.startswith("hugepages-")
+
+
+def _letters(number: int) -> str:
+    """a to z, then aa, ab and so on."""
+    text = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        text = chr(ord("a") + rest) + text
+    return text

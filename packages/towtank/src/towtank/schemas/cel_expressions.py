@@ -1,0 +1,309 @@
+"""CEL expressions of schemas: the one door to the CEL library.
+
+An expression sees ``self`` and ``oldSelf``. Scalars, lists and maps of them have their schema's types, so what mixes them up does not
+compile; objects are maps of anything, and ``undefined`` finds what reads a field that they do not have. Sources of what expressions
+see: Kubernetes apiextensions-apiserver/pkg/apiserver/schema/cel and apiserver/pkg/cel (v1.36).
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
+
+from towtank.model.schema_nodes import SchemaNode
+from towtank.schemas import functions
+
+Shape: TypeAlias = tuple[str, ...]
+"""The type of ``self``, from the outside in: ``("map", "list", "int")`` is a map of lists of numbers."""
+
+NO_OVERLOAD: Final = "no such overload"
+SPENT: Final = functions.CostMeter.SPENT
+
+
+class RuleError(ValueError):
+    """An expression that does not compile, or that came to no result. The message is cel-go's where we know it."""
+
+
+# ---- what expressions see --------------------------------------------------------------------------------------------------
+
+_SCALARS: Final = {"string": "string", "integer": "int", "number": "double", "boolean": "bool"}
+_FORMATS: Final = {"date-time": "timestamp", "date": "timestamp", "duration": "duration", "byte": "bytes"}
+_METADATA: Final = SchemaNode(type="object", properties={"name": SchemaNode(type="string"), "generateName": SchemaNode(type="string")})
+_IMPLIED: Final = {"apiVersion": SchemaNode(type="string"), "kind": SchemaNode(type="string"), "metadata": _METADATA}
+"""What an object with a kind of its own shows, whatever its schema says."""
+_RESERVED: Final = re.compile(
+    "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
+)
+_ESCAPED: Final = re.compile(r"__|[.\-/]")
+_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+
+
+def escaped(name: str) -> str:
+    """A field's name in expressions."""
+    return f"__{name}__" if _RESERVED.fullmatch(name) else _ESCAPED.sub(lambda found: _ESCAPES[found[0]], name)
+
+
+def shape(node: SchemaNode | None) -> Shape:
+    """The type of a value of this schema."""
+    if node is None or node.int_or_string:
+        return ("dyn",)
+    if node.type == "array":
+        return ("list", *shape(node.items))
+    if node.type == "object":
+        return ("map", *shape(node.additional)) if node.additional else ("map", "dyn")
+    kind = _SCALARS.get(node.type, "dyn")
+    return (_FORMATS.get(str(node.limits.get("format")), kind) if kind == "string" else kind,)
+
+
+def as_cel_value(value: Any, node: SchemaNode | None) -> Any:
+    """A value as expressions see it: fields that its schema names, escaped; numbers and times of their types."""
+    if isinstance(value, dict):
+        return _as_cel_object(value, node)
+    if node is None:
+        return value
+    if isinstance(value, list):
+        return [as_cel_value(item, node.items) for item in value]
+    if node.type == "number" and isinstance(value, int) and not isinstance(value, bool):
+        return float(value) if abs(value) < 2**1000 else float("inf")
+    if node.type == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _as_cel_object(value: Mapping[str, Any], node: SchemaNode | None) -> dict[str, Any]:
+    if node is None or (node.type != "object" and not node.properties):
+        return dict(value)
+    if node.additional:
+        return {key: as_cel_value(item, node.additional) for key, item in value.items()}
+    return {escaped(key): as_cel_value(value[key], child) for key, child in fields(node).items() if value.get(key) is not None}
+
+
+def fields(node: SchemaNode) -> Mapping[str, SchemaNode]:
+    """The fields that expressions may name."""
+    return {**node.properties, **_IMPLIED} if node.embedded else node.properties
+
+
+_TEXTS: Final = re.compile(r"""(?s:[rR]?(\"{3}.*?\"{3}|'{3}.*?'{3}))|[rR]?("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")
+_HAS: Final = re.compile(r"\bhas(\()\s*\Z")
+_CHAIN: Final = re.compile(r"(?<![\w.])(?:self|oldSelf)((?:\.[A-Za-z_]\w*\b(?!\s*\())+)")
+
+
+def _code(text: str) -> str:
+    """An expression without what stands in quotation marks, each character in its place."""
+    return _TEXTS.sub(lambda found: '"' + " " * (len(found[0]) - 2) + '"', text)
+
+
+def uses_old(text: str) -> bool:
+    """Whether an expression reads ``oldSelf``."""
+    return re.search(r"(?<![\w.])oldSelf\b", _code(text)) is not None
+
+
+def undefined(text: str, node: SchemaNode) -> Iterator[str]:
+    """Complaints about fields of ``self`` that its schema does not name, as the compiler makes them."""
+    code = _code(text)
+    for chain in _CHAIN.finditer(code):
+        at: SchemaNode | None = node
+        for step in re.finditer(r"\.(\w+)", chain[1]):
+            known = {escaped(name): child for name, child in fields(at).items()} if at else {}
+            if at is None or at.type != "object" or at.additional:
+                break
+            if step[1] not in known:
+                # Of has(...), the compiler shows the parenthesis.
+                asked = step.end() == len(chain[1]) and _HAS.search(code, 0, chain.start())
+                offset = asked.start(1) if asked else chain.start(1) + step.start()
+                yield _complaint(text, offset, f"undefined field '{step[1]}'")
+                break
+            at = known[step[1]]
+
+
+# ---- what texts may grow to ------------------------------------------------------------------------------------------------
+
+MAX_GROWTH_FACTOR: Final = 64
+_GROWING: Final = re.compile(r"\b(?:map|optMap|optFlatMap)\s*(\()")
+_MULTIPLYING: Final = re.compile(r"\.\s*(replace|join|format)\s*(\()")
+
+
+def growth_factor(text: str) -> int:
+    """By how much what an expression makes may be larger than what it sees: each macro may add its variable to itself so often."""
+    code, product = _code(text), 1
+    for macro in _GROWING.finditer(code):
+        product *= 1 + code.count("+", macro.end(), _closing(code, macro.start(1)))
+    return product
+
+
+def _bounded(text: str) -> str:
+    """An expression with our own functions in place of the library's that do not count what they make."""
+    code, changes = _code(text), list[tuple[int, int, str]]()
+    for call in _MULTIPLYING.finditer(code):
+        if call[1] == "format":
+            end = _closing(code, call.start(2))
+            changes += [(call.end(), call.end(), "boundedArguments("), (end, end, ")")]
+        else:
+            changes.append((*call.span(1), f"bounded{call[1].capitalize()}"))
+    for start, end, new in sorted(changes, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _closing(code: str, opening: int) -> int:
+    """Where the parenthesis that opens here is closed."""
+    depth = 0
+    for at in range(opening, len(code)):
+        depth += (code[at] == "(") - (code[at] == ")")
+        if not depth:
+            return at
+    return len(code)
+
+
+def _complaint(text: str, offset: int, what: str) -> str:
+    line, column = text.count("\n", 0, offset), offset - (text.rfind("\n", 0, offset) + 1)
+    return f"ERROR: <input>:{line + 1}:{column + 1}: {what}\n | {text.splitlines()[line]}\n | {'.' * column}^"
+
+
+# ---- programs --------------------------------------------------------------------------------------------------------------
+
+
+class RuleProgram:
+    """An expression ready to be asked; ``result`` is its type."""
+
+    __slots__ = ("_compiled", "_meter", "_shape", "result")
+
+    def __init__(self, compiled: cel.Expression, of: Shape, meter: functions.CostMeter) -> None:
+        self._compiled = compiled
+        self._meter = meter
+        self._shape = of
+        self.result = compiled.return_type().name().lower()
+
+    def evaluate(self, value: Any, priors: Sequence[Any]) -> Any:
+        """What it says of a value, as ``seen``; ``priors`` holds the old one, if there is one. Raises ExpressionError."""
+        self._meter.left = self._meter.MAX_COST
+        try:
+            olds = [_timed(prior, self._shape) for prior in priors]
+            variables = {"self": _timed(value, self._shape), "priors": olds, **({"oldSelf": olds[0]} if olds else {})}
+            result = self._compiled.eval(data=variables)
+        except RuntimeError as error:
+            spent = "budget" in str(error)
+            raise RuleError(SPENT if spent else _plain(str(error))) from error
+        except (MemoryError, OverflowError, TypeError, ValueError) as error:  # a value that the library can't hold
+            raise RuleError(str(error)) from error
+        if self._meter.left < 0:  # whatever the rest of the expression made of that
+            raise RuleError(SPENT)
+        if result.type() == cel.Type.ERROR:
+            raise RuleError(_translated(_plain(str(result.value()))))
+        return result.value()
+
+
+@functools.lru_cache(maxsize=4096)
+def compiled(text: str, of: Shape, optional: bool) -> RuleProgram:
+    """An expression on values of a type; ``optional``: oldSelf is an optional value. Raises ExpressionError."""
+    try:
+        _environment(of, optional, ours=False)[0].compile(text)  # for its complaints, which have the text's places
+        environment, meter = _environment(of, optional, ours=True)
+        bounded = _bounded(text)
+        program = environment.compile(f"cel.bind(oldSelf, priors[?0], {bounded}\n)" if optional else bounded)
+    except (RuntimeError, TypeError) as error:  # TypeError: half a surrogate pair
+        raise RuleError(_plain(str(error))) from error
+    return RuleProgram(program, of, meter)
+
+
+@functools.lru_cache(maxsize=64)
+def _environment(of: Shape, optional: bool, *, ours: bool) -> tuple[cel.Env, functions.CostMeter]:
+    """``ours``: for what we put into expressions, besides what their writers may."""
+    kind, meter = _type(of), functions.CostMeter()
+    environment = cel.NewEnv(
+        variables={"self": kind, "oldSelf": cel.Type.DYN if optional else kind, "priors": cel.Type.List(kind)},
+        functions=functions.declarations(meter, bounded=ours),
+        extensions=[*([ext_bindings.ExtBindings()] if ours else []), ext_optional.ExtOptional(), ext_strings.ExtStrings()],
+    )
+    return environment, meter
+
+
+def _type(of: Shape) -> cel.Type:
+    """Put together from parts: of a text such as ``list(int)`` the library makes a type that is no list."""
+    if of[0] == "list":
+        return cel.Type.List(_type(of[1:]))
+    if of[0] == "map":
+        return cel.Type.Map(cel.Type.STRING, _type(of[1:]))
+    found: cel.Type = getattr(cel.Type, of[0].upper())
+    return found
+
+
+# ---- times -----------------------------------------------------------------------------------------------------------------
+
+_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LENGTH: Final = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+)")
+
+
+def _timed(value: Any, of: Shape) -> Any:
+    """A value whose texts are times where its type says so. The library takes those in typed places only, not within objects."""
+    read = _READERS.get(of[-1]) if of else None
+    if read is None:
+        return value
+    if isinstance(value, dict):
+        return {key: _timed(item, of[1:]) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_timed(item, of[1:]) for item in value]
+    return read(value) if isinstance(value, str) else value
+
+
+def _instant(text: str) -> datetime.datetime | str:
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+
+
+def _length(text: str) -> datetime.timedelta | str:
+    parts = _LENGTH.fullmatch(text)
+    if parts is None:
+        return text
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)([a-zµ]+)", parts[2]))
+    return datetime.timedelta(seconds=-seconds if parts[1] == "-" else seconds)
+
+
+def _bytes(text: str) -> bytes | str:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return text
+
+
+_READERS: Final[Mapping[str, Callable[[str], object]]] = {"timestamp": _instant, "duration": _length, "bytes": _bytes}
+
+# ---- the library's words ---------------------------------------------------------------------------------------------------
+
+_STATUS: Final = re.compile(r"\A[A-Z_]+: | \[[A-Z_]+\]\Z")
+_WORDS: Final = tuple(
+    (re.compile(pattern, re.DOTALL), replacement)
+    for pattern, replacement in (
+        (r"No matching overloads? found.*|Applying SELECT to non-message type", NO_OVERLOAD),
+        (r'Key not found in map : "?(.*?)"?', r"no such key: \1"),
+        (r"Index error: index=(-?\d+) size=\d+", r"index out of bounds: \1"),
+        (r"divide by zero", "division by zero"),
+        (r"cannot convert (\w+) to (\w+)", r"type conversion error from '\1' to '\2'"),
+        (r"String to (Timestamp|Duration) conversion failed", r"type conversion error from 'string' to 'google.protobuf.\1'"),
+        (r"invalid regular expression: missing (.): (.*)", r"error parsing regexp: missing closing \1: `\2`"),
+        (r"decimal clause can only be used on numbers, (.*)", r"error during formatting: decimal clause can only be used on integers, \1"),
+    )
+)
+
+
+def _plain(message: str) -> str:
+    """A message without the library's status around it."""
+    return _STATUS.sub("", message)
+
+
+def _translated(message: str) -> str:
+    """What went wrong in cel-go's words."""
+    for pattern, replacement in _WORDS:
+        if found := pattern.fullmatch(message):
+            return found.expand(replacement)
+    return message

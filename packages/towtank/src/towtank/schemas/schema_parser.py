@@ -1,0 +1,178 @@
+"""Parsing: schemas as they are written into Nodes, of custom resources and of the built-in kinds in ``data/``.
+
+``data/resources.json`` is a list of {group, version, plural, kind, singular, namespaced, shortNames, categories, verbs, subresources};
+``data/schemas.json`` maps definitions' names to OpenAPI v3 schemas whose references are such names, and under "kinds" maps
+APIVERSION/KIND to them. Both are written from a kube-apiserver by tests/tools/openapi.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any, Final
+
+from towtank.model.kinds import APIResource
+from towtank.model.schema_nodes import ANYTHING, MergeType, SchemaNode, ValidationRule
+
+_LIMITS: Final = (
+    *("enum", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
+    *("minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems", "allOf", "anyOf", "oneOf", "not"),
+)
+_QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+_METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+QUANTITY: Final = SchemaNode(int_or_string=True, limits={"format": "quantity"})
+
+
+class _Parser:
+    """Parses schemas whose references are names of ``definitions``. Each definition is parsed once; one within itself may hold anything."""
+
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self._definitions = definitions
+        self._parsed: dict[str, SchemaNode] = {_QUANTITY: QUANTITY, _INT_OR_STRING: SchemaNode(int_or_string=True)}
+
+    def definition(self, name: str) -> SchemaNode:
+        """The definition of this name."""
+        if name not in self._parsed:
+            self._parsed[name] = SchemaNode(type="object", preserve_unknown=True, merge=MergeType.GRANULAR)
+            self._parsed[name] = dataclasses.replace(self.node(self._definitions[name]), name=name.rpartition(".")[2])
+        return self._parsed[name]
+
+    def node(self, schema: Mapping[str, Any]) -> SchemaNode:
+        """A schema, or what it refers to."""
+        if name := schema.get("$ref"):
+            return _overlaid(self.definition(name), schema)
+        additional = schema.get("additionalProperties")
+        node = SchemaNode(
+            type=schema.get("type", ""),
+            properties={name: self.field(one) for name, one in schema.get("properties", {}).items()},
+            additional=self.node(additional) if isinstance(additional, Mapping) else ANYTHING if additional else None,
+            items=self.node(schema["items"]) if isinstance(schema.get("items"), Mapping) else None,
+            required=tuple(schema.get("required", ())),
+            default=schema.get("default"),
+            has_default="default" in schema,
+            nullable=bool(schema.get("nullable")),
+            int_or_string=bool(schema.get("x-kubernetes-int-or-string")) or schema.get("format") == "int-or-string",
+            preserve_unknown=bool(schema.get("x-kubernetes-preserve-unknown-fields")),
+            embedded=bool(schema.get("x-kubernetes-embedded-resource")),
+            merge=_merge(schema),
+            keys=tuple(schema.get("x-kubernetes-list-map-keys", ())),
+            patch_key=schema.get("x-kubernetes-patch-merge-key", ""),
+            patch_strategies=tuple(filter(None, schema.get("x-kubernetes-patch-strategy", "").split(","))),
+            limits=self._limits(schema),
+            rules=tuple(_rule(one) for one in schema.get("x-kubernetes-validations", ())),
+        )
+        return _whole(node, tuple(dict.fromkeys((*node.required, "apiVersion", "kind")))) if node.embedded else node
+
+    def field(self, schema: Mapping[str, Any]) -> SchemaNode:
+        """What may stand at a field of an object."""
+        return self.node(schema)
+
+    def _limits(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        limits = {key: schema[key] for key in _LIMITS if key in schema}
+        limits |= {key: tuple(self.node(one) for one in limits[key]) for key in ("allOf", "anyOf", "oneOf") if key in limits}
+        return limits | ({"not": self.node(limits["not"])} if "not" in limits else {})
+
+
+def parse(schema: Mapping[str, Any]) -> SchemaNode:
+    """The openAPIV3Schema of a custom resource; apiVersion, kind and metadata are known besides."""
+    node = _Parser({}).node(schema)
+    return _whole(node, node.required)
+
+
+def builtin(api_version: str, kind: str) -> SchemaNode:
+    """The schema of a built-in kind."""
+    return _builtins().definition(data("schemas.json")["kinds"][f"{api_version}/{kind}"])
+
+
+def served() -> list[APIResource]:
+    """The built-in resources, with their schemas."""
+    return [
+        APIResource(
+            group=one["group"],
+            version=one["version"],
+            plural=one["plural"],
+            kind=one["kind"],
+            singular=one["singular"],
+            namespaced=one["namespaced"],
+            short_names=tuple(one["shortNames"]),
+            categories=tuple(one["categories"]),
+            verbs=tuple(one["verbs"]),
+            has_status="status" in one["subresources"],
+            subresources=tuple(name for name in one["subresources"] if name not in ("status", "scale")),
+            schema=builtin(f"{one['group']}/{one['version']}".lstrip("/"), one["kind"]),
+        )
+        for one in data("resources.json")
+    ]
+
+
+def definitions() -> Mapping[str, Any]:
+    """The schemas of the built-in kinds as they are written; not to be changed."""
+    found: Mapping[str, Any] = data("schemas.json")
+    return found
+
+
+@functools.cache
+def data(name: str) -> Any:
+    """What a file of ``data/`` holds, read once; not to be changed."""
+    return json.loads((resources.files("towtank") / "data" / name).read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _builtins() -> _Parser:
+    return _BuiltIn(data("schemas.json"))
+
+
+class _BuiltIn(_Parser):
+    """What OpenAPI says of Go's types: a field's default is the type's zero, unless it is more; what has no fields may hold anything."""
+
+    def node(self, schema: Mapping[str, Any]) -> SchemaNode:
+        """As Go sees it."""
+        fields = {"$ref", "properties", "additionalProperties"} & schema.keys()
+        anything = not fields and schema.get("type", "object") == "object"
+        whole = {"x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-map-type": "atomic"}
+        return super().node({**schema, **whole} if anything else schema)
+
+    def field(self, schema: Mapping[str, Any]) -> SchemaNode:
+        """A text, a number or a truth that is always written has its zero; a struct is present where it is asked for."""
+        if schema.get("default") != {}:
+            return super().field(schema)
+        return dataclasses.replace(super().field({key: value for key, value in schema.items() if key != "default"}), present=True)
+
+
+def _overlaid(node: SchemaNode, schema: Mapping[str, Any]) -> SchemaNode:
+    """A definition, with what the place that refers to it says besides."""
+    more: dict[str, Any] = {}
+    if "default" in schema:
+        more |= {"default": schema["default"], "has_default": True}
+    if "x-kubernetes-map-type" in schema:
+        more["merge"] = _merge({"type": "object", **schema})
+    if "x-kubernetes-patch-strategy" in schema:
+        more["patch_strategies"] = tuple(schema["x-kubernetes-patch-strategy"].split(","))
+    return dataclasses.replace(node, **more) if more else node
+
+
+def _merge(schema: Mapping[str, Any]) -> MergeType:
+    if schema.get("type") == "array":
+        return MergeType(schema.get("x-kubernetes-list-type", "atomic"))
+    return MergeType(schema.get("x-kubernetes-map-type", "granular" if schema.get("type") == "object" else "atomic"))
+
+
+def _rule(written: Mapping[str, Any]) -> ValidationRule:
+    return ValidationRule(
+        rule=written.get("rule", ""),
+        message=written.get("message", ""),
+        message_expression=written.get("messageExpression", ""),
+        reason=written.get("reason", "FieldValueInvalid"),
+        field_path=written.get("fieldPath", ""),
+        optional_old_self=bool(written.get("optionalOldSelf")),
+    )
+
+
+def _whole(node: SchemaNode, required: tuple[str, ...]) -> SchemaNode:
+    """Every object has apiVersion, kind and metadata, whatever its schema says of them."""
+    own = {"apiVersion": SchemaNode(type="string"), "kind": SchemaNode(type="string"), "metadata": _builtins().definition(_METADATA)}
+    return dataclasses.replace(node, type="object", properties={**node.properties, **own}, required=required)

@@ -1,0 +1,204 @@
+"""CustomResourceDefinitions: what a definition's own life is, and what is served because of it.
+
+Its names are accepted after it was made, unless another definition has them, and again when that other one has gone (``renamed``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from towtank.model import conditions
+from towtank.model.api_errors import ApiError, StatusCause, bad_request, forbidden
+from towtank.model.kinds import META, APIResource, Body, ObjectGetter, ScaleSubresource, Strategy, TableColumn
+from towtank.schemas import schema_parser, structural
+from towtank.strategies import crd_validation
+
+KEY: Final = "customresourcedefinitions.apiextensions.k8s.io"
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer that holds a deleted definition until its objects have gone."""
+_KIND: Final = "CustomResourceDefinition"
+
+
+class CRDStrategy(Strategy):
+    """Of definitions. The status is ours alone: ``admit`` writes all of it, whatever the creator says."""
+
+    status_at_creation = True
+    conditional = True
+    status_leaves = META
+
+    def default(self, body: Body) -> None:
+        """Names that follow from others, and what is not said of versions. Raises Problem for a schema that is none."""
+        spec = body["spec"] = body.get("spec") or {}
+        names = spec["names"] = spec.get("names") or {}
+        if kind := names.get("kind"):
+            names.setdefault("singular", kind.lower())
+            names.setdefault("listKind", f"{kind}List")
+        spec["conversion"] = {"strategy": "None", **(spec.get("conversion") or {})}
+        spec["versions"] = spec.get("versions") or []
+        for version in spec["versions"]:
+            version.setdefault("name", "")
+            version.setdefault("served", False)
+            version.setdefault("storage", False)
+            schema = (version.get("schema") or {}).get("openAPIV3Schema")
+            if schema is not None and (why := structural.malformed(schema, "spec.versions.schema.openAPIV3Schema")):
+                raise bad_request(f'{_KIND} in version "v1" cannot be handled as a {_KIND}: {why}')
+
+    def admit(self, body: Body, reads: ObjectGetter) -> None:
+        """No names yet (``renamed``); note the storage version."""
+        stored = [version["name"] for version in body["spec"]["versions"] if version["storage"]][:1]
+        body["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+
+    def prepare_update(self, new: Body, old: Body) -> None:
+        """Note a new storage version."""
+        status = dict(new.get("status") or {})
+        stored = status.get("storedVersions") or []
+        storage = [version["name"] for version in new["spec"]["versions"] if version["storage"] and version["name"] not in stored]
+        status["storedVersions"] = [*stored, *storage[:1]]
+        new["status"] = status
+
+    def validate(self, body: Body) -> Sequence[StatusCause]:
+        """Names, versions, schemas."""
+        return crd_validation.causes(body)
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """What may not change."""
+        return list(crd_validation.update_causes(new, old))
+
+    def held(self, body: Body) -> bool:
+        """Until its objects have gone, which somebody has to see to: so at first always."""
+        return "deletionTimestamp" not in body["metadata"] or super().held(body)
+
+    def prepare_delete(self, body: Body) -> None:
+        """Have its objects deleted."""
+        metadata, status = body["metadata"], body["status"]
+        del metadata["deletionGracePeriodSeconds"]  # it takes as long as it takes
+        metadata["finalizers"] = [*(one for one in metadata.get("finalizers", ()) if one != CLEANUP), CLEANUP]
+        why = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        terminating = _condition("Terminating", True, "InstanceDeletionPending", why)
+        status["conditions"] = conditions.merged_conditions(
+            body, conditions.with_transition_time(body, terminating, metadata["deletionTimestamp"])
+        )
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------------
+
+_SINGLE: Final = (("plural", "Plural"), ("singular", "Singular"), ("shortNames", "ShortNames"), ("kind", "Kind"), ("listKind", "ListKind"))
+
+
+def renamed(definition: Body, others: Iterable[Body], now: str) -> Body | None:
+    """The definition with the names that it can have now, when those are not what its status says."""
+    status = {**(definition.get("status") or {}), **_names_status(definition, others, now)}
+    return None if status == definition.get("status") else {**definition, "status": status}
+
+
+def _names_status(definition: Body, others: Iterable[Body], now: str) -> Body:
+    """acceptedNames and conditions. A name that was accepted stays where the wanted one is taken."""
+    spec, status = definition["spec"], definition.get("status") or {}
+    wanted, accepted = spec["names"], dict(status.get("acceptedNames") or {})
+    resources, kinds = _taken(definition, others)
+    fault = ("", "")
+    for key, word in _SINGLE:
+        taken = kinds if key in ("kind", "listKind") else resources
+        said = wanted.get(key)
+        listed = said if isinstance(said, list) else [said]
+        if clash := next((name for name in listed if name in taken), None):
+            fault = (f"{word}Conflict", f'"{clash}" is already in use')
+        elif said:
+            accepted[key] = said
+        else:
+            accepted.pop(key, None)
+    accepted = {**accepted, "categories": wanted.get("categories")}
+    names = _condition("NamesAccepted", not fault[0], *(fault if fault[0] else ("NoConflicts", "no conflicts found")))
+    established = _condition("Established", True, "InitialNamesAccepted", "the initial names have been accepted")
+    if fault[0] and not conditions.holds(definition, "Established"):
+        established = _condition("Established", False, "NotAccepted", "not all names are accepted")
+    said = conditions.merged_conditions(
+        definition, *(conditions.with_transition_time(definition, one, now) for one in (names, established))
+    )
+    accepted = {key: said for key, said in accepted.items() if said}
+    return {"acceptedNames": {"plural": "", "kind": "", **accepted}, "conditions": said}
+
+
+def _taken(definition: Body, others: Iterable[Body]) -> tuple[set[str], set[str]]:
+    """Names of resources and of kinds that other definitions of the group have."""
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for other in others:
+        if other["spec"]["group"] == definition["spec"].get("group") and other["metadata"]["name"] != definition["metadata"].get("name"):
+            names = (other.get("status") or {}).get("acceptedNames") or {}
+            resources |= {names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())}
+            kinds |= {names.get("kind", ""), names.get("listKind", "")}
+    return resources - {""}, kinds - {""}
+
+
+def _condition(kind: str, true: bool, reason: str, message: str) -> Body:
+    return {"type": kind, "status": "True" if true else "False", "reason": reason, "message": message}
+
+
+# ---- what is served --------------------------------------------------------------------------------------------------------
+
+
+class CustomResourceStrategy(Strategy):
+    """Of the objects that a definition defines."""
+
+    conditional = True
+
+    def __init__(self, refusal: Callable[[str], ApiError] | None = None) -> None:
+        self._refusal = refusal
+
+    def admit(self, body: Body, reads: ObjectGetter) -> None:
+        """Nothing is made of a definition that is going."""
+        if self._refusal:
+            raise self._refusal(str(body["metadata"].get("name", "")))
+
+
+def resources(definition: Body) -> list[APIResource]:
+    """What is served: each version that is to be, once the names are accepted."""
+    return list(_resources(definition)) if conditions.holds(definition, "Established") else []
+
+
+def _resources(definition: Body) -> Iterator[APIResource]:
+    spec = definition["spec"]
+    group, plural, kind = spec["group"], spec["names"]["plural"], spec["names"]["kind"]
+    names = definition["status"].get("acceptedNames") or {}
+    strategy = CustomResourceStrategy(_refusal(plural, group) if conditions.holds(definition, "Terminating") else None)
+    for version in spec["versions"]:
+        if not version["served"]:
+            continue
+        subresources = version.get("subresources") or {}
+        yield APIResource(
+            group=group,
+            version=version["name"],
+            plural=plural,
+            kind=kind,
+            singular=names.get("singular", ""),
+            namespaced=spec["scope"] == "Namespaced",
+            short_names=tuple(names.get("shortNames") or ()),
+            categories=tuple(names.get("categories") or ()),
+            has_status="status" in subresources,
+            generation=True,
+            scale=_scale(subresources.get("scale")),
+            schema=schema_parser.parse(version["schema"]["openAPIV3Schema"]),
+            strategy=strategy,
+            columns=tuple(_columns(version)),
+            selectable=tuple(one["jsonPath"] for one in version.get("selectableFields") or ()),
+            custom=True,
+        )
+
+
+def _refusal(plural: str, group: str) -> Callable[[str], ApiError]:
+    return lambda name: forbidden(plural, group, name, "create not allowed while custom resource definition is terminating")
+
+
+def _scale(said: Body | None) -> ScaleSubresource | None:
+    return (
+        None if said is None else ScaleSubresource(said["specReplicasPath"], said["statusReplicasPath"], said.get("labelSelectorPath", ""))
+    )
+
+
+def _columns(version: Body) -> Iterator[TableColumn]:
+    for one in version.get("additionalPrinterColumns") or ():
+        yield TableColumn(
+            one["name"], one["type"], one.get("format", ""), one.get("description", ""), one.get("priority", 0), one["jsonPath"]
+        )

@@ -1,0 +1,154 @@
+"""Rules of pods and of pod templates, as far as people meet them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from kubefacts import quantities
+from towtank.model import metadata_rules
+from towtank.model.api_errors import StatusCause
+from towtank.model.kinds import Body
+from towtank.strategies import node_affinity_rules
+from towtank.strategies.common import AT_LEAST_ZERO, at, invalid, one_of, port, unique
+
+_RESTARTS: Final = ("Always", "OnFailure", "Never")
+_DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_PULLS: Final = ("Always", "IfNotPresent", "Never")
+_MESSAGES: Final = ("File", "FallbackToLogsOnError")
+_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+_STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
+_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_WHOLE: Final = re.compile("(0|[1-9][0-9]{0,9}|-[0-9]{1,10})")
+_INT32: Final = range(-(2**31), 2**31)
+_OVERCOMMIT: Final = "Limit must be set for non overcommitable resources"
+
+
+def deletion_cost(annotations: Body | None) -> int | None:
+    """What it costs to delete this pod rather than its like; 0 where nothing is said, None for what is no number."""
+    text = (annotations or {}).get(_COST, "0")
+    return int(text) if _WHOLE.fullmatch(text) and int(text) in _INT32 else None
+
+
+def annotation_causes(annotations: Body | None, path: str) -> Iterator[StatusCause]:
+    """The annotations that mean something to the API server."""
+    if annotations and deletion_cost(annotations) is None:
+        yield StatusCause.invalid(f"{path}[{_COST}]", annotations[_COST], "must be a 32bit integer")
+
+
+def pod_spec_causes(spec: Body, path: str, *, restarts: Sequence[str] = _RESTARTS) -> Iterator[StatusCause]:
+    """All rules of one spec at ``path``."""
+    yield from _volume_causes(spec, path)
+    if not spec.get("containers"):
+        yield StatusCause.required(f"{path}.containers")
+    seen: set[str] = set()
+    for key in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(key) or ()):
+            yield from _container_causes(container, f"{path}.{key}[{index}]", spec, seen)
+    yield from one_of(spec.get("restartPolicy"), restarts, f"{path}.restartPolicy")
+    yield from one_of(spec.get("dnsPolicy"), _DNS, f"{path}.dnsPolicy")
+    yield from node_affinity_rules.causes(spec, path)
+    if node := spec.get("nodeName"):
+        yield from invalid(f"{path}.nodeName", node, metadata_rules.subdomain(node))
+    yield from one_of(spec.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"), f"{path}.preemptionPolicy")
+
+
+def _volume_causes(spec: Body, path: str) -> Iterator[StatusCause]:
+    volumes = spec.get("volumes") or ()
+    yield from unique(volumes, lambda volume: volume.get("name"), lambda index: f"{path}.volumes[{index}].name")
+    for index, volume in enumerate(volumes):
+        where = f"{path}.volumes[{index}]"
+        if not volume.get("name"):
+            yield StatusCause.required(f"{where}.name")
+        else:
+            yield from invalid(f"{where}.name", volume["name"], metadata_rules.label(volume["name"]))
+        if volume.get("persistentVolumeClaim") is not None and not at(volume, "persistentVolumeClaim.claimName"):
+            yield StatusCause.required(f"{where}.persistentVolumeClaim.claimName")
+
+
+def _container_causes(container: Body, path: str, spec: Body, seen: set[str]) -> Iterator[StatusCause]:
+    yield from _named(container.get("name") or "", path, seen)
+    if not container.get("image"):
+        yield StatusCause.required(f"{path}.image")
+    yield from one_of(container.get("terminationMessagePolicy"), _MESSAGES, f"{path}.terminationMessagePolicy")
+    for index, exposed in enumerate(container.get("ports") or ()):
+        yield from _port_causes(exposed, f"{path}.ports[{index}]")
+    volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        where = f"{path}.volumeMounts[{index}]"
+        if mount.get("name") not in volumes:
+            yield StatusCause("FieldValueNotFound", f"{where}.name", f'Not found: "{mount.get("name", "")}"')
+        if not mount.get("mountPath"):
+            yield StatusCause.required(f"{where}.mountPath")
+    yield from one_of(container.get("imagePullPolicy"), _PULLS, f"{path}.imagePullPolicy")
+    yield from _sleep_causes(container.get("lifecycle") or {}, f"{path}.lifecycle", spec.get("terminationGracePeriodSeconds"))
+    yield from _resource_causes(container.get("resources") or {}, f"{path}.resources", at(spec, "resourceClaims") or ())
+
+
+def _sleep_causes(lifecycle: Body, path: str, grace: int | None) -> Iterator[StatusCause]:
+    for hook in ("postStart", "preStop"):
+        seconds = at(lifecycle, f"{hook}.sleep.seconds")
+        if seconds is not None and grace is not None and not 0 <= seconds <= grace:
+            text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+            yield StatusCause.invalid(f"{path}.{hook}.sleep", seconds, text)
+
+
+def _named(name: str, path: str, seen: set[str]) -> Iterator[StatusCause]:
+    if not name:
+        yield StatusCause.required(f"{path}.name")
+    else:
+        yield from invalid(f"{path}.name", name, metadata_rules.label(name))
+    if name and name in seen:
+        yield StatusCause.duplicate(f"{path}.name", name)
+    seen.add(name)
+
+
+def _port_causes(exposed: Body, path: str) -> Iterator[StatusCause]:
+    if not exposed.get("containerPort"):
+        yield StatusCause.required(f"{path}.containerPort")
+    else:
+        yield from port(exposed["containerPort"], f"{path}.containerPort")
+    if exposed.get("hostPort"):
+        yield from port(exposed["hostPort"], f"{path}.hostPort")
+    yield from one_of(exposed.get("protocol"), _PROTOCOLS, f"{path}.protocol")
+
+
+def _resource_causes(resources: Body, path: str, claims: Sequence[Any]) -> Iterator[StatusCause]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for part, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts.items():
+            yield from _amount_causes(name, amount, f"{path}.{part}[{name}]")
+    for name, amount in requests.items():
+        yield from _against_limit(name, amount, limits.get(name), path)
+    declared = {claim.get("name") for claim in claims}
+    for index, claim in enumerate(resources.get("claims") or ()):
+        if claim.get("name") not in declared:
+            yield StatusCause("FieldValueNotFound", f"{path}.claims[{index}]", f'Not found: "{claim.get("name", "")}"')
+
+
+def _amount_causes(name: str, amount: str, field: str) -> Iterator[StatusCause]:
+    yield from invalid(field, name, metadata_rules.qualified(name))
+    if "/" not in name and not _standard(name):
+        yield StatusCause.invalid(field, name, "must be a standard resource type or fully qualified")
+        yield StatusCause.invalid(field, name, "must be a standard resource for containers")
+    value = quantities.exact(amount)
+    if value < 0:
+        yield StatusCause.invalid(field, amount, AT_LEAST_ZERO)
+    if not _standard(name) and "/" in name and value.denominator != 1:
+        yield StatusCause.invalid(field, amount, "must be an integer")
+
+
+def _standard(name: str) -> bool:
+    return name in _STANDARD or name.startswith("hugepages-")
+
+
+def _against_limit(name: str, amount: str, limit: str | None, path: str) -> Iterator[StatusCause]:
+    whole = "/" in name or name.startswith("hugepages-")  # such things are not shared out
+    if limit is None:
+        if whole:
+            yield StatusCause.required(f"{path}.limits", _OVERCOMMIT)
+    elif whole and quantities.exact(amount) != quantities.exact(limit):
+        yield StatusCause.invalid(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}")
+    elif quantities.exact(amount) > quantities.exact(limit):
+        yield StatusCause.invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limit}")

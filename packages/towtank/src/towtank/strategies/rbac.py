@@ -1,0 +1,82 @@
+"""Roles, bindings and webhook configurations: they are stored, and nobody acts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from towtank.model import metadata_rules
+from towtank.model.api_errors import StatusCause
+from towtank.model.kinds import Body, Strategy
+from towtank.strategies.common import fill, one_of
+
+_GROUP: Final = "rbac.authorization.k8s.io"
+_SUBJECTS: Final = ("ServiceAccount", "User", "Group")
+
+
+class RoleStrategy(Strategy):
+    """Roles and ClusterRoles."""
+
+    made_by_update = True
+
+    def name(self, name: str) -> Sequence[str]:
+        """Such as system:node."""
+        return metadata_rules.path_segment(name)
+
+    def default(self, body: Body) -> None:
+        """No rules are rules."""
+        body["rules"] = body.get("rules") or None
+
+
+class RoleBindingStrategy(Strategy):
+    """RoleBindings and ClusterRoleBindings."""
+
+    made_by_update = True
+
+    def name(self, name: str) -> Sequence[str]:
+        """Such as system:node."""
+        return metadata_rules.path_segment(name)
+
+    def default(self, body: Body) -> None:
+        """Roles and people are of the group; service accounts are not."""
+        role = body.setdefault("roleRef", {})
+        role["apiGroup"] = role.get("apiGroup") or _GROUP
+        for subject in body.get("subjects") or ():
+            if subject.get("kind") in {"User", "Group"}:
+                fill(subject, {"apiGroup": _GROUP})
+
+    def validate(self, body: Body) -> Sequence[StatusCause]:
+        """A role is named; a ClusterRoleBinding's is a ClusterRole."""
+        role, kinds = body["roleRef"], ("Role", "ClusterRole") if body["kind"] == "RoleBinding" else ("ClusterRole",)
+        causes = [*one_of(role["apiGroup"], (_GROUP,), "roleRef.apiGroup"), *one_of(role.get("kind") or "", kinds, "roleRef.kind")]
+        causes += [] if role.get("name") else [StatusCause.required("roleRef.name")]
+        for index, subject in enumerate(body.get("subjects") or ()):
+            at = f"subjects[{index}]"
+            causes += [] if subject.get("name") else [StatusCause.required(f"{at}.name")]
+            causes += one_of(kind := subject.get("kind") or "", _SUBJECTS, f"{at}.kind")
+            if kind == "ServiceAccount" and body["kind"] == "ClusterRoleBinding" and not subject.get("namespace"):
+                causes.append(StatusCause.required(f"{at}.namespace"))
+        return causes
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """The role stays."""
+        if new["roleRef"] == old["roleRef"]:
+            return ()
+        shown = {name: new["roleRef"].get(key) for name, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))}
+        return (StatusCause.invalid("roleRef", shown, "cannot change roleRef"),)
+
+
+class WebhookConfigurationStrategy(Strategy):
+    """ValidatingWebhookConfigurations."""
+
+    conditional = True
+
+    def default(self, body: Body) -> None:
+        """All objects, ten seconds, and failing closed."""
+        for webhook in body.get("webhooks") or ():
+            fill(webhook, {"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10})
+            fill(webhook, {"namespaceSelector": {}, "objectSelector": {}})
+            if service := (webhook.get("clientConfig") or {}).get("service"):
+                fill(service, {"port": 443})
+            for rule in webhook.get("rules") or ():
+                fill(rule, {"scope": "*"})

@@ -1,0 +1,150 @@
+"""Dynamic resource allocation: claims, their templates, and what drivers offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from towtank.model import object_selectors
+from towtank.model.api_errors import StatusCause
+from towtank.model.kinds import META, Body, Strategy
+from towtank.strategies.common import IMMUTABLE, at, fill, read_quantities, unchanged, unique
+
+_EXACTLY: Final = "ExactCount"
+_WAYS: Final = ("exactly", "firstAvailable")
+_RESULT: Final = (
+    *("request", "driver", "pool", "device", "adminAccess", "tolerations"),
+    *("bindingConditions", "bindingFailureConditions", "shareID", "consumedCapacity"),
+)
+_NOT_ALLOCATED: Final = "may not be specified when `allocated` is not set"
+_NO_REQUEST: Final = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+
+
+def _default_claim_spec(spec: Body) -> None:
+    devices = spec.setdefault("devices", {})
+    devices["requests"] = devices.get("requests") or None
+    for request in devices["requests"] or ():
+        for wanted in (request.get("exactly"), *(request.get("firstAvailable") or ())):
+            if wanted is not None:
+                fill(wanted, {"allocationMode": _EXACTLY})
+                if wanted["allocationMode"] == _EXACTLY:
+                    fill(wanted, {"count": 1})
+
+
+def _request_causes(spec: Body, path: str) -> Iterator[StatusCause]:
+    for index, request in enumerate(at(spec, "devices.requests") or ()):
+        where, ways = f"{path}.devices.requests[{index}]", [way for way in _WAYS if request.get(way)]
+        if not ways:
+            yield StatusCause.required(where, "exactly one of `exactly` or `firstAvailable` is required")
+        elif len(ways) > 1:
+            yield StatusCause.invalid(where, None, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set")
+
+
+def _status_causes(new: Body, old: Body) -> Iterator[StatusCause]:
+    allocation, consumers = at(new, "status.allocation"), at(new, "status.reservedFor") or ()
+    before = at(old, "status.allocation")
+    if allocation and before and allocation != before:
+        yield StatusCause.invalid("status.allocation", _shown(allocation), IMMUTABLE)
+    elif allocation and not before:
+        yield from _result_causes(new["spec"], at(allocation, "devices.results") or ())
+    if consumers and not allocation:
+        yield StatusCause.forbidden("status.reservedFor", _NOT_ALLOCATED)
+    for index, consumer in enumerate(consumers):
+        for field in ("resource", "name", "uid"):
+            if not consumer.get(field):
+                yield StatusCause.required(f"status.reservedFor[{index}].{field}")
+    yield from unique(consumers, lambda one: one.get("uid"), lambda index: f"status.reservedFor[{index}]")
+
+
+def _result_causes(spec: Body, results: Sequence[Body]) -> Iterator[StatusCause]:
+    requests = at(spec, "devices.requests") or ()
+    names = {one["name"] for one in requests} | {
+        f"{one['name']}/{inner['name']}" for one in requests for inner in one.get("firstAvailable") or ()
+    }
+    for index, result in enumerate(results):
+        if result.get("request") not in names:
+            yield StatusCause.invalid(f"status.allocation.devices.results[{index}].request", result.get("request", ""), _NO_REQUEST)
+
+
+def _shown(allocation: Body) -> Body:
+    """As Go prints it."""
+    results = [{f"{name[0].upper()}{name[1:]}": one.get(name) for name in _RESULT} for one in at(allocation, "devices.results") or ()]
+    devices = {"Results": results, "Config": at(allocation, "devices.config")}
+    return {
+        "Devices": devices,
+        "NodeSelector": allocation.get("nodeSelector"),
+        "AllocationTimestamp": allocation.get("allocationTimestamp"),
+    }
+
+
+class DeviceClassStrategy(Strategy):
+    """DeviceClasses."""
+
+    def default(self, body: Body) -> None:
+        """An empty spec is one."""
+        body.setdefault("spec", {})
+
+
+class ResourceClaimStrategy(Strategy):
+    """ResourceClaims."""
+
+    status_leaves = META
+
+    def default(self, body: Body) -> None:
+        """One device of each request."""
+        _default_claim_spec(body.setdefault("spec", {}))
+
+    def validate(self, body: Body) -> Sequence[StatusCause]:
+        """Each request wants one thing, or the first of several."""
+        return tuple(_request_causes(body["spec"], "spec"))
+
+    def prepare_create(self, body: Body) -> None:
+        """Nothing is allocated."""
+        body["status"] = {}
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """A claim stays what it is."""
+        if new["spec"] == old["spec"]:
+            return ()
+        devices: dict[str, Any] = at(new, "spec.devices")
+        shown = {"Devices": {name.capitalize(): devices.get(name) for name in ("requests", "constraints", "config")}}
+        return (StatusCause.invalid("spec", shown, IMMUTABLE),)
+
+    def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """What is allocated stays while it is, and nobody reserves what is not."""
+        return tuple(_status_causes(new, old))
+
+
+class ResourceClaimTemplateStrategy(Strategy):
+    """ResourceClaimTemplates."""
+
+    def default(self, body: Body) -> None:
+        """As of a claim."""
+        template = body.setdefault("spec", {})
+        template.setdefault("metadata", {})
+        _default_claim_spec(template.setdefault("spec", {}))
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """A template stays what it is."""
+        return tuple(unchanged(new, old, "spec"))
+
+
+class ResourceSliceStrategy(Strategy):
+    """ResourceSlices."""
+
+    selectable = object_selectors.field_readers("spec.driver", "spec.nodeName")
+
+    def default(self, body: Body) -> None:
+        """Amounts as they are stored."""
+        spec = body.setdefault("spec", {})
+        fill(spec, {"driver": ""})
+        fill(spec.setdefault("pool", {}), {"generation": 0, "name": "", "resourceSliceCount": 0})
+        for device in at(body, "spec.devices") or ():
+            for capacity in (device.get("capacity") or {}).values():
+                amount = {"value": capacity.get("value") or "0"}
+                read_quantities("ResourceSlice", amount)
+                capacity["value"] = amount["value"]
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """Whose devices, and where, stays."""
+        return tuple(unchanged(new, old, "spec.driver", "spec.pool.name", "spec.nodeName"))

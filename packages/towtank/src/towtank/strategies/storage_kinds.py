@@ -1,0 +1,213 @@
+"""Volumes, claims, and what provisions them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from towtank.model.api_errors import StatusCause
+from towtank.model.kinds import META, Body, ObjectGetter, Strategy
+from towtank.strategies.common import at, fill, one_of, read_quantities, unchanged
+from towtank.strategies.node_affinity_rules import node_selector_causes
+
+_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_NO_SOURCE: Final = frozenset(
+    {
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    }
+)
+_CLAIM_FIXED: Final = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+_OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_SOURCE_FIXED: Final = "spec.persistentvolumesource is immutable after creation"
+
+
+class StorageClassStrategy(Strategy):
+    """Who makes volumes, and when."""
+
+    def default(self, body: Body) -> None:
+        """Made at once, removed with their claims."""
+        fill(body, {"provisioner": "", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"})
+
+    def validate(self, body: Body) -> Sequence[StatusCause]:
+        """Somebody has to do it."""
+        causes = [] if body["provisioner"] else [StatusCause.required("provisioner")]
+        causes += one_of(body["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")
+        return [*causes, *one_of(body["volumeBindingMode"], ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode")]
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """A class means the same as long as it is there."""
+        return tuple(unchanged(new, old, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"))
+
+
+def default_claim_spec(spec: Body) -> None:
+    """Of a claim and of a template for claims."""
+    fill(spec, {"volumeMode": "Filesystem", "resources": {}})
+    read_quantities("PersistentVolumeClaim", spec["resources"].get("requests"), spec["resources"].get("limits"))
+
+
+class PersistentVolumeClaimStrategy(Strategy):
+    """PersistentVolumeClaims."""
+
+    def default(self, body: Body) -> None:
+        """A file system."""
+        default_claim_spec(body.setdefault("spec", {}))
+        read_quantities("PersistentVolumeClaim", at(body, "status.capacity"))
+
+    def admit(self, body: Body, reads: ObjectGetter) -> None:
+        """Who names no class gets the default one; of several the newest."""
+        if body["spec"].get("storageClassName") is not None or _OLD_CLASS in (body["metadata"].get("annotations") or {}):
+            return
+        classes = [one["metadata"] for one in reads.every("storageclasses.storage.k8s.io")]
+        defaults = [one for one in classes if (one.get("annotations") or {}).get(_DEFAULT_CLASS) == "true"]
+        defaults.sort(key=lambda one: one["name"])
+        if defaults:
+            body["spec"]["storageClassName"] = max(defaults, key=lambda one: str(one["creationTimestamp"]))["name"]
+
+    def prepare_create(self, body: Body) -> None:
+        """Waiting for a volume."""
+        body["status"] = {"phase": "Pending"}
+
+    def validate(self, body: Body) -> Sequence[StatusCause]:
+        """How much, and for how many."""
+        spec, causes = body["spec"], []
+        if not spec.get("accessModes"):
+            causes.append(StatusCause.required("spec.accessModes", "at least 1 access mode is required"))
+        causes += _mode_causes(spec)
+        if "storage" not in (spec["resources"].get("requests") or {}):
+            causes.append(StatusCause.required("spec.resources[storage]"))
+        return [*causes, *one_of(spec["volumeMode"], ("Block", "Filesystem"), "spec.volumeMode")]
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """A claim is bound once; a bound one may grow."""
+        free = {"volumeAttributesClassName"}
+        if not at(old, "spec.volumeName"):
+            free.add("volumeName")
+        if at(old, "status.phase") == "Bound":
+            free.add("resources")
+        now, before = ({key: value for key, value in body["spec"].items() if key not in free} for body in (new, old))
+        return () if now == before else (StatusCause.forbidden("spec", _CLAIM_FIXED),)
+
+
+def _mode_causes(spec: Body) -> Iterator[StatusCause]:
+    for mode in spec.get("accessModes") or ():
+        yield from one_of(mode, _MODES, "spec.accessModes")
+
+
+class PersistentVolumeStrategy(Strategy):
+    """PersistentVolumes."""
+
+    def default(self, body: Body) -> None:
+        """Kept when their claim goes."""
+        spec = body.setdefault("spec", {})
+        fill(spec, {"volumeMode": "Filesystem", "persistentVolumeReclaimPolicy": "Retain"})
+        read_quantities("PersistentVolume", spec.get("capacity"))
+        if spec.get("hostPath") is not None:
+            fill(spec["hostPath"], {"type": ""})
+
+    def prepare_create(self, body: Body) -> None:
+        """Not yet found fit for use."""
+        body["status"] = {"phase": "Pending", "lastPhaseTransitionTime": body["metadata"]["creationTimestamp"]}
+
+    def validate(self, body: Body) -> Sequence[StatusCause]:
+        """One source, its size, and for how many."""
+        spec, causes = body["spec"], []
+        if not spec.get("accessModes"):
+            causes.append(StatusCause.required("spec.accessModes"))
+        causes += _mode_causes(spec)
+        if not spec.get("capacity"):
+            causes += [StatusCause.required("spec.capacity"), StatusCause.unsupported("spec.capacity", None, ("storage",))]
+        sources = _sources(spec)
+        if not sources:
+            causes.append(StatusCause.required("spec", "must specify a volume type"))
+        if required := at(spec, "nodeAffinity.required"):
+            causes += node_selector_causes(required, "spec.nodeAffinity.required")
+        elif "local" in sources:
+            causes.append(StatusCause.required("spec.nodeAffinity", "Local volume requires node affinity"))
+        causes += one_of(spec["persistentVolumeReclaimPolicy"], ("Delete", "Recycle", "Retain"), "spec.persistentVolumeReclaimPolicy")
+        return causes
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """The same volume."""
+        moved = _sources(new["spec"]) != _sources(old["spec"])
+        causes = [StatusCause.forbidden("spec.persistentvolumesource", _SOURCE_FIXED)] if moved else []
+        if at(old, "spec.nodeAffinity"):
+            causes += unchanged(new, old, "spec.nodeAffinity")
+        return [*causes, *unchanged(new, old, "spec.volumeMode")]
+
+
+def _sources(spec: Body) -> Body:
+    return {key: value for key, value in spec.items() if key not in _NO_SOURCE}
+
+
+class CSIDriverStrategy(Strategy):
+    """CSIDrivers."""
+
+    conditional = True
+
+    def default(self, body: Body) -> None:
+        """What a driver does not say."""
+        fill(
+            body.setdefault("spec", {}),
+            {
+                "attachRequired": True,
+                "podInfoOnMount": False,
+                "storageCapacity": False,
+                "fsGroupPolicy": "ReadWriteOnceWithFSType",
+                "requiresRepublish": False,
+                "seLinuxMount": False,
+                "volumeLifecycleModes": ["Persistent"],
+            },
+        )
+
+
+class CSINodeStrategy(Strategy):
+    """CSINodes."""
+
+    conditional = True
+
+    def default(self, body: Body) -> None:
+        """Drivers come later."""
+        spec = body.setdefault("spec", {})
+        spec["drivers"] = spec.get("drivers") or None
+        for driver in spec["drivers"] or ():
+            driver.setdefault("topologyKeys", None)
+
+
+class CSIStorageCapacityStrategy(Strategy):
+    """CSIStorageCapacities."""
+
+    conditional = True
+
+    def default(self, body: Body) -> None:
+        """Sizes in their usual form."""
+        sizes = {key: body[key] for key in ("capacity", "maximumVolumeSize") if body.get(key) is not None}
+        read_quantities("CSIStorageCapacity", sizes)
+        body |= sizes
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """Capacity of the same place."""
+        return tuple(unchanged(new, old, "nodeTopology", "storageClassName"))
+
+
+class VolumeAttachmentStrategy(Strategy):
+    """VolumeAttachments."""
+
+    conditional = True
+    status_leaves = META
+
+    def prepare_create(self, body: Body) -> None:
+        """Not yet."""
+        body["status"] = {"attached": False}
+
+    def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
+        """The same volume and node."""
+        return tuple(unchanged(new, old, "spec"))

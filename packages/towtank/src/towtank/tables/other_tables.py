@@ -1,0 +1,167 @@
+"""Scheduling, devices, leases, rights, aggregated services; and custom resources, whose definitions say what is shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from towtank.model.api_errors import number
+from towtank.model.kinds import Body, TableColumn
+from towtank.tables import json_paths
+from towtank.tables.ages import Age
+from towtank.tables.cells import (
+    NONE,
+    Cells,
+    KindPrinter,
+    columns,
+    condition,
+    created,
+    deleted,
+    name,
+    name_and_age,
+    selector_text,
+    spec,
+    status,
+)
+
+
+def _priority_class(body: Body, age: Age) -> Cells:
+    return [name(body), body.get("value", 0), body.get("globalDefault", False), created(body, age), body.get("preemptionPolicy", "")]
+
+
+def _lease(body: Body, age: Age) -> Cells:
+    return [name(body), spec(body).get("holderIdentity") or "", created(body, age)]
+
+
+def _runtime_class(body: Body, age: Age) -> Cells:
+    return [name(body), body.get("handler", ""), created(body, age)]
+
+
+def _network_policy(body: Body, age: Age) -> Cells:
+    return [name(body), selector_text(spec(body).get("podSelector")) or NONE, created(body, age)]
+
+
+def _claim(body: Body, age: Age) -> Cells:
+    said = status(body)
+    states = ["deleted"] if deleted(body) else []
+    if said.get("allocation"):
+        states += ["allocated", "reserved"] if said.get("reservedFor") else ["allocated"]
+    elif not states:
+        states = ["pending"]
+    return [name(body), ",".join(states), created(body, age)]
+
+
+def _slice(body: Body, age: Age) -> Cells:
+    of = spec(body)
+    return [name(body), of.get("nodeName") or "", of.get("driver", ""), (of.get("pool") or {}).get("name", ""), created(body, age)]
+
+
+def _binding(body: Body, age: Age) -> Cells:
+    role, subjects = body.get("roleRef") or {}, body.get("subjects") or ()
+    accounts = [f"{each.get('namespace', '')}/{each['name']}" for each in subjects if each["kind"] == "ServiceAccount"]
+    return [
+        name(body),
+        f"{role.get('kind', '')}/{role.get('name', '')}",
+        created(body, age),
+        *(", ".join(each["name"] for each in subjects if each["kind"] == kind) for kind in ("User", "Group")),
+        ", ".join(accounts),
+    ]
+
+
+def _api_service(body: Body, age: Age) -> Cells:
+    service = spec(body).get("service")
+    shown = f"{service.get('namespace', '')}/{service.get('name', '')}" if service else "Local"
+    return [name(body), shown, _available(body), created(body, age)]
+
+
+def _available(body: Body) -> str:
+    said = condition(body, "Available")
+    if said is None:
+        return "Unknown"
+    reason = next(each.get("reason", "") for each in status(body)["conditions"] if each["type"] == "Available")
+    return said if said == "True" else f"{said} ({reason})"
+
+
+def _webhooks(body: Body, age: Age) -> Cells:
+    return [name(body), len(body.get("webhooks") or ()), created(body, age)]
+
+
+def _created_at(body: Body, _: Age) -> Cells:
+    return [name(body), body["metadata"].get("creationTimestamp", "0001-01-01T00:00:00Z")]
+
+
+OTHER = KindPrinter(columns("Name, Created At:date"), _created_at)
+"""Of kinds that have no table of their own, roles and CustomResourceDefinitions among them."""
+_NAMED = KindPrinter(columns("Name, Age"), name_and_age)
+_BINDINGS = KindPrinter(columns("Name, Role, Age, Users*, Groups*, ServiceAccounts*"), _binding)
+_WEBHOOKS = KindPrinter(columns("Name, Webhooks:integer, Age"), _webhooks)
+OTHERS = {
+    "priorityclasses.scheduling.k8s.io": KindPrinter(
+        columns("Name, Value:integer, Global-Default:boolean, Age, PreemptionPolicy"), _priority_class
+    ),
+    "leases.coordination.k8s.io": KindPrinter(columns("Name, Holder, Age"), _lease),
+    "runtimeclasses.node.k8s.io": KindPrinter(columns("Name, Handler, Age"), _runtime_class),
+    "networkpolicies.networking.k8s.io": KindPrinter(columns("Name, Pod-Selector, Age"), _network_policy),
+    "deviceclasses.resource.k8s.io": _NAMED,
+    "resourceclaimtemplates.resource.k8s.io": _NAMED,
+    "resourceclaims.resource.k8s.io": KindPrinter(columns("Name, State, Age"), _claim),
+    "resourceslices.resource.k8s.io": KindPrinter(columns("Name, Node, Driver, Pool, Age"), _slice),
+    "rolebindings.rbac.authorization.k8s.io": _BINDINGS,
+    "clusterrolebindings.rbac.authorization.k8s.io": _BINDINGS,
+    "apiservices.apiregistration.k8s.io": KindPrinter(columns("Name, Service, Available, Age"), _api_service),
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
+}
+
+# ---- custom resources ------------------------------------------------------------------------------------------------------
+
+_AGE = TableColumn("Age", "date", description="Age", json_path=".metadata.creationTimestamp")
+
+
+def custom(given: Sequence[TableColumn]) -> KindPrinter:
+    """The table of a custom resource; its age where its definition names no columns."""
+    shown = given or (_AGE,)
+    readers = [(json_paths.parse(column.json_path), _CONVERSIONS[column.type]) for column in shown]
+
+    def cells(body: Body, age: Age) -> Cells:
+        return [name(body), *(next((convert(value, age) for value in read(body)), None) for read, convert in readers)]
+
+    return KindPrinter((*columns("Name"), *shown), cells)
+
+
+def _text(value: Any, _: Age) -> str:
+    """As Go prints values; of null it says so."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<no value>"
+    if isinstance(value, float):
+        return number(value)
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _integer(value: Any, _: Age) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _number(value: Any, _: Age) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _boolean(value: Any, _: Age) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any, age: Age) -> str | None:
+    return age(value) if isinstance(value, str) else None
+
+
+_CONVERSIONS: Mapping[str, Callable[[Any, Age], Any]] = {
+    "string": _text,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+}
