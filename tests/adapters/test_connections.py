@@ -128,7 +128,7 @@ def test_nonsense_is_an_answer_that_did_not_come(answer: bytes) -> None:
 @pytest.mark.parametrize("head", [HEAD + CHUNKED + b"5000\r\n", HEAD + b"Content-Length: 20480\r\n\r\n", HEAD + b"\r\n"])
 def test_an_answer_without_measure_is_given_up(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """In whatever way it comes, no more of it is kept than any page of a list has."""
-    monkeypatch.setattr(module, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(module, "MAX_BODY_BYTES", 10_000)
     with pytest.raises(ConnectionFailed, match="longer than 10000 bytes") as caught:
         ask(Server(head + b"x" * 20_480, 4096))
     assert caught.value.sent

@@ -283,7 +283,7 @@ def test_one_that_always_breaks_keeps_no_other_from_being_sent() -> None:
 
 def test_a_full_queue_drops_and_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits: what does not fit is counted."""
-    monkeypatch.setattr(event_broadcaster, "QUEUE_LIMIT", 3)
+    monkeypatch.setattr(event_broadcaster, "MAX_QUEUED_EVENTS", 3)
     telemetry = CountingTelemetry()
 
     async def scenario() -> EventBroadcaster:

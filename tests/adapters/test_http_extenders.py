@@ -249,7 +249,7 @@ FAULTS: dict[str, tuple[Answer, str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults(verb: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is told with the URL, and none can say that a pod was not bound."""
-    monkeypatch.setattr(http_extenders, "SMALL", 2**18)
+    monkeypatch.setattr(http_extenders, "MIN_ANSWER_BYTES_ALLOWED", 2**18)
     answer, text = FAULTS[fault]
     error, server = ask(verb, answer, timeout=0.2 if text.endswith("0.2 s") else 5.0)
     assert isinstance(error, Retryable), error

@@ -172,7 +172,7 @@ def test_a_plugin_is_asked_again_when_its_token_ends_or_is_refused(tmp_path: Pat
 
 def test_requests_go_on_while_a_plugin_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Credentials that are due are read beside them: a request waits for a moment only, and goes out with the old ones."""
-    monkeypatch.setattr("moorage.adapters.kube_session.PATIENCE", 0.05)
+    monkeypatch.setattr("moorage.adapters.kube_session.CREDENTIALS_WAIT_SECONDS", 0.05)
 
     async def scenario() -> None:
         async with api_server() as server:

@@ -111,7 +111,7 @@ def test_a_watch_that_cannot_begin_is_refused(fault: Exception, code: bytes) -> 
 
 def test_a_reader_that_does_not_read_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Soon, whatever is waiting for it."""
-    monkeypatch.setattr(frontend, "_PATIENCE", 0.1)
+    monkeypatch.setattr(frontend, "_SEND_TIMEOUT_SECONDS", 0.1)
 
     async def chunks() -> AsyncIterator[bytes]:
         while True:
@@ -125,7 +125,7 @@ def test_a_reader_that_does_not_read_is_dropped(monkeypatch: pytest.MonkeyPatch)
 
 def test_there_is_a_most_of_open_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all resources together; one that is closed makes room."""
-    monkeypatch.setattr(watch_streams, "MOST_OPEN", 2)
+    monkeypatch.setattr(watch_streams, "MAX_OPEN_WATCHES", 2)
 
     async def run() -> None:
         one = InMemoryCluster()

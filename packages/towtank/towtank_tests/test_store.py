@@ -53,7 +53,7 @@ def test_lists_are_in_order(writes: list[tuple[bool, str, str]], namespace: str)
 
 def test_the_log_forgets_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest first; one change is kept whatever its size."""
-    monkeypatch.setattr(storing, "KEPT_BYTES", 1000)
+    monkeypatch.setattr(storing, "MAX_LOG_BYTES", 1000)
     store = RevisionStore()
     for size in (300, 300, 300, 300):
         store.put("ships", "", {"metadata": {"name": "a"}, "text": "x" * size})

@@ -39,7 +39,7 @@ def test_a_token_goes_with_its_account() -> None:
 
 def test_there_is_a_most_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until some have ended."""
-    monkeypatch.setattr(token_issuer, "MOST_TOKENS", 3)
+    monkeypatch.setattr(token_issuer, "MAX_TOKENS", 3)
     asked = world()
     first = [token(asked) for _ in range(3)]
     refused = asked.ask("POST", f"{ACCOUNTS}/robot/token", {})

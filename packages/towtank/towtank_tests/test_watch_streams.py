@@ -120,7 +120,7 @@ def test_it_resumes_after_a_version() -> None:
 
 def test_what_is_too_old_is_said_in_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """A 410 as a Status, and the end."""
-    monkeypatch.setattr(store, "KEPT_CHANGES", 3)
+    monkeypatch.setattr(store, "MAX_LOG_CHANGES", 3)
 
     async def run() -> None:
         asked = InMemoryCluster()
@@ -194,7 +194,7 @@ def test_bookmarks_come_about_once_a_minute_and_before_the_end() -> None:
     assert watch_streams._next_bookmark(61, 62) > 62
 
 
-@pytest.mark.parametrize(("bound", "most"), [("MOST_WAITING", 3), ("MOST_BYTES", 1000)])
+@pytest.mark.parametrize(("bound", "most"), [("MAX_PENDING_CHANGES", 3), ("MAX_PENDING_BYTES", 1000)])
 def test_a_slow_reader_is_dropped(monkeypatch: pytest.MonkeyPatch, bound: str, most: int) -> None:
     """What it has is bounded, by number and by bytes."""
     monkeypatch.setattr(watch_streams, bound, most)

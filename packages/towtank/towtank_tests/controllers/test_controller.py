@@ -38,9 +38,9 @@ def test_each_key_once_at_its_earliest_time(adds: list[tuple[Key, int]], now: in
 class _Refused(Controller):
     """Is refused so many times."""
 
-    def __init__(self, cluster: ControllerHarness, times: int, rest: float = 0.0, fault: Exception | None = None) -> None:
+    def __init__(self, cluster: ControllerHarness, times: int, min_interval: float = 0.0, fault: Exception | None = None) -> None:
         super().__init__(cluster.controllers._client)
-        self.left, self.looks, self.rest = times, list[datetime](), timedelta(seconds=rest)
+        self.left, self.looks, self.min_interval = times, list[datetime](), timedelta(seconds=min_interval)
         self._fault = fault or conflict("pods", "", "x", STALE)
 
     def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
@@ -93,7 +93,7 @@ def test_a_controller_that_does_not_hear_keeps_nobody_from_hearing() -> None:
 def test_a_controller_may_rest_between_looks() -> None:
     """Many changes are one look, and the last is seen."""
     cluster = ControllerHarness()
-    controller = _Refused(cluster, 0, rest=1.0)
+    controller = _Refused(cluster, 0, min_interval=1.0)
     run(cluster, controller, 0)
     for _ in range(5):
         cluster.change("configmaps", "m", lambda body: body.setdefault("data", {}).update(x=str(cluster.now)))
