@@ -45,20 +45,20 @@ from moorage.core.structures.sparse import SparseAmounts
 
 UNTOLD: dict[type[Any], tuple[str, ...]] = {
     Cache: ("_changes",),
-    Store: ("_views", "_clocks", "_followers"),
+    Store: ("_views", "_version_counters", "_followers"),
     Nominator: ("version", "freed"),
     PodCounters: ("_made",),
     VersionCounter: ("version",),
     ChangeLog: ("_rows", "_base", "end"),
-    PodInfo: ("leaving", "stuck"),  # what we did, which no object says
+    PodInfo: ("preempted", "stuck"),  # what we did, which no object says
     DeviceLedger: ("_beside",),  # by what is promised just then; each looks at the ledger itself
     PausedAllocations: ("_kept",),  # each is looked at before it is gone on with
-    DeviceFacts: ("_answers",),
+    DeviceFacts: ("_results",),
     TurnHeap: ("_numbers",),
-    InFlightPods: ("_events", "_sizes", "_total", "_noted"),  # what happened meanwhile
-    PodGroupTracker: ("news", "dirty"),  # what is to be looked at, or told
+    InFlightPods: ("_events", "_sizes", "_total", "_event_count"),  # what happened meanwhile
+    PodGroupTracker: ("changed", "dirty"),  # what is to be looked at, or told
     PodGroupState: ("begun", "complete", "complete_since", "needed"),  # what was, and what follows: the test looks at that itself
-    SchedulingQueue: ("_freed", "_slices", "behind"),  # what is to be moved: the test has all of it moved before
+    SchedulingQueue: ("_freed", "_slices_pending", "moves_pending"),  # what is to be moved: the test has all of it moved before
 }
 """Attributes that say what happened, not what is."""
 
@@ -141,7 +141,7 @@ class Description:
 
 # ---- nodes -------------------------------------------------------------------------------------------------------------------
 
-_ARRAYS = ("live", "allocatable", "requested", "nonzero", "unschedulable", "taint_set", "tie_break")
+_ARRAYS = ("live", "allocatable", "requested", "non_zero_requested", "unschedulable", "taint_set", "tie_break")
 _TABLES = ("labels", "ports", "images", "resources", "order")
 
 
@@ -253,18 +253,18 @@ def _(to: Description, counter: RowCounter) -> Any:
     "nodes",
     "priorities",
     "store",
-    "matches",
+    "pod_counters",
     "volumes",
     "nominations",
     "placed",
-    "_records",
+    "_pod_infos",
     "_on_node",
     "_in_namespace",
     "_assumed",
-    "_news",
+    "_node_generations",
 )
 def _(to: Description, cache: Cache) -> Any:
-    told = ("nodes", "priorities", "store", "matches", "volumes", "nominations", "_records", "_on_node", "_in_namespace", "_assumed")
+    told = ("nodes", "priorities", "store", "pod_counters", "volumes", "nominations", "_pod_infos", "_on_node", "_in_namespace", "_assumed")
     return {**{name: to.of(getattr(cache, name)) for name in told}, "news of": set(cache._node_generations)}
 
 
@@ -282,7 +282,7 @@ def _(to: Description, store: Store) -> Any:
 
 
 _BY_ROW = ("_mounted", "_attached")
-_AS_THEY_ARE = ("_found", "_resting_on", "_attachments_of", "_drivers", "uses", "_store", "_nodes")
+_AS_THEY_ARE = ("_resolved", "_resting_on", "_attachments_of", "_drivers", "uses", "_store", "_nodes")
 
 
 @means(VolumeTable, *_BY_ROW, *_AS_THEY_ARE, "_users", "_disks", "_attachments")
@@ -310,7 +310,7 @@ def _(to: Description, label: _LabelIndex) -> Any:
 _LEDGER = ("_classes", "_uses", "_assumed", "_written", "_for_pods", "_pools", "_of_node", "_for_many")
 
 
-@means(DeviceLedger, *_LEDGER, "clock", "nodes", "searches", "_seen", "_reached_by", "_shapes", "_next_shape")
+@means(DeviceLedger, *_LEDGER, "version_counter", "nodes", "searches", "_seen", "_reached_by", "_shapes", "_next_shape")
 def _(to: Description, ledger: DeviceLedger) -> Any:
     alike: dict[int, set[str]] = {}
     reach: dict[str, Any] = {}
@@ -343,7 +343,7 @@ def _(to: Description, heap: LazyHeap) -> Any:
     return {uid: key for uid, (key, _, _) in heap._live.items()}
 
 
-@means(UnschedulablePods, "_kind_of", "_by_age", "_by_blocker", "_among")
+@means(UnschedulablePods, "_equivalence_class_of", "_by_age", "_by_blocker", "_groups_of")
 def _(to: Description, parked: UnschedulablePods) -> Any:
     return {
         "all": set(parked._by_age),

@@ -124,9 +124,9 @@ NONSENSE: list[tuple[str, Any, str]] = [
     ("pre_enqueue", Status(Code.SKIP), "the status Skip, which means nothing there"),
     ("pre_enqueue", Status(Code.UNSCHEDULABLE, cast("Any", "text")), "reasons that are no tuple of str: str"),
     ("sign_pod", "text", "str instead of bytes"),
-    ("pre_filter", SUCCESS, "Status instead of a Prepared"),
+    ("pre_filter", SUCCESS, "Status instead of a PreFilterResult"),
     ("pre_filter", PreFilterResult(cast("Any", None)), STATUS),
-    ("pre_filter", PreFilterResult(SUCCESS, node_names=cast("Any", ["n1"])), "names that are no frozenset of str: list"),
+    ("pre_filter", PreFilterResult(SUCCESS, node_names=cast("Any", ["n1"])), "node_names that are no frozenset of str: list"),
     ("pre_filter", PreFilterResult(SUCCESS, depends_on=cast("Any", (5,))), "no tuple of clocks"),
     ("filter", None, "None instead of an array"),
     ("filter", [0, 0], "list instead of an array"),
@@ -144,16 +144,16 @@ NONSENSE: list[tuple[str, Any, str]] = [
     ("post_filter", PostFilterResult(SUCCESS, "elsewhere"), "chose the node 'elsewhere', which there is not"),
     ("post_filter", PostFilterResult(SUCCESS, None, (POD,)), "chose the node None"),
     ("post_filter", PostFilterResult(SUCCESS, "n1", cast("Any", ("p",))), "victims that are no tuple of Pod"),
-    ("pre_score", None, "None instead of a Prepared"),
+    ("pre_score", None, "None instead of a PreFilterResult"),
     ("score", np.array([np.nan, 1.0]), "an array of float64"),
     ("score", np.zeros(1, np.int64), "shape (1,) for 2 rows"),
     ("normalize_score", np.array([0, 101]), "the score 101, which is not in 0..100"),
     ("normalize_score", np.array([-1, 5]), "the score -1"),
-    ("score_feasible", ZEROS, "ndarray instead of a Ranking"),
+    ("score_feasible", ZEROS, "ndarray instead of a NodeScores"),
     ("score_feasible", NodeScores(ZEROS, np.array([0, 1000])), "the score 1000"),
-    ("reserve", SUCCESS, "Status instead of a Reserved"),
+    ("reserve", SUCCESS, "Status instead of a ReserveResult"),
     ("reserve", ReserveResult(cast("Any", "yes")), STATUS),
-    ("reserve", ReserveResult(SUCCESS, unreserve=cast("Any", "unreserve")), "an undo that cannot be called: str"),
+    ("reserve", ReserveResult(SUCCESS, unreserve=cast("Any", "unreserve")), "an unreserve that cannot be called: str"),
 ]
 
 
@@ -170,9 +170,9 @@ def test_nonsense_is_a_fault(method: str, answer: Any, want: str) -> None:
 def test_scores_are_judged_where_they_count() -> None:
     """Raw scores may be anything; a plugin that does not normalise has its feasible nodes' scores looked at, and no others."""
     plugin, _ = strange("score", np.array([50, 500]))
-    assert plugin.normalize(POD, np.array([50])).tolist() == [50]
+    assert plugin.normalize_score(POD, np.array([50])).tolist() == [50]
     with pytest.raises(PluginFault):
-        plugin.normalize(POD, np.array([50, 500]))
+        plugin.normalize_score(POD, np.array([50, 500]))
 
 
 def test_it_takes_part_where_the_plugin_does() -> None:
@@ -192,7 +192,7 @@ def test_it_takes_part_where_the_plugin_does() -> None:
 
 def test_a_plugin_that_says_so_may_fail_to_judge() -> None:
     """Codes below 0 are for it."""
-    plugin, _ = strange("filter", np.array([0, -1]), fails=True, explain=lambda *_: ((Reason("X", "x", Code.ERROR), ""),))
+    plugin, _ = strange("filter", np.array([0, -1]), may_fail=True, explain=lambda *_: ((Reason("X", "x", Code.ERROR), ""),))
     assert plugin.filter(*ARGUMENTS["filter"]).tolist() == [0, -1]
     assert isinstance(plugin, FallibleFilterPlugin)
 
@@ -223,7 +223,7 @@ def test_an_undo_that_fails_stops_nobody_elses() -> None:
         raise ValueError("x")
 
     plugin, guard = strange("reserve", ReserveResult(SUCCESS, unreserve=undo))
-    plugin.reserve(*ARGUMENTS["reserve"]).undo()
+    plugin.reserve(*ARGUMENTS["reserve"]).unreserve()
     assert guard.recorded == ['plugin "Strange" 1.0 failed at unreserve: ValueError: x']
 
 
@@ -238,23 +238,23 @@ def test_an_undo_that_fails_stops_nobody_elses() -> None:
 )
 def test_hints(hint: Any, want: object) -> None:
     """Asked between the guard's hands."""
-    plugin, guard = strange("explain", (), wakes=(ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint),))
+    plugin, guard = strange("explain", (), events_to_register=(ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint),))
     given = (POD, ClusterEvent(EventResource.NODE, ActionType.ADD), Store())
     if want is FAIL:
         with pytest.raises(PluginFault, match="failed at hint"):
-            plugin.wakes[0].hint(*given)
+            plugin.events_to_register[0].hint(*given)
     else:
-        assert plugin.wakes[0].hint(*given) is want
+        assert plugin.events_to_register[0].hint(*given) is want
     assert guard.entered[-1] == "hint"
 
 
 @pytest.mark.parametrize(
     ("body", "want"),
     [
-        pytest.param({"events_to_register": None}, "wakes is no tuple of Wake", id="no wakes"),
+        pytest.param({"events_to_register": None}, "events_to_register is no tuple of ClusterEventWithHint", id="no events"),
         pytest.param(
             {"events_to_register": (ClusterEventWithHint("racks.v1.example.com", ActionType.ALL),)},
-            "no struct of that resource in its kinds",
+            "no struct of that resource in its required_kinds",
             id="wakes on what it does not read",
         ),
         pytest.param({"__hash__": None}, "Strange is no hashable value", id="cannot be compared"),

@@ -63,7 +63,7 @@ NOT_COMPARED = {
     "_integers",
     "_made",
     "_changes",
-    "_news",
+    "_node_generations",
     "id",
     "version",
 }

@@ -119,13 +119,13 @@ class _Guarded:
         if plugin.__hash__ is None:
             raise TypeError(f"{self.decider.__qualname__} is no hashable value: make it a frozen dataclass")
         number = int(plugin.__hash__())  # nor may its fields be lists, say
-        wakes = plugin.wakes
+        wakes = plugin.events_to_register
         if not isinstance(wakes, tuple) or not all(isinstance(wake, ClusterEventWithHint) for wake in wakes):
-            raise TypeError("wakes is no tuple of Wake")
+            raise TypeError("events_to_register is no tuple of ClusterEventWithHint")
         declared = {getattr(kind, "resource", "") for kind in getattr(self.decider, "required_kinds", ())}
         for wake in wakes:
             if isinstance(wake.resource, str) and wake.resource not in declared:
-                raise ValueError(f"it wakes on {wake.resource!r}, and has no struct of that resource in its kinds")
+                raise ValueError(f"it wakes on {wake.resource!r}, and has no struct of that resource in its required_kinds")
         return plugin, tuple(dataclasses.replace(wake, hint=_hint(self.guard, wake.hint)) for wake in wakes), number
 
     def __eq__(self, other: object) -> bool:
@@ -202,9 +202,9 @@ def _pre_enqueue_status(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) 
 
 def _prepared(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
     if not isinstance(answer, PreFilterResult):
-        return f"gave {_shown(answer)} instead of a Prepared"
+        return f"gave {_shown(answer)} instead of a PreFilterResult"
     if answer.node_names is not None and not _many(answer.node_names, frozenset, str):
-        return f"gave names that are no frozenset of str: {_shown(answer.node_names)}"
+        return f"gave node_names that are no frozenset of str: {_shown(answer.node_names)}"
     return _status(answer.status, {Code.SUCCESS, Code.SKIP, Code.ERROR, *REJECTED}) or _versioned(answer.depends_on)
 
 
@@ -216,7 +216,7 @@ def _codes(plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
     if wrong := _integers(answer, args[1].nodes.live[args[2]].size):
         return wrong
     if answer.size and answer.min() < 0 and not getattr(plugin, "may_fail", False):
-        return f"gave the code {answer.min()}: only a plugin with fails = True may give codes below 0"
+        return f"gave the code {answer.min()}: only a plugin with may_fail = True may give codes below 0"
     return ""
 
 
@@ -227,7 +227,7 @@ def _why(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
 
 
 def _reasoned(item: Any) -> bool:
-    """A code below 0, of a plugin that ``fails``, is explained by a Reason whose code is ERROR."""
+    """A code below 0, of a plugin that ``may_fail``, is explained by a Reason whose code is ERROR."""
     if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[0], Reason):
         return False
     return item[0].code in _EXPLAINING and _many((item[0].text, item[1]), tuple, str)
@@ -243,16 +243,16 @@ def _normalized(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
 
 def _node_scores(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
     if not isinstance(answer, NodeScores):
-        return f"gave {_shown(answer)} instead of a Ranking"
+        return f"gave {_shown(answer)} instead of a NodeScores"
     return _integers(answer.raw, args[1].size) or _integers(answer.normalized, args[1].size) or _in_range(answer.normalized)
 
 
 def _reserve_result(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
     if not isinstance(answer, ReserveResult):
-        return f"gave {_shown(answer)} instead of a Reserved"
+        return f"gave {_shown(answer)} instead of a ReserveResult"
     undo: Any = answer.unreserve
     if undo is not None and not callable(undo):
-        return f"gave an undo that cannot be called: {_shown(undo)}"
+        return f"gave an unreserve that cannot be called: {_shown(undo)}"
     return _status(answer.status, {Code.SUCCESS, Code.ERROR, *REJECTED})
 
 

@@ -85,7 +85,7 @@ class _Scalar:
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """The plugin's own."""
-        wakes: tuple[ClusterEventWithHint, ...] = self.plugin.wakes
+        wakes: tuple[ClusterEventWithHint, ...] = self.plugin.events_to_register
         return wakes
 
     def __eq__(self, other: object) -> bool:
@@ -120,7 +120,7 @@ def _sign_pod(_self: _Scalar, pod: Pod, _snapshot: Snapshot) -> bytes:
 
 
 def _own_sign_pod(self: _Scalar, pod: Pod, snapshot: Snapshot) -> bytes:
-    said: bytes = self.plugin.distinguish(pod, snapshot)
+    said: bytes = self.plugin.sign_pod(pod, snapshot)
     return said
 
 

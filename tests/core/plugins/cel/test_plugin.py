@@ -565,7 +565,7 @@ def test_one_input_at_least_is_evaluated() -> None:
 
 def test_too_many_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores that are never the same twice cost no memory without end, and stay right."""
-    monkeypatch.setattr(cel, "_KEPT", 8)
+    monkeypatch.setattr(cel, "_MAX_KEPT_RESULTS", 8)
     args = scoring("node.requested.pods")
     scheduler, revision = world(args, make_node("a"), make_node("b"), alone=True)
     for i in range(60):

@@ -178,15 +178,15 @@ class NodeTable:
         requested[CPU, row] += sign * requests.cpu
         requested[MEMORY, row] += sign * requests.memory
         requested[PODS, row] += sign
-        self._nonzero[0, row] += sign * requests.nonzero_cpu
-        self._nonzero[1, row] += sign * requests.nonzero_memory
+        self._non_zero_requested[0, row] += sign * requests.nonzero_cpu
+        self._non_zero_requested[1, row] += sign * requests.nonzero_memory
 
     def try_out(self, rows: npt.NDArray[np.intp], amounts: npt.NDArray[np.int64], nonzero: npt.NDArray[np.int64]) -> None:
         """Add to what is requested: int64[BASIC, n] and int64[2, n] for n pods on these rows (repeated for several on one).
 
         No log notes it: it must be taken back, by ``reset``, before anybody catches up. Of other resources, ``resources`` is told.
         """
-        for target, source in ((self._requested, amounts), (self._nonzero, nonzero)):
+        for target, source in ((self._requested, amounts), (self._non_zero_requested, nonzero)):
             for into, each in zip(target, source, strict=True):
                 if each.any():
                     np.add.at(into, rows, each)
@@ -194,7 +194,7 @@ class NodeTable:
     def reset(self, requested: npt.NDArray[np.int64], nonzero: npt.NDArray[np.int64]) -> None:
         """What is requested is what it was: copies of ``requested`` and ``nonzero`` made before."""
         self._requested[:] = requested
-        self._nonzero[:] = nonzero
+        self._non_zero_requested[:] = nonzero
 
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
@@ -272,7 +272,7 @@ class NodeTable:
             "live": ((), np.bool_),
             "allocatable": ((len(BASIC),), np.int64),
             "requested": ((len(BASIC),), np.int64),
-            "nonzero": ((2,), np.int64),
+            "non_zero_requested": ((2,), np.int64),
             "unschedulable": ((), np.bool_),
             "taint_set": ((), np.int32),
             "tie_break": ((), np.uint64),
@@ -282,14 +282,14 @@ class NodeTable:
         self._live: npt.NDArray[np.bool_] = longer["live"]
         self._allocatable: npt.NDArray[np.int64] = longer["allocatable"]
         self._requested: npt.NDArray[np.int64] = longer["requested"]
-        self._nonzero: npt.NDArray[np.int64] = longer["nonzero"]
+        self._non_zero_requested: npt.NDArray[np.int64] = longer["non_zero_requested"]
         self._unschedulable: npt.NDArray[np.bool_] = longer["unschedulable"]
         self._taint_set: npt.NDArray[np.int32] = longer["taint_set"]
         self._tie_break: npt.NDArray[np.uint64] = longer["tie_break"]
         self.live = _read_only(self._live)
         self.allocatable = _read_only(self._allocatable)
         self.requested = _read_only(self._requested)
-        self.non_zero_requested = _read_only(self._nonzero)
+        self.non_zero_requested = _read_only(self._non_zero_requested)
         self.unschedulable = _read_only(self._unschedulable)
         self.taint_set = _read_only(self._taint_set)
         self.tie_break = _read_only(self._tie_break)
