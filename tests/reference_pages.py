@@ -130,7 +130,7 @@ def plugin_section(spec: PluginSpec) -> Iterator[str]:
     yield " ".join(facts)
     if spec.args is not None:
         yield "\n".join(("```yaml", *outline(decoder(spec.args).schema, encoded(spec.args())), "```"))
-    if wakes := tuple(getattr(spec.make(spec.args() if spec.args is not None else None), "wakes", ())):
+    if wakes := tuple(getattr(spec.make(spec.args() if spec.args is not None else None), "events_to_register", ())):
         yield "A pod that it refused is tried again on:"
         yield table(("event", "if"), ((event(wake), condition(wake)) for wake in wakes))
 

@@ -288,4 +288,4 @@ def test_what_wakes_a_pod(resource: EventResource, old: HasMetadata | None, new:
 
 def is_woken(plugin: Any, waiting: Pod, event: ClusterEvent) -> bool:
     """Whether a registration of the plugin lets the event wake the pod."""
-    return any(wake.matches(event) and (wake.hint is None or wake.hint(waiting, event, Store())) for wake in plugin.wakes)
+    return any(wake.matches(event) and (wake.hint is None or wake.hint(waiting, event, Store())) for wake in plugin.events_to_register)

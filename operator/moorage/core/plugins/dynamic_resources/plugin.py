@@ -338,7 +338,7 @@ class DynamicResources:
         """Only alternatives make a difference: without any to choose from there is no state."""
         prepared = self.pre_filter(pod, snapshot)
         chooses = prepared.state is not None and any(
-            request.first_available for claim in prepared.state.wanted.open for request in claim.spec.devices.requests or ()
+            request.first_available for claim in prepared.state.demand.unallocated for request in claim.spec.devices.requests or ()
         )
         return PreFilterResult(SUCCESS, prepared.state if chooses else None, depends_on=prepared.depends_on)
 
@@ -364,8 +364,8 @@ class DynamicResources:
             return ReserveResult(SUCCESS)
         if prepared.status.code is not Code.SUCCESS:
             return ReserveResult(prepared.status)
-        wanted = with_nominated_pods(self, prepared.state, pod, snapshot).wanted
-        way = int(wanted.ways(snapshot.nodes, np.array([row]))[0])
+        wanted = with_nominated_pods(self, prepared.state, pod, snapshot).demand
+        way = int(wanted.alternatives(snapshot.nodes, np.array([row]))[0])
         try:
             found = wanted.find(target, way, self.args.tries, snapshot.budget)
             allocations = wanted.allocations(found, target) if found is not None else ()
@@ -380,7 +380,7 @@ class DynamicResources:
         prepared = self.pre_filter(pod, attempt.snapshot)
         if prepared.status.code is not Code.SUCCESS:
             return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",)))
-        wanted: DeviceDemand = prepared.state.wanted
+        wanted: DeviceDemand = prepared.state.demand
         if wanted.stale is not None:
             text, errand = "deletion of ResourceClaim completed", ClaimRelease(wanted.stale, delete=True)
             return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), action=errand)
