@@ -14,8 +14,8 @@ from moorage.core.objects.pods import Pod, SchedulingGate
 from moorage.core.plugins.scheduling_gates import SchedulingGates
 from moorage.core.queue.gates import MAX_GATES_SHOWN, OTHER_GATES, GatedPodCounts
 from moorage.core.queue.hints import PreEnqueueGate
+from moorage.core.queue.moves import IllegalTransition
 from moorage.core.queue.queued_pod import ALLOWED_TRANSITIONS, QueuedPodInfo, QueueState
-from moorage.core.queue.scheduling_queue import IllegalTransition
 from tests.builders import make_pod
 from tests.core.queue.helpers import ANYTHING, GATE, LATCH, NODE_ADDED, NODE_DELETED, SHUT, Rig, a_pod, node_relabelled, relabelled, view
 

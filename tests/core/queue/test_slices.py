@@ -7,14 +7,9 @@ import pytest
 from moorage.core.columns.store import Lister
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.objects.pods import Pod
+from moorage.core.queue.moves import BACKOFF_COMPLETE, PROFILE_UPDATED, UNSCHEDULABLE_TIMEOUT
 from moorage.core.queue.queued_pod import QueueState
-from moorage.core.queue.scheduling_queue import (
-    BACKOFF_COMPLETE,
-    MAX_SLICES_WITHOUT_POP,
-    MOVES_PER_SLICE,
-    PROFILE_UPDATED,
-    UNSCHEDULABLE_TIMEOUT,
-)
+from moorage.core.queue.scheduling_queue import MAX_SLICES_WITHOUT_POP, MOVES_PER_SLICE
 from tests.core.queue.helpers import ANYTHING, GATE, NODE_ADDED, NODE_DELETED, Rig, node_relabelled, relabelled
 
 MANY = 2 * MOVES_PER_SLICE + MOVES_PER_SLICE // 2

@@ -112,8 +112,8 @@ def assume_and_reserve(placement: ScheduleResult, scheduler: CycleContext) -> Sc
 def recheck_node(placement: ScheduleResult, scheduler: CycleContext) -> str:
     """Why the node would not take the pod any more, "" when it would.
 
-    Asked where the node has changed since the decision by somebody else's doing (``Cache.node_generation``). The pod itself, which is assumed
-    there, is left out of account; a plugin that reserved something for it is not asked, as that would be in its own way.
+    Asked where the node has changed since the decision by somebody else's doing (``Cache.node_generation``). The pod itself, which is
+    assumed there, is left out of account; a plugin that reserved something for it is not asked, as that would be in its own way.
     """
     pod, node, snapshot = placement.pod, placement.node, scheduler.snapshot
     record, row = scheduler.cache.pod_info(pod.metadata.uid), snapshot.nodes.row_of.get(node)

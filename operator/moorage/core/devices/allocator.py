@@ -61,8 +61,8 @@ PauseFn: TypeAlias = Callable[[], bool]
 class Allocator:
     """A search that can be set down and gone on with, as long as the offer is the same.
 
-    ``tries``: how many devices are looked at before AllocationTimeout is raised, 0 for as many as it takes. Raises AllocationError for a fault.
-    One in an alternative excludes that alternative only, and is told (AlternativesFailed) where no other way is found.
+    ``tries``: how many devices are looked at before AllocationTimeout is raised, 0 for as many as it takes. Raises AllocationError for a
+    fault. One in an alternative excludes that alternative only, and is told (AlternativesFailed) where no other way is found.
     """
 
     def __init__(self, claims: Sequence[ResourceClaim], offer: AvailableDevices, tries: int = 0) -> None:

@@ -1,10 +1,10 @@
 """Rosters of pod groups: which members wait, which are away, and whether there are enough of them to begin.
 
 Members count while they wait and nothing but their group keeps them out, while they are in flight, and while they are placed; each
-once. As long as fewer than the group's minimum count, those that wait are gated (``POD_GROUP_GATE``). A minimum that was met stays met: of a group
-that has a member on a node, or had one since it came, each goes by itself. Groups whose count or minimum may have
-changed are only noted; ``turned``, which the backlog calls before the next pod is taken, looks at each of them once. So a member that
-comes, changes or goes costs a few dictionary steps, and only a group that begins or ends to be complete moves its members.
+once. As long as fewer than the group's minimum count, those that wait are gated (``POD_GROUP_GATE``). A minimum that was met stays met: of
+a group that has a member on a node, or had one since it came, each goes by itself. Groups whose count or minimum may have changed are only
+noted; ``turned``, which the backlog calls before the next pod is taken, looks at each of them once. So a member that comes, changes or goes
+costs a few dictionary steps, and only a group that begins or ends to be complete moves its members.
 
 Members that name different schedulerNames are counted apart: nobody could place them together.
 """

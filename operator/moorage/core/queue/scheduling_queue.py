@@ -1,11 +1,11 @@
-"""The backlog: every pod that waits for a node is here, in exactly one place, until it is bound or gone.
+"""The scheduling queue: every pod that waits for a node is here, in one state, until it is bound or gone.
 
 ==============  ===========================  ==============================================================================
 from            to                           when
 ==============  ===========================  ==============================================================================
 outside         active                       a pod comes and every preEnqueue plugin lets it in
 outside         gated                        … and one does not
-outside         held                         … and its profile is unknown or suspended
+outside         unserved                     … and its profile is unknown or suspended
 active          in flight                    its turn (``pop``), or that of a member of its pod group
 backoff         active                       its backoff is over (``tick``)
 backoff         in flight                    nobody is active, and it was refused, not failed (``pop``); or a member's turn
@@ -21,19 +21,20 @@ in flight
 gated           active, backoff              its pod group is complete (``tick``)
 gated           gated                        another plugin gates it now
 gated           active, backoff              the preEnqueue plugin that failed was asked again, and lets it in (``tick``)
-all but held,   held                         its profile goes or is suspended (``set_profile``)
+all but         unserved                     its profile goes or is suspended (``set_profile``)
 in flight
-in flight       held                         … and then its attempt failed
-held            active, backoff, gated       its profile is there again
+in flight       unserved                     … and then its attempt failed
+unserved        active, backoff, gated       its profile is there again
 anywhere        outside                      the pod is gone or has a node (``remove``); its binding succeeded (``done``)
 ==============  ===========================  ==============================================================================
 
 Going on from a refusal or a fault means active if the backoff is over, else backoff. Everything costs O(log n) of the pods it
 moves, plus one question to the hint of a plugin that both refused pods and registered for the event: for each of these pods, or, if
 it is shared, for each template of them. Pods that an event or the clock sets free are moved in slices; until all have moved nobody
-is popped, so that they go by their order; but for no longer than ``CREDENTIALS_WAIT_SECONDS``, so that nobody can keep everybody waiting.
+is popped, so that they go by their order; but for no more than ``MAX_SLICES_WITHOUT_POP`` slices, so that nobody can keep everybody
+waiting.
 
-Members of a pod group that has not enough of them yet are gated by ``groups.GATE``. While a group still needs several members to be
+Members of a pod group that has not enough of them yet are gated by ``POD_GROUP_GATE``. While a group still needs several members to be
 placed at once, ``pop`` takes all of them that wait: the entry whose turn it is has the others as its ``companions``.
 
 Pure: ``now`` is an argument, in seconds of any clock that does not go back. One thread calls it.
@@ -47,10 +48,9 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Protocol
 
 from moorage.core.columns.store import Lister
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.framework.object_changes import only_status_changed, pod_changes
 from moorage.core.objects.meta import key
 from moorage.core.objects.pod_groups import group_of
@@ -62,6 +62,18 @@ from moorage.core.queue.gates import GatedPodCounts
 from moorage.core.queue.heaps import NONE_LATE
 from moorage.core.queue.hints import PluginErrorFn, ProfileQueueConfig, QueueingHints
 from moorage.core.queue.in_flight import InFlightPods
+from moorage.core.queue.moves import (
+    BACKOFF_COMPLETE,
+    NOMINATION_CHANGED,
+    POD_GROUP_CHANGED,
+    POP_FROM_BACKOFF_Q,
+    PROFILE_UPDATED,
+    SCHEDULE_ATTEMPT_FAILURE,
+    UNSCHEDULABLE_TIMEOUT,
+    UNSCHEDULED_POD_ADDED,
+    IllegalTransition,
+    SubQueue,
+)
 from moorage.core.queue.pod_group_members import AVAILABLE_STATES, POD_GROUP_GATE, PodGroupTracker
 from moorage.core.queue.queued_pod import ALLOWED_TRANSITIONS, BACKOFF_NOT_COMPUTED, QueueCounts, QueuedPodInfo, QueueSortFn, QueueState
 from moorage.core.queue.unschedulable import EquivalentPods, UnschedulablePods
@@ -74,30 +86,8 @@ MAX_SLICES_WITHOUT_POP = 32
 MAX_UNSCHEDULABLE_SECONDS = 300.0
 """Seconds after which a refused pod is tried again without any event, in case one was missed."""
 
-UNSCHEDULED_POD_ADDED = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD).label
-SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
-BACKOFF_COMPLETE = "BackoffComplete"
-POP_FROM_BACKOFF_Q = "PopFromBackoffQ"
-UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
-PROFILE_UPDATED = ClusterEvent(EventResource.PROFILE, ActionType.UPDATE).label
-NOMINATION_CHANGED = "NominationChanged"
-POD_GROUP_CHANGED = "PodGroupReadinessChanged"
 QUEUE_AS_PLUGIN = "the queue"
-"""Reported instead of a plugin where moving a pod failed: it is not in the backlog any more."""
-
-
-class IllegalTransition(RuntimeError):
-    """The caller asked for a move that is not in the table; nothing has changed."""
-
-
-class SubQueue(Protocol):
-    """What holds the pods of one place."""
-
-    def add(self, entry: QueuedPodInfo) -> None:
-        """Put a pod in."""
-
-    def discard(self, entry: QueuedPodInfo) -> None:
-        """Take a pod out, if it is in."""
+"""Reported instead of a plugin where moving a pod failed: it is not in the queue any more."""
 
 
 class SchedulingQueue:

@@ -1,8 +1,8 @@
 """Parked pods: refused or gated ones, found by what can set them free; those together that a plugin's hints see as one.
 
 An event asks only about pods that a plugin with an interest in it has parked, once for all that are alike; all others cost nothing.
-Of an event about a pod only those are asked that listen to pods with such labels (``ClusterEventWithHint.pod_selectors``), or whose own labels it selects
-(``ClusterEventWithHint.event_selectors``).
+Of an event about a pod only those are asked that listen to pods with such labels (``ClusterEventWithHint.pod_selectors``), or whose own
+labels it selects (``ClusterEventWithHint.event_selectors``).
 """
 
 from __future__ import annotations

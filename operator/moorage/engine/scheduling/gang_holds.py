@@ -1,10 +1,10 @@
 """Holds: room that is kept free of pods of lower priority for the first gang that waits, so that a stream of these cannot starve it.
 
-A gang holds nothing at first. One that has waited in vain for ``HOLD_AFTER_SECONDS`` seconds may hold room, one gang at a time, the most important
-one, the one that waits longest among equals; for ``MAX_HOLD_SECONDS`` seconds at most, and not again for as long. Its members are nominated: those
-that fit to where they do, the others to nodes where they would without pods of lower priority, which stay until they end. Pods of its
-own priority or a higher one are not kept out, so that who may not choose a priority cannot hold up others. A gang that would not fit
-even then holds nothing.
+A gang holds nothing at first. One that has waited in vain for ``HOLD_AFTER_SECONDS`` seconds may hold room, one gang at a time, the most
+important one, the one that waits longest among equals; for ``MAX_HOLD_SECONDS`` seconds at most, and not again for as long. Its members are
+nominated: those that fit to where they do, the others to nodes where they would without pods of lower priority, which stay until they end.
+Pods of its own priority or a higher one are not kept out, so that who may not choose a priority cannot hold up others. A gang that would
+not fit even then holds nothing.
 """
 
 from __future__ import annotations

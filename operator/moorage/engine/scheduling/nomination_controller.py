@@ -2,11 +2,12 @@
 
 What ends a promise: the pod has its place or is gone; its next attempt finds otherwise; a pod of higher priority takes the node, or so
 much of it that the rest is not enough; the node is deleted. What makes the pod be tried again before its victims are gone: its node
-changes (a taint, another size); somebody else nominates it; victims do not die. Those who should have been gone ``CREDENTIALS_WAIT_SECONDS`` ago, their
-grace over, are given up: nobody counts on their room any more, and the pod looks for another one.
+changes (a taint, another size); somebody else nominates it; victims do not die. Those who should have been gone
+``NOMINATION_TIMEOUT_SECONDS`` ago, their grace over, are given up: nobody counts on their room any more, and the pod looks for another one.
 
-Statuses follow through ``PodConditionWriter``. Pods of schedulers that are not ours are promised room as well; their statuses are left alone.
-Nobody else ends such a promise, nor that of a pod which is gated: it lapses after ``CREDENTIALS_WAIT_SECONDS``, and the grace of those that go there.
+Statuses follow through ``PodConditionWriter``. Pods of schedulers that are not ours are promised room as well; their statuses are left
+alone. Nobody else ends such a promise, nor that of a pod which is gated: it lapses after ``NOMINATION_TIMEOUT_SECONDS``, and the grace of
+those that go there.
 """
 
 from __future__ import annotations
