@@ -173,13 +173,13 @@ def test_a_proxy_that_delivers_late(heeds_resets: bool) -> None:
 
 PROGRAM = """
     import asyncio, os, sys
-    from moorage.adapters.kube_session.connections import Connections, Options
+    from moorage.adapters.kube_session.connections import ConnectionPool, RequestOptions
 
     async def main():
-        pool = Connections(sys.argv[1], None, None)
-        await pool.request("GET", "/", None, "", Options(5))
+        pool = ConnectionPool(sys.argv[1], None, None)
+        await pool.request("GET", "/", None, "", RequestOptions(5))
         asyncio.get_running_loop().call_later(0.3, os._exit, 0)
-        await pool.request("POST", "/binding", b"x" * 300, "", Options(5))
+        await pool.request("POST", "/binding", b"x" * 300, "", RequestOptions(5))
 
     asyncio.run(main())
 """

@@ -5,14 +5,14 @@ from tests.rig.clients import many
 
 SOURCE = """
 import asyncio
-from moorage.plugin_api import PluginSpec, Point, Registration
+from moorage.plugin_api import ExtensionPoint, PluginRegistration, PluginSpec
 
 class Never:
     async def bind(self, pod, node, reserved):
         await asyncio.Event().wait()
 
 def plugins():
-    return [Registration(PluginSpec("Never", None, acts_at=frozenset({Point.BIND})), actor=lambda tools: Never())]
+    return [PluginRegistration(PluginSpec("Never", None, acts_at=frozenset({ExtensionPoint.BIND})), actor=lambda tools: Never())]
 """
 with Stage(package=("never_binds", SOURCE)) as stage:
     stage.profile("slow", plugins={"bind": {"disabled": [{"name": "*"}], "enabled": [{"name": "Never"}]}})

@@ -7,18 +7,18 @@ from tests.faults.stage import PODS, Stage, pod_body, until, verdict
 SOURCE = """
 import dataclasses
 from typing import ClassVar
-from moorage.plugin_api import PluginSpec, Registration
+from moorage.plugin_api import PluginRegistration, PluginSpec
 
 @dataclasses.dataclass(frozen=True)
 class Fails:
     name: ClassVar[str] = "Fails"
-    wakes: ClassVar = ()
+    events_to_register: ClassVar = ()
 
     def filter_node(self, pod, node):
         raise RuntimeError("no such rack")
 
 def plugins():
-    return [Registration(PluginSpec("Fails", Fails))]
+    return [PluginRegistration(PluginSpec("Fails", Fails))]
 """
 SECONDS, LIMIT, COUNT = 40, 60, 20
 with Stage(package=("failing_plugin", SOURCE), config={"logging": {"format": "json", "verbosity": 0}}) as stage:

@@ -5,18 +5,18 @@ from tests.faults.stage import Stage, until, verdict
 SOURCE = """
 import dataclasses
 from typing import ClassVar
-from moorage.plugin_api import PluginSpec, Registration
+from moorage.plugin_api import PluginRegistration, PluginSpec
 
 @dataclasses.dataclass(frozen=True)
 class Easy:
     name: ClassVar[str] = "Easy"
-    wakes: ClassVar = ()
+    events_to_register: ClassVar = ()
 
     def filter_node(self, pod, node):
         return None
 
 def plugins():
-    return [Registration(PluginSpec("Easy", Easy))]
+    return [PluginRegistration(PluginSpec("Easy", Easy))]
 """
 with Stage(package=("easy_plugin", SOURCE)) as stage:
     stage.profile("mine", plugins={"multiPoint": {"enabled": [{"name": "Easy"}]}})

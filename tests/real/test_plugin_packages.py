@@ -41,12 +41,12 @@ HANGS = "re.match('(a+)+$', 'a' * 64 + 'b')"
 PLUGIN = """
 import dataclasses, re
 from typing import ClassVar
-from moorage.plugin_api import PluginSpec, Registration
+from moorage.plugin_api import PluginRegistration, PluginSpec
 
 @dataclasses.dataclass(frozen=True)
 class Hanging:
     name: ClassVar[str] = "Hanging"
-    wakes: ClassVar = ()
+    events_to_register: ClassVar = ()
 
     def filter_node(self, pod, node):
         if (pod.metadata.labels or {{}}).get("hang"):
@@ -54,7 +54,7 @@ class Hanging:
         return None
 
 def plugins():
-    return [Registration(PluginSpec("Hanging", Hanging))]
+    return [PluginRegistration(PluginSpec("Hanging", Hanging))]
 """
 
 
