@@ -221,7 +221,7 @@ async def test_refusals_of_the_api_server_pass(error: Exception) -> None:
         ("permit", None, "gave NoneType instead of a Status"),
         ("permit", Status(Code.SKIP), "gave the status Skip"),
         ("bind", True, "gave bool instead of a Status"),
-        ("bind", PermitWait(1), "gave Hold instead of a Status"),
+        ("bind", PermitWait(1), "gave PermitWait instead of a Status"),
     ],
 )
 @in_a_loop

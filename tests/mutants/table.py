@@ -530,8 +530,8 @@ MUTANTS: Final = (
     Mutant(
         name="kept choices: devices are reserved that filter left alone",
         file="core/plugins/dynamic_resources/plugin.py",
-        old="        wanted = with_nominated_pods(self, prepared.state, pod, snapshot).wanted\n",
-        new="        wanted = prepared.state.wanted\n",
+        old="        wanted = with_nominated_pods(self, prepared.state, pod, snapshot).demand\n",
+        new="        wanted = prepared.state.demand\n",
         tests=("tests/core/columns/test_kept_choices.py",),
     ),
     Mutant(

@@ -36,7 +36,7 @@ from moorage.plugin_api import *
 @dataclasses.dataclass(frozen=True)
 class One:
     name: ClassVar[str] = "One"
-    wakes: ClassVar = ()
+    events_to_register: ClassVar = ()
     def filter_node(self, pod, node):
         return None
 """
@@ -116,48 +116,48 @@ RACK = """
 class Rack(Struct, frozen=True):
     resource: ClassVar = {}
     metadata: ObjectMeta
-One.kinds = frozenset({{Rack}})
+One.required_kinds = frozenset({{Rack}})
 """
-ONE = 'Registration(PluginSpec("One", One))'
+ONE = 'PluginRegistration(PluginSpec("One", One))'
 
 
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        pytest.param("raise ValueError('x')", "cannot be imported: ValueError: x", id="may_fail"),
+        pytest.param("raise ValueError('x')", "cannot be imported: ValueError: x", id="fails"),
         pytest.param("raise SystemExit(0)", "cannot be imported: SystemExit: 0", id="would end the process"),
         pytest.param("1 +", "cannot be imported: SyntaxError", id="is no Python"),
         pytest.param(HEAD, "has no function plugins()", id="no function"),
         pytest.param("plugins = 5", "has no function plugins()", id="no function but a number"),
         pytest.param("def plugins(): return 1 / 0", "plugins() failed: ZeroDivisionError", id="the function fails"),
         pytest.param("def plugins(): pass", "plugins() failed: TypeError", id="returns nothing"),
-        pytest.param("def plugins(): return [5]", "gave int instead of a Registration", id="returns something else"),
+        pytest.param("def plugins(): return [5]", "gave int instead of a PluginRegistration", id="returns something else"),
         pytest.param(giving(ONE, ONE), "plugin 'One': strange_", id="the same name twice"),
         pytest.param(
-            giving('Registration(PluginSpec("NodeName", One))', more="One.name = 'NodeName'"),
+            giving('PluginRegistration(PluginSpec("NodeName", One))', more="One.name = 'NodeName'"),
             "Moorage itself has a plugin of this name already",
             id="in the tree",
         ),
-        pytest.param(giving('Registration(PluginSpec("Two", One))'), "plugin 'Two': One.name is 'One'", id="another name"),
-        pytest.param(giving('Registration(PluginSpec("Two", None))'), "it neither decides nor acts", id="nothing at all"),
+        pytest.param(giving('PluginRegistration(PluginSpec("Two", One))'), "plugin 'Two': One.name is 'One'", id="another name"),
+        pytest.param(giving('PluginRegistration(PluginSpec("Two", None))'), "it neither decides nor acts", id="nothing at all"),
         pytest.param(
-            giving('Registration(PluginSpec("One", One, acts_at=frozenset({Point.BIND})))'),
+            giving('PluginRegistration(PluginSpec("One", One, acts_at=frozenset({ExtensionPoint.BIND})))'),
             "it acts at bind but has no actor",
             id="no actor",
         ),
-        pytest.param(giving('Registration(PluginSpec("One", One), lambda tools: 5)'), "it has an actor but acts nowhere", id="idle actor"),
+        pytest.param(giving('PluginRegistration(PluginSpec("One", One), lambda tools: 5)'), "it has an actor but acts nowhere", id="idle actor"),
         pytest.param(
-            giving('Registration(PluginSpec("One", One, acts_at=frozenset({Point.FILTER})), lambda tools: 5)'),
+            giving('PluginRegistration(PluginSpec("One", One, acts_at=frozenset({ExtensionPoint.FILTER})), lambda tools: 5)'),
             "an actor cannot act at filter",
             id="acts at filter",
         ),
         pytest.param(
-            giving('Registration(PluginSpec("One", One, Args))', more="class Args: pass"),
+            giving('PluginRegistration(PluginSpec("One", One, Args))', more="class Args: pass"),
             "Args, are no dataclass",
             id="plain class as arguments",
         ),
         pytest.param(
-            giving('Registration(PluginSpec("One", One, Args))', more="@dataclasses.dataclass(frozen=True)\nclass Args:\n    x: int"),
+            giving('PluginRegistration(PluginSpec("One", One, Args))', more="@dataclasses.dataclass(frozen=True)\nclass Args:\n    x: int"),
             "every field needs a default",
             id="arguments without a default",
         ),
@@ -175,10 +175,10 @@ ONE = 'Registration(PluginSpec("One", One))'
         pytest.param(giving(ONE, more="One.filter = One.explain = One.filter_node"), "so it needs reads", id="reads nothing"),
         pytest.param(giving(ONE, more="One.filter, One.reads = One.filter_node, frozenset()"), "so it needs explain", id="no explain"),
         pytest.param(giving(ONE, more="One.sort_key = One.filter_node"), "sort_key: one plugin of the tree", id="orders the queue"),
-        pytest.param(giving(ONE, more="One.kinds = [Pod]"), "kinds is no frozenset", id="a list of kinds"),
-        pytest.param(giving(ONE, more="One.kinds = frozenset({int})"), "no structs with metadata: int", id="no struct"),
-        pytest.param(giving(ONE, more="One.kinds = frozenset({Pod})"), "Pod need not be among its kinds", id="pods"),
-        pytest.param(giving(ONE, more="One.wakes = (Wake('racks.v1.example.com', Action.ADD),)"), "no struct of that resource", id="deaf"),
+        pytest.param(giving(ONE, more="One.required_kinds = [Pod]"), "required_kinds is no frozenset", id="a list of kinds"),
+        pytest.param(giving(ONE, more="One.required_kinds = frozenset({int})"), "no structs with metadata: int", id="no struct"),
+        pytest.param(giving(ONE, more="One.required_kinds = frozenset({Pod})"), "Pod need not be among its required_kinds", id="pods"),
+        pytest.param(giving(ONE, more="One.events_to_register = (ClusterEventWithHint('racks.v1.example.com', ActionType.ADD),)"), "no struct of that resource", id="deaf"),
     ],
 )
 def test_what_can_be_wrong(package: Write, text: str, want: str) -> None:
@@ -202,7 +202,7 @@ def test_all_is_told_at_once(package: Write) -> None:
 def test_two_structs_of_one_resource(package: Write) -> None:
     """Would be listed twice."""
     struct = "class Rack{0}(Struct, frozen=True):\n    resource: ClassVar = 'racks.v1.example.com'\n    metadata: ObjectMeta\n"
-    more = f"{struct.format(1)}{struct.format(2)}One.kinds = frozenset({{Rack1, Rack2}})"
+    more = f"{struct.format(1)}{struct.format(2)}One.required_kinds = frozenset({{Rack1, Rack2}})"
     (fault,) = faults(package(giving(ONE, more=more)))
     assert "racks.v1.example.com is declared by two structs" in fault
 
@@ -242,10 +242,11 @@ def test_the_public_surface() -> None:
 
 
 PINNED = """
-ARGUMENTS MAX_NODE_SCORE SKIP SUCCESS Action PreFilterExtensions Aspect Attempt BindActor ClusterEvent Code Codes
-DependentPlugin SignPlugin FallibleFilterPlugin FilterPlugin HasMetadata Hint Hold Node ScoreExtensions ObjectMeta
-Objects PermitActor Plugin PluginSpec Pod Point PostBindActor PostFilterPlugin PostFilterResult PreBindActor
-PreEnqueuePlugin PreFilterPlugin PreScorePlugin Prepared Problem QuantityError Ranking FeasibleScorePlugin ObjectReadingPlugin
-Reason Registration ReservePlugin Reserved Resource Rows ScalarPlugin ScorePlugin Scores Snapshot Status Struct Tools
-Versioned Violation Wake Why default_normalize failed key milli_value pod_ref refused value
+ARGUMENTS MAX_NODE_SCORE SKIP SUCCESS ActionType ActorTools Aspect BindActor ClusterEvent ClusterEventWithHint Code
+Codes DependentPlugin EventResource ExtensionPoint FailedAttempt FallibleFilterPlugin FeasibleScorePlugin
+FieldErrorType FilterPlugin HasMetadata Lister Node NodeScores ObjectMeta ObjectReadingPlugin PermitActor PermitWait
+Plugin PluginRegistration PluginSpec Pod PostBindActor PostFilterPlugin PostFilterResult PreBindActor PreEnqueuePlugin
+PreFilterExtensions PreFilterPlugin PreFilterResult PreScorePlugin QuantityError QueueingHintFn Reason ReservePlugin
+ReserveResult Rows ScalarPlugin ScoreExtensions ScorePlugin Scores SignPlugin Snapshot Status Struct Versioned
+Violation Why default_normalize_score error_status key milli_value pod_ref rejected value
 """

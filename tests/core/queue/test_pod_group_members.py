@@ -227,7 +227,7 @@ def test_members_of_another_profile_are_told() -> None:
     rig.backlog.set_profile("other", view(), rig.now)
     rig.declare(declared(3))
     rig.come(member("a"), member("b"), member("c", scheduler="other"))
-    vars(rig.backlog.groups)["news"].clear()
+    rig.backlog.groups.changed.clear()
     rig.come(member("d"))
     assert {group.scheduler_name for group in rig.backlog.groups.changed} == {"other"}
     rig.backlog.remove("uid-d")

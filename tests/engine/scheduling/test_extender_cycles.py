@@ -146,7 +146,7 @@ def test_what_they_are_sent(capable: bool) -> None:
         asks = list(world.extenders.calls)
         names = {asked.verb: set(asked.about.names) for asked in asks}
         assert names == {"filter": {"n1", "n3"}, "prioritize": {"n1", "n3"}}
-        whole = {asked.verb: {name: json.loads(node)["metadata"]["name"] for name, node in asked.about.whole.items()} for asked in asks}
+        whole = {asked.verb: {name: json.loads(node)["metadata"]["name"] for name, node in asked.about.node_json.items()} for asked in asks}
         assert whole == dict.fromkeys(names, {} if capable else {"n1": "n1", "n3": "n3"})
         assert kube.lists == (0 if capable else 1)
         kube.put(make_pod("high", cpu="4", priority=9))

@@ -247,7 +247,7 @@ def test_a_replica_that_stops_takes_back_both() -> None:
 STEPS = [
     *(
         (SchedulingLoop, name)
-        for name in ("_begin_group", "_place", "_place_one", "_must_wait", "_take_back_later", "_hand_over", "_is_of_group")
+        for name in ("_begin_group", "_place", "_place_one", "_must_wait", "_restart_later_groups", "_hand_over", "_is_of_group")
     ),
     (SchedulingQueue, "retry"),
 ]

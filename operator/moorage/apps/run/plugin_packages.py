@@ -110,7 +110,7 @@ def _registrations(package: str) -> Sequence[PluginRegistration]:
     except (Exception, SystemExit) as error:
         raise PackageErrors([f"{FUNCTION}() failed: {type(error).__name__}: {error}"]) from error
     if strangers := [one for one in found if not isinstance(one, PluginRegistration) or not isinstance(one.spec, PluginSpec)]:
-        raise PackageErrors([f"{FUNCTION}() gave {type(one).__name__} instead of a Registration" for one in strangers])
+        raise PackageErrors([f"{FUNCTION}() gave {type(one).__name__} instead of a PluginRegistration" for one in strangers])
     return found
 
 
@@ -147,9 +147,9 @@ def _decider_faults(decider: type[Any]) -> Iterator[str]:
     if hasattr(decider, "sort_key"):
         yield "sort_key: one plugin of the tree orders the queue for all profiles"
     if not (isinstance(kinds, frozenset) and all(isinstance(kind, type) for kind in kinds)):
-        yield "kinds is no frozenset of structs"
+        yield "required_kinds is no frozenset of structs"
     elif unfit := sorted(kind.__qualname__ for kind in kinds if "metadata" not in getattr(kind, "__struct_fields__", ())):
-        yield f"among its kinds are no structs with metadata: {', '.join(unfit)}"
+        yield f"among its required_kinds are no structs with metadata: {', '.join(unfit)}"
 
 
 def _guarded_spec(spec: PluginSpec, guard: PluginGuard) -> PluginSpec:
@@ -178,7 +178,7 @@ def _prepared_faults(spec: PluginSpec, kinds: dict[str, StoredKind]) -> Iterator
 
 def _kind_faults(struct: type[HasMetadata], kinds: dict[str, StoredKind]) -> Iterator[str]:
     if struct in (Pod, Node):
-        yield f"{struct.__name__} need not be among its kinds: everybody sees pods and nodes"
+        yield f"{struct.__name__} need not be among its required_kinds: everybody sees pods and nodes"
         return
     try:
         kind = kind_of(struct)

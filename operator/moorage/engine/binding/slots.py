@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 
 
 class RequestTurn:
-    """See ``BindingSlots.request_turn``. A class, as it stands around every binding: an asynchronous generator costs several times as
-    much.
+    """See ``BindingSlots.request_turn``.
+
+    A class, as it stands around every binding: an asynchronous generator costs several times as much.
     """
 
     __slots__ = ("_asking", "_name", "_slots", "_turn")

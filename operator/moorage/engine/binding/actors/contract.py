@@ -44,8 +44,9 @@ class PermitActor(Protocol):
     """May hold a pod back after it got its node, or refuse it."""
 
     async def permit(self, pod: Pod, node: str, reserved: Any) -> Status | PermitWait:
-        """SUCCESS when the pod may go on; a refusal sends it back to the queue; a Hold keeps it until ``ActorTools.waiting_pods`` is
-        told.
+        """SUCCESS when the pod may go on; a rejection sends it back to the queue.
+
+        A ``PermitWait`` keeps it until ``ActorTools.waiting_pods`` is told.
         """
 
 

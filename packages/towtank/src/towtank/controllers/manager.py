@@ -1,5 +1,6 @@
-"""All controllers of a cluster, as its settings say. None has a clock: they are notified of changes within the writes, say when work is
-due, and do one slice of it when asked.
+"""All controllers of a cluster, as its settings say.
+
+None has a clock: they are notified of changes within the writes, say when work is due, and do one slice of it when asked.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Lists and objects as Tables, and as metadata alone. The modules beside this one have each kind's columns and its function from a body to
-cells.
+"""Lists and objects as Tables, and as metadata alone.
+
+The modules beside this one have each kind's columns and its function from a body to cells.
 """
 
 from __future__ import annotations
