@@ -145,7 +145,9 @@ ONE = 'PluginRegistration(PluginSpec("One", One))'
             "it acts at bind but has no actor",
             id="no actor",
         ),
-        pytest.param(giving('PluginRegistration(PluginSpec("One", One), lambda tools: 5)'), "it has an actor but acts nowhere", id="idle actor"),
+        pytest.param(
+            giving('PluginRegistration(PluginSpec("One", One), lambda tools: 5)'), "it has an actor but acts nowhere", id="idle actor"
+        ),
         pytest.param(
             giving('PluginRegistration(PluginSpec("One", One, acts_at=frozenset({ExtensionPoint.FILTER})), lambda tools: 5)'),
             "an actor cannot act at filter",
@@ -178,7 +180,11 @@ ONE = 'PluginRegistration(PluginSpec("One", One))'
         pytest.param(giving(ONE, more="One.required_kinds = [Pod]"), "required_kinds is no frozenset", id="a list of kinds"),
         pytest.param(giving(ONE, more="One.required_kinds = frozenset({int})"), "no structs with metadata: int", id="no struct"),
         pytest.param(giving(ONE, more="One.required_kinds = frozenset({Pod})"), "Pod need not be among its required_kinds", id="pods"),
-        pytest.param(giving(ONE, more="One.events_to_register = (ClusterEventWithHint('racks.v1.example.com', ActionType.ADD),)"), "no struct of that resource", id="deaf"),
+        pytest.param(
+            giving(ONE, more="One.events_to_register = (ClusterEventWithHint('racks.v1.example.com', ActionType.ADD),)"),
+            "no struct of that resource",
+            id="deaf",
+        ),
     ],
 )
 def test_what_can_be_wrong(package: Write, text: str, want: str) -> None:
