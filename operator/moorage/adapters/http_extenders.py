@@ -67,7 +67,6 @@ class HttpExtenderClient:
         self._reading = asyncio.Lock()
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._session is not None:
             await self._session.close()
 
@@ -79,7 +78,7 @@ class HttpExtenderClient:
         return await self._ask(extender, extender.filter_verb, body, lambda text: _filter_result(_fields(text), extender, nodes))
 
     async def prioritize(self, extender: Extender, pod: bytes, nodes: CandidateNodes) -> Sequence[tuple[str, int]]:
-        """(node, priority) pairs."""
+        """Pairs of a node's name and its priority."""
         body = _arguments(extender, pod, nodes)
         return await self._ask(extender, extender.prioritize_verb, body, lambda text: _pairs(text, len(nodes.names)))
 

@@ -168,7 +168,7 @@ class HttpKubeReader:
         ]
 
     async def pod_json(self, pod: PodRef) -> bytes | None:
-        """The whole pod."""
+        """The whole pod as the API server's JSON; None when it is gone."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods"
         found = await self._named(path, pod.name, msgspec.Raw)
         if found is None or decoded(path, bytes(found), _PodPlace).metadata.uid != pod.uid:
@@ -198,7 +198,7 @@ class HttpKubeReader:
         return sorted(found, key=lambda revision: (revision.profile, revision.number, revision.name))
 
     async def revision(self, name: str) -> StoredRevision | None:
-        """One of them."""
+        """The stored revision of this name; None when there is none."""
         found = await self._named(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions", name, _ControllerRevision)
         return None if found is None else _stored(found)
 

@@ -212,7 +212,6 @@ class HttpKubeWriter:
         await self._send("POST", f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions", _encode(body))
 
     async def delete_revision(self, name: str) -> None:
-        """Delete a ControllerRevision."""
         await self._delete(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions/{name}")
 
     async def delete_replica(self, identity: str) -> None:

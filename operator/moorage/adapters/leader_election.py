@@ -114,7 +114,6 @@ class LeaderElector:
 
     @property
     def identity(self) -> str:
-        """Ours."""
         return self._identity
 
     @property
@@ -127,7 +126,6 @@ class LeaderElector:
 
     @property
     def late_until(self) -> float:
-        """See the port."""
         return self._late_until
 
     async def acquire(self) -> None:
@@ -294,7 +292,6 @@ class SingleReplica:
 
     @property
     def identity(self) -> str:
-        """Ours."""
         return self._identity
 
     @property
@@ -303,15 +300,14 @@ class SingleReplica:
         return None
 
     async def acquire(self) -> None:
-        """Open the fence."""
+        """Lead at once: nobody else may."""
         self._fence.extend(math.inf)
 
     async def hold(self) -> None:
-        """Never lost."""
+        """Return never: this lease cannot be lost."""
         await asyncio.get_running_loop().create_future()
 
     async def release(self) -> None:
-        """Close the fence."""
         self._fence.close()
 
 

@@ -44,7 +44,7 @@ class KubeLeaseStore:
         """Whether the last request has no answer, yet or for good: its connection, and all that are as old, may be dead."""
 
     async def read(self) -> tuple[LeaseRecord, str]:
-        """Record and resourceVersion."""
+        """The Lease's record and its resourceVersion."""
         lease = await self._ask(HttpCall("GET", f"{self._path}/{self._name}"))
         spec = lease.spec or _Spec()
         record = LeaseRecord(
@@ -57,7 +57,7 @@ class KubeLeaseStore:
         return record, lease.metadata.resource_version
 
     async def create(self, record: LeaseRecord) -> str:
-        """Make the Lease."""
+        """Create the Lease; its resourceVersion."""
         kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": self._name}}
         return await self._write("POST", self._path, kind | {"spec": _spec(record)})
 

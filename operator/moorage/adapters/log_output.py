@@ -51,7 +51,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object a line: ts, level, logger, msg, the extras, and trace where there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """The record as one line of JSON."""
         fields = {"ts": _time(record), "level": record.levelname.lower(), "logger": record.name, "msg": _message(record)}
         if trace := _trace(self, record):
             fields["trace"] = trace

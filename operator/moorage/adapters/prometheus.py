@@ -44,7 +44,6 @@ class _Children(Generic[M]):
         return child
 
     def clear(self) -> None:
-        """Drop all children."""
         self._known.clear()
         self._metric.clear()
 
@@ -218,11 +217,9 @@ class PrometheusTelemetry:
         self._sli_seconds(str(attempts) if attempts < 15 else "15+").observe(sli_seconds)
 
     def preemption_attempt(self) -> None:
-        """Count it."""
         self._preemption_attempts.inc()
 
     def preempted(self, victims: int) -> None:
-        """Observe how many."""
         self._preemption_victims.observe(victims)
 
     def node_changed(self, profile: str) -> None:

@@ -32,7 +32,6 @@ class ReplicaLeases:
             await self._session.call(HttpCall("POST", self._path, body))
 
     async def withdraw(self, identity: str) -> None:
-        """Delete our Lease."""
         try:
             await self._session.call(HttpCall("DELETE", f"{self._path}/{replica_lease(self._lease, identity)}"))
         except (NotFound, Conflict):

@@ -46,7 +46,7 @@ class CertificateSource(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CertificateFiles:
-    """``serving.certFile`` and ``serving.keyFile``."""
+    """The operator's ``serving.certFile`` and ``serving.keyFile``."""
 
     certificate: str
     key: str

@@ -1,4 +1,4 @@
-"""The real clock."""
+"""The system's clock, for all that is not a test."""
 
 from __future__ import annotations
 
@@ -19,5 +19,4 @@ class SystemClock:
         return datetime.datetime.now(datetime.UTC)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
         await asyncio.sleep(seconds)

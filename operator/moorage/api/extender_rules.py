@@ -23,8 +23,7 @@ class ManagedResourceFields(Protocol):
     """A resource that an extender looks after."""
 
     @property
-    def name(self) -> str:
-        """The resource's name."""
+    def name(self) -> str: ...
 
     @property
     def ignored_by_scheduler(self) -> bool:
@@ -44,7 +43,7 @@ class ExtenderFields(Protocol):
 
     @property
     def weight(self) -> int:
-        """Of its scores."""
+        """The factor of its scores."""
 
     @property
     def managed_resources(self) -> Sequence[ManagedResourceFields]:

@@ -33,7 +33,7 @@ class SyntaxFault(NamedTuple):
 
 
 class ExpressionSurvey(NamedTuple):
-    """What was found."""
+    """What an expression reads, and what is wrong with it."""
 
     reads: Reads
     faults: tuple[SyntaxFault, ...]

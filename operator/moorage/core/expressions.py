@@ -287,7 +287,7 @@ def _functions() -> dict[str, list[cel.Overload]]:
 
 
 def _amount(value: Mapping[str, Any]) -> int:
-    """A quantity's nano-units."""
+    """A quantity in nano-units."""
     if value.keys() != {QUANTITY}:
         raise ValueError("no such overload: this is not a quantity")
     return int(value[QUANTITY])

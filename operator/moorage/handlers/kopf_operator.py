@@ -52,15 +52,14 @@ class NoDifferences(kopf.DiffBaseStorage):
     """Kopf copies each object, however large and deep, to find out what changed; nobody here asks for that."""
 
     def build(self, *, body: kopf.Body, extra_fields: Any = None) -> kopf.BodyEssence:
-        """Nothing of it."""
+        """Keep nothing of the object: Kopf needs no differences."""
         return cast(kopf.BodyEssence, {})
 
     def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
-        """Nothing is kept."""
         return None
 
     def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
-        """Nothing is written."""
+        """Write nothing."""
 
 
 class KopfBackoffs:
@@ -117,7 +116,7 @@ class EmbeddedKopf:
         return self._delivery_check.problem
 
     async def start(self) -> None:
-        """Spawn the tasks."""
+        """Start Kopf's tasks."""
         logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of every event
         for name in NOISY_LOGGERS:
             logging.getLogger(name).addFilter(OneLinePerCause(name))

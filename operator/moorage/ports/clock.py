@@ -15,5 +15,4 @@ class Clock(Protocol):
     def now(self) -> datetime.datetime:
         """The wall clock, aware, UTC. For what people read; never compared with another machine's."""
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
+    async def sleep(self, seconds: float) -> None: ...

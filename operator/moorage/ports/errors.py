@@ -36,15 +36,15 @@ class Refused(EdgeError):
 
 
 class Conflict(Refused):
-    """409."""
+    """The API server's 409."""
 
 
 class NotFound(Refused):
-    """404."""
+    """The API server's 404."""
 
 
 class Forbidden(Refused):
-    """401 or 403."""
+    """The API server's 401 or 403."""
 
 
 class EvictionBlocked(Refused):
@@ -52,7 +52,7 @@ class EvictionBlocked(Refused):
 
 
 class Invalid(Refused):
-    """Another 4xx."""
+    """Any other 4xx."""
 
 
 class Retryable(EdgeError):

@@ -34,7 +34,7 @@ class ExtenderClient(Protocol):
         """Which of the nodes pass."""
 
     async def prioritize(self, extender: Extender, pod: bytes, nodes: CandidateNodes) -> Sequence[tuple[str, int]]:
-        """(node, priority) pairs."""
+        """Pairs of a node's name and its priority."""
 
     async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, NodeVictims]) -> Mapping[str, MetaVictims]:
         """What it makes of the victims, by node."""

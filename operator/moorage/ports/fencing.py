@@ -41,7 +41,7 @@ class Fence:
         self._deadline = deadline
 
     def close(self) -> None:
-        """No more writes."""
+        """Let no more writes pass."""
         self._deadline = -math.inf
 
     def check(self, what: str) -> None:

@@ -128,7 +128,7 @@ class UncachedReader(Protocol[T_co]):
         """The first page for ""; Expired when a list took too long to go on with."""
 
     async def read(self, namespace: str, name: str) -> ObjectAtVersion[T_co]:
-        """One object."""
+        """Read one object by name."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

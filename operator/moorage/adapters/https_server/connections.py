@@ -59,7 +59,7 @@ class ServerConnection(web.RequestHandler):
         self._wait(REQUEST_SECONDS, self._late)
 
     def request_answered(self) -> None:
-        """It is answered."""
+        """Wait for the next request: the last one is answered."""
         self.busy = False
         self._wait(IDLE_SECONDS, self.end)
 
@@ -98,7 +98,6 @@ class ServerConnection(web.RequestHandler):
             super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """It is over."""
         self._wire = None
         self.end()
         super().connection_lost(exc)

@@ -110,7 +110,6 @@ class KubeSession:
         return session
 
     async def close(self) -> None:
-        """Close all connections."""
         self._connections.close()
         if self._refreshing is not None:
             self._refreshing.cancel()

@@ -102,7 +102,6 @@ class HttpConnection(asyncio.Protocol):
         """Bytes that came of this answer."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open."""
         self._transport = cast(asyncio.Transport, transport)
         set_user_timeout(transport.get_extra_info("socket"), self._unacknowledged)
         if self._given_up:
@@ -130,7 +129,7 @@ class HttpConnection(asyncio.Protocol):
         return self._answer
 
     def close(self) -> None:
-        """End it now."""
+        """Cut the connection, whatever is under way."""
         self.reusable, self._given_up = False, True
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(ConnectionFailed("the connection was given up", sent=True))

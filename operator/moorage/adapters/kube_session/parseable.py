@@ -54,7 +54,7 @@ class ParseableResponse(aiohttp.ClientResponse):
         return started
 
     async def json(self, **options: Any) -> Any:
-        """The document."""
+        """The document, refused where it is nested too deep to be parsed."""
         self._body = parseable(await self.read())
         return await super().json(**options)
 
@@ -69,7 +69,7 @@ class _Lines:
         return getattr(self._stream, name)
 
     async def iter_chunked(self, size: int) -> AsyncGenerator[bytes, None]:
-        """Whole lines."""
+        """The stream cut after whole lines."""
         cut = LineSplitter()
         async for chunk in self._stream.iter_chunked(size):
             try:

@@ -86,7 +86,7 @@ class _Status(msgspec.Struct):
 
 
 class _Failure(msgspec.Struct):
-    """An ERROR line."""
+    """A line of type ERROR in a watch."""
 
     object: _Status
 
@@ -130,7 +130,7 @@ class Reflector(Generic[T]):
 
     @property
     def resource(self) -> str:
-        """What is watched."""
+        """The plural of what is watched."""
         return self._list_watch.resource
 
     @property
@@ -173,7 +173,7 @@ class Reflector(Generic[T]):
                 await self._back_off(Retryable(repr(error)))
 
     async def _back_off(self, error: EdgeError) -> None:
-        """Wait a while."""
+        """Log it, and wait before the next attempt."""
         self._failures += 1
         delay = BACKOFF_SECONDS.seconds(self._failures, error)
         log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error, extra=once_per_failure(error))
@@ -390,7 +390,7 @@ class Reflector(Generic[T]):
     # ---- progress ----------------------------------------------------------------------------------------------------
 
     def _advance(self, version: str) -> None:
-        """Something was delivered."""
+        """Note that something was delivered up to this version."""
         self._failures = 0
         if version:
             self._version = version

@@ -60,7 +60,7 @@ class _Resources(msgspec.Struct):
 
 
 class HttpUncachedReader(Generic[T]):
-    """``ports.kube.Look``."""
+    """The ``ports.kube.UncachedReader`` of one resource."""
 
     def __init__(self, session: HttpSession, watched: ListWatch[T]) -> None:
         self._session = session

@@ -18,8 +18,7 @@ class Watchable(Protocol):
     """Any struct of core.objects."""
 
     @property
-    def metadata(self) -> ObjectMeta:
-        """Its metadata."""
+    def metadata(self) -> ObjectMeta: ...
 
 
 T = TypeVar("T", bound=Watchable)

@@ -51,7 +51,7 @@ class KubePluginSet(_Part):
 
 
 class KubePlugins(_Part):
-    """By extension point."""
+    """Plugins by extension point, as in a KubeSchedulerProfile."""
 
     multi_point: KubePluginSet = KubePluginSet()
     pre_enqueue: KubePluginSet = KubePluginSet()
@@ -102,7 +102,7 @@ class ExtenderManagedResource(_Part):
 
 
 class ExtenderTLSConfig(_Part):
-    """An extender's certificates."""
+    """An extender's certificates: whether they are checked, and against what."""
 
     insecure: bool = False
     server_name: str = ""
@@ -132,7 +132,7 @@ class ExtenderConfiguration(_Part):
 
 
 class LeaderElectionConfiguration(_Part):
-    """Which replica schedules."""
+    """The settings by which replicas agree which one schedules."""
 
     leader_elect: bool = True
     lease_duration: Annotated[_Seconds, _or(15.0)] = 15.0

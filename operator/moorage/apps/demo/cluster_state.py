@@ -19,7 +19,7 @@ Body = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProfileRow:
-    """A SchedulerProfile."""
+    """What the demo shows of a SchedulerProfile."""
 
     name: str
     generation: int
@@ -71,7 +71,7 @@ class ReplicaRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClusterState:
-    """All of it."""
+    """All that the demo shows."""
 
     profiles: tuple[ProfileRow, ...] = ()
     nodes: tuple[NodeUse, ...] = ()

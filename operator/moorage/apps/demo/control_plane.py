@@ -40,7 +40,6 @@ class ControlPlane:
     """The API server and what belongs to it, as a process that says where it is: in one line of JSON, as ``python -m towtank`` does."""
 
     def __init__(self, processes: Processes, command: Sequence[str]) -> None:
-        """Starts it."""
         self._child = processes.start(command, "control-plane", grace=GRACE_SECONDS)
         self.kubeconfig = Path()
         self.operators_kubeconfig = Path()
@@ -62,7 +61,6 @@ class OperatorProcess:
     """A process of the operator, logging JSON; started again some seconds after it has died."""
 
     def __init__(self, processes: Processes, name: str, kubeconfig: Path) -> None:
-        """Starts it."""
         self.name = name
         self.port = free_port()
         """Of /metrics and /debug."""

@@ -76,7 +76,7 @@ def _do_not_disturb() -> None:
 
 
 def _start(stack: ExitStack, screen: Screen, processes: Processes, options: DemoOptions) -> DemoSession:
-    """Start everything."""
+    """Start the control plane, the replicas and what watches them."""
     screen.say("... a control plane")
     plane = ControlPlane(processes, options.control_plane)
     plane.wait()

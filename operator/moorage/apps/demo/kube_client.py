@@ -85,7 +85,6 @@ class KubeClient:
         return decoded
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
     def _once_more(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:

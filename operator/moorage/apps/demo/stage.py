@@ -23,7 +23,7 @@ TURN_SECONDS = 0.05
 
 @dataclasses.dataclass(slots=True)
 class DemoSession:
-    """``tour.Stage``, and more."""
+    """A ``tour.TourStage`` on processes and a cluster that really run."""
 
     plane: ControlPlane
     replicas: Sequence[OperatorProcess]
@@ -41,7 +41,7 @@ class DemoSession:
         self.screen.show(self._last())
 
     def run(self) -> None:
-        """Until Ctrl-C."""
+        """Make pods come and go until Ctrl-C."""
         tide = LoadGenerator(self.api)
         while True:
             self.turn()
@@ -75,19 +75,15 @@ class DemoSession:
         return found
 
     def merge(self, kind: str, name: str, patch: Mapping[str, Any]) -> None:
-        """Change an object."""
         self.api.merge(samples.path(kind, name), patch)
 
     def create(self, kind: str, body: Mapping[str, Any]) -> None:
-        """Make an object."""
         self.api.create(samples.path(kind), body)
 
     def kill(self, replica: str) -> None:
-        """SIGKILL."""
         next(each for each in self.replicas if each.name == replica).kill()
 
     def say(self, text: str = "", style: str | None = None) -> None:
-        """Print."""
         self.screen.say(text, style)
 
     def pause(self) -> None:

@@ -41,19 +41,19 @@ class TourStage(Protocol):
         """Wait until ``check`` gives something true, and return that. Raises NotObserved."""
 
     def merge(self, kind: str, name: str, patch: Mapping[str, Any]) -> None:
-        """Change an object."""
+        """Change fields of an object."""
 
     def create(self, kind: str, body: Mapping[str, Any]) -> None:
-        """Make an object."""
+        """Create an object."""
 
     def kill(self, replica: str) -> None:
-        """SIGKILL."""
+        """End a replica by SIGKILL."""
 
     def say(self, text: str = "", style: str | None = None) -> None:
-        """Print."""
+        """Print a line."""
 
     def pause(self) -> None:
-        """Time to read."""
+        """Give people time to read."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class WatchHealth:
         self._broken: list[str] = []
 
     def check(self) -> str | None:
-        """For /livez."""
+        """What /livez says of them."""
         return f"watches that cannot be opened again: {', '.join(self._broken)}" if self._broken else None
 
     async def run(self) -> None:

@@ -40,7 +40,7 @@ class Pulse:
         """Seconds since the main loop last answered. Looks are counted, not time: a process that was stopped as a whole is not stuck."""
 
     async def run(self) -> None:
-        """Ask, until cancelled."""
+        """Ask the main loop again and again until cancelled."""
         while True:
             try:
                 await self._side.ask(_here, INTERVAL_SECONDS)

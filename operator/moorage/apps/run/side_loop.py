@@ -66,11 +66,9 @@ class SideLoop:
         self._thread.join(2 * END_SECONDS)
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """See ``Side``."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     async def ask(self, question: Question[T], seconds: float = ASK_SECONDS) -> T:
-        """See ``Side``."""
         answer, limit = asyncio.run_coroutine_threadsafe(question(), self._main), asyncio.timeout(seconds)
         try:
             async with limit:
@@ -81,7 +79,6 @@ class SideLoop:
             raise MainLoopBusy(f"the main loop did not answer within {seconds:g} s") from error
 
     async def each(self, items: Callable[[], AsyncGenerator[T, None]], seconds: float = ASK_SECONDS) -> AsyncGenerator[T, None]:
-        """See ``Side``."""
         source = items()
 
         async def lot() -> list[T]:
@@ -101,7 +98,6 @@ class SideLoop:
             asyncio.run_coroutine_threadsafe(source.aclose(), self._main)
 
     def _run_loop(self) -> None:
-        """The thread."""
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
@@ -123,13 +119,10 @@ class OneLoop:
     """``Side`` without a thread."""
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Here."""
         return await work
 
     async def ask(self, question: Question[T], seconds: float = ASK_SECONDS) -> T:
-        """Here."""
         return await question()
 
     def each(self, items: Callable[[], AsyncGenerator[T, None]], seconds: float = ASK_SECONDS) -> AsyncGenerator[T, None]:
-        """Here."""
         return items()

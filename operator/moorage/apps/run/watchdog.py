@@ -90,7 +90,6 @@ class PluginGuard:
         self._labels: dict[str, bytes] = {}
 
     def enter(self, point: str) -> None:
-        """Mark it."""
         label = self._labels.get(point)
         if label is None:
             text = json.dumps([self.plugin[:200], self.version[:200], point])

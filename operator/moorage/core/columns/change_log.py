@@ -58,7 +58,7 @@ class VersionCounter:
         self.version = 0
 
     def increment(self) -> None:
-        """Something changed."""
+        """Count a change."""
         self.version += 1
 
 

@@ -113,7 +113,6 @@ class Snapshot:
 
     @property
     def store(self) -> Lister:
-        """Every other object."""
         return self._cache.store
 
     @property

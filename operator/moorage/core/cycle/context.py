@@ -65,5 +65,5 @@ class CycleContext:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What plugins see."""
+        """What plugins see of the cluster."""
         return self.evaluator.snapshot

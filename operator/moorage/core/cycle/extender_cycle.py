@@ -84,7 +84,7 @@ class _ExtenderCycle:
     rejected: dict[str, tuple[Reason, str]] = dataclasses.field(default_factory=dict)
 
     def decide(self) -> Steps[ScheduleResult | Diagnosis | None]:
-        """None: begin anew."""
+        """The steps to a node or a diagnosis; None when the cycle has to begin anew."""
         self.rejected = {}
         # 1. A nominated node that plugins and extenders let through is taken.
         nominated = self.scheduler.snapshot.nominations.nominated_node(self.pod.metadata.uid)

@@ -84,5 +84,5 @@ def total(taken: Mapping[str, str | int], used: Used) -> dict[str, int]:
 
 
 def added(one: Used, other: Used) -> dict[str, int]:
-    """Both together."""
+    """The sums of both."""
     return {**other, **{name: other.get(name, 0) + amount for name, amount in one.items()}}

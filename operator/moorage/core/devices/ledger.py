@@ -318,15 +318,12 @@ class DevicesLeft:
         self._shapes: dict[str, tuple[Sequence[Pool], int, int]] = {}
 
     def available(self, node: Node) -> AvailableDevices:
-        """See ``DeviceSupply``."""
         return self._ledger.available(node)._replace(uses=self._uses)
 
     def is_shape_known(self, node: Node) -> bool:
-        """See ``DeviceSupply``."""
         return self._ledger.is_shape_known(node) and self._known(node) is not None
 
     def shape(self, node: Node) -> int:
-        """See ``DeviceSupply``."""
         known = self._known(node)
         if known is None:
             pools, shape = self._ledger.available(node).pools, self._ledger.shape(node)

@@ -53,18 +53,17 @@ class Guard(Protocol):
     """Stands around the calls of one plugin; calls may be nested, as postFilter asks filters."""
 
     @property
-    def plugin(self) -> str:
-        """The plugin's name."""
+    def plugin(self) -> str: ...
 
     @property
     def version(self) -> str:
         """The version of the package that it comes from."""
 
     def enter(self, point: str) -> None:
-        """A call begins."""
+        """A call at this extension point begins."""
 
     def leave(self) -> None:
-        """It ended."""
+        """The call has ended."""
 
     @property
     def seconds(self) -> float:

@@ -198,7 +198,7 @@ class NodeRejection(NamedTuple):
 
     @property
     def why(self) -> Why:
-        """The reasons."""
+        """The reasons with their arguments, from the plugin."""
         return self.plugin.explain(self.state, self.code)
 
 
@@ -298,7 +298,7 @@ class PreparingScorePlugin(Plugin, Protocol):
     """A score plugin that has no preScore to be enabled at (in kube-scheduler it uses what its preFilter found), and yet prepares."""
 
     def prepare_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """As ``pre_score``."""
+        """As ``pre_score`` does for other plugins."""
 
 
 @runtime_checkable
@@ -340,7 +340,7 @@ class DependentPlugin(Plugin, Protocol):
     """A filter or score plugin that prepares nothing, and yet answers for a row by more than that row."""
 
     def depends_on(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
-        """As ``PreFilterResult.depends_on``."""
+        """What else the result goes by, as ``PreFilterResult.depends_on``."""
 
 
 @runtime_checkable

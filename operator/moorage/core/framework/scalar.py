@@ -84,7 +84,6 @@ class _Scalar:
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """The plugin's own."""
         wakes: tuple[ClusterEventWithHint, ...] = self.plugin.events_to_register
         return wakes
 

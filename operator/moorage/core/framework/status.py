@@ -89,7 +89,7 @@ def rejected_for(why: Why) -> Status:
 
 
 def error_status(message: str) -> Status:
-    """A fault."""
+    """A status for an error, with its text."""
     return Status(Code.ERROR, (message,))
 
 

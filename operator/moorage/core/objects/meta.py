@@ -63,8 +63,7 @@ class HasMetadata(Protocol):
     """Any object of the API server."""
 
     @property
-    def metadata(self) -> ObjectMeta:
-        """Its metadata."""
+    def metadata(self) -> ObjectMeta: ...
 
 
 def key(obj: HasMetadata) -> str:

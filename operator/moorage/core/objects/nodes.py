@@ -52,7 +52,7 @@ class NodeStatus(Struct, frozen=True):
 
 
 class Node(Struct, frozen=True):
-    """A node (core/v1)."""
+    """A node (core/v1): the fields that we read."""
 
     metadata: NodeMeta
     spec: NodeSpec = NodeSpec()

@@ -15,8 +15,6 @@ class PodAnnotations(Struct, frozen=True):
 
 
 class PodMeta(ObjectMeta, frozen=True):
-    """A pod's metadata."""
-
     annotations: PodAnnotations | None = None
 
 
@@ -139,8 +137,6 @@ class ImageVolume(Struct, frozen=True):
 
 
 class ClaimVolume(Struct, frozen=True):
-    """A PersistentVolumeClaim's volume."""
-
     claim_name: str = ""
 
 
@@ -304,7 +300,7 @@ class PodStatus(Struct, frozen=True):
 
 
 class Pod(Struct, frozen=True):
-    """A pod (core/v1)."""
+    """A pod (core/v1): the fields that we read."""
 
     metadata: PodMeta
     spec: PodSpec = PodSpec()

@@ -68,7 +68,7 @@ class StoragePhase(Struct, frozen=True):
 
 
 class PersistentVolume(Struct, frozen=True):
-    """A volume (core/v1)."""
+    """A PersistentVolume (core/v1): the fields that we read."""
 
     metadata: AnnotatedMeta
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
@@ -94,7 +94,7 @@ class PersistentVolumeClaimSpec(Struct, frozen=True):
 
 
 class PersistentVolumeClaim(Struct, frozen=True):
-    """A claim (core/v1)."""
+    """A PersistentVolumeClaim (core/v1): the fields that we read."""
 
     metadata: AnnotatedMeta
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
@@ -155,7 +155,7 @@ class CSIDriverSpec(Struct, frozen=True):
 
 
 class CSIDriver(Struct, frozen=True):
-    """A driver (storage/v1)."""
+    """A CSIDriver (storage.k8s.io/v1): the fields that we read."""
 
     metadata: ObjectMeta
     spec: CSIDriverSpec = CSIDriverSpec()

@@ -16,7 +16,7 @@ class ServiceSpec(Struct, frozen=True):
 
 
 class Service(Struct, frozen=True):
-    """A service (core/v1)."""
+    """A Service (core/v1): the fields that we read."""
 
     metadata: ObjectMeta
     spec: ServiceSpec = ServiceSpec()

@@ -56,7 +56,7 @@ CONFLICT = Reason("NodeAffinityConflict", "pod affinity terms conflict", Code.UN
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AddedRequirement:
-    """``key operator values``."""
+    """A requirement of ``addedAffinity``: key, operator, values."""
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
@@ -203,7 +203,6 @@ class NodeAffinityPlugin:
         return np.where(rows_matching(state.added, snapshot.nodes, rows), codes, _FAILS_ADDED)
 
     def explain(self, state: NodeAffinityState, code: int) -> tuple[tuple[Reason, str], ...]:
-        """One reason."""
         return ((NOT_ALLOWED if code == _FAILS_ADDED else NOT_WANTED, ""),)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:

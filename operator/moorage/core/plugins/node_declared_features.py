@@ -84,5 +84,4 @@ class NodeDeclaredFeatures:
         return np.array([node is None or not state.issubset(node.status.declared_features or ()) for node in nodes], np.int64)
 
     def explain(self, state: frozenset[str], code: int) -> Why:
-        """The one reason."""
         return ((NOT_DECLARED, ""),)

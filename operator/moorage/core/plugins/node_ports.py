@@ -48,7 +48,6 @@ class NodePorts:
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:
-        """Its host ports."""
         return host_ports(pod)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:

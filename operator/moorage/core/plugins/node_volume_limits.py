@@ -114,7 +114,6 @@ class NodeVolumeLimits:
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:
-        """Its volumes."""
         return seen_of_volumes(pod)
 
     def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
@@ -143,7 +142,6 @@ class NodeVolumeLimits:
         return codes[rows]
 
     def explain(self, state: NodeVolumeLimitsState, code: int) -> Why:
-        """One reason."""
         return ((TOO_MANY, ""),) if code == _TOO_MANY else state.unknown
 
 

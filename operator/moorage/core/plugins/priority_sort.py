@@ -26,5 +26,5 @@ class PrioritySort:
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = ()
 
     def sort_key(self, pod: Pod, queued_at: float) -> SortKey:
-        """(-priority, seconds)."""
+        """Higher priority first, then who has waited longest."""
         return -priority(pod), queued_at

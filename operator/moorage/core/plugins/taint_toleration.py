@@ -55,7 +55,6 @@ class TaintToleration:
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:
-        """What it tolerates."""
         return pod.spec.tolerations
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:

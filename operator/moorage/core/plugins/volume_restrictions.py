@@ -78,7 +78,6 @@ class VolumeRestrictions:
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:
-        """Its volumes."""
         return seen_of_volumes(pod)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
@@ -104,7 +103,6 @@ class VolumeRestrictions:
         return codes[rows]
 
     def explain(self, state: VolumeRestrictionsState, code: int) -> Why:
-        """One reason."""
         return ((DISK_TAKEN if code == _DISK else CLAIM_TAKEN, ""),)
 
     def adjust(self, state: VolumeRestrictionsState, other: Pod, row: int, sign: int, snapshot: Snapshot) -> VolumeRestrictionsState:

@@ -97,7 +97,6 @@ class VolumeZone:
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:
-        """Its volumes."""
         return seen_of_volumes(pod)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
@@ -128,7 +127,6 @@ class VolumeZone:
         return (placed & wrong).astype(np.int64)
 
     def explain(self, state: tuple[VolumeTopology, ...], code: int) -> Why:
-        """One reason."""
         return ((ELSEWHERE, ""),)
 
 

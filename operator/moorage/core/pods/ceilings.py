@@ -101,7 +101,7 @@ class _Room:
         return tuple(filter(self._takes, terms or ()))
 
     def weighed(self, terms: Weighed | None) -> Weighed:
-        """Likewise."""
+        """The preferred terms for which there is room."""
         return tuple(one for one in terms or () if self._takes(one.pod_affinity_term))
 
     def _takes(self, term: PodAffinityTerm) -> bool:

@@ -34,7 +34,7 @@ class EntryIndex:
             self._queued.setdefault(entry.uid, entry)
 
     def counts(self) -> QueueCounts:
-        """The numbers now."""
+        """How many there are in each state now."""
         oldest = next(iter(self._queued.values()), None)
         sizes = self._sizes
         return QueueCounts(

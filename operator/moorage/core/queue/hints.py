@@ -32,8 +32,7 @@ class PreEnqueueGate(Protocol):
     """A preEnqueue plugin, as far as the backlog is concerned."""
 
     @property
-    def name(self) -> str:
-        """The plugin's name."""
+    def name(self) -> str: ...
 
     def pre_enqueue(self, pod: Pod, store: Lister, /) -> Status:
         """SUCCESS, or the pod is gated."""

@@ -29,7 +29,6 @@ class TimeBudget:
         self._until = math.inf
 
     def __enter__(self) -> None:
-        """A slice begins."""
         self._until = self._now() + self.slice
 
     def __exit__(self, *_: object) -> None:

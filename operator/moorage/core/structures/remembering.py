@@ -68,7 +68,6 @@ class MemoizedFunction(Generic[P, R]):
             self._total -= oldest.size
 
     def cache_clear(self) -> None:
-        """Forget everything."""
         self._kept.clear()
         self._total = 0
 

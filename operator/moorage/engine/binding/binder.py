@@ -111,7 +111,7 @@ class _AtStage:
 
 
 class Binder:
-    """Runs bindings."""
+    """Carries decisions out, from permit to postBind."""
 
     def __init__(
         self, scheduler: CycleContext, actors: Mapping[str, Actor], waiting: WaitingPods, around: Ports, slots: BindingSlots

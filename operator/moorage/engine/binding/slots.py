@@ -60,7 +60,7 @@ class BindingSlots:
             self.full.add(name)
 
     def release(self, name: str) -> None:
-        """One less."""
+        """Give a slot back."""
         self._taken[name] -= 1
         if name in self.full and self._taken[name] < self.limit:
             self.full.remove(name)

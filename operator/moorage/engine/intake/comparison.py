@@ -56,7 +56,7 @@ class CacheComparison:
         self._leading = asyncio.Event()
 
     def lead(self) -> None:
-        """Begin."""
+        """Begin: this replica leads."""
         self._leading.set()
 
     async def run(self) -> None:

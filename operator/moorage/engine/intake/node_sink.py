@@ -14,7 +14,7 @@ from moorage.engine.intake.object_sink import ObjectSink
 
 
 class NodeSink(ObjectSink[Node]):
-    """Nodes."""
+    """Takes nodes from the watch into cache and queue."""
 
     resource, kind_name = "nodes", "Node"
 
@@ -54,7 +54,6 @@ class NodeSink(ObjectSink[Node]):
         return obj.metadata.name not in self._cache.nodes.row_of
 
     def on_delete(self, old: Node | PartialObject) -> None:
-        """Free its row."""
         self._cache.remove_node(old.metadata.name)
         self.left(old.metadata.name)
         if isinstance(old, Node):

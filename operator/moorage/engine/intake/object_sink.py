@@ -44,7 +44,7 @@ class ObjectSink(Generic[T]):
         self._unseen = self.known()
 
     def put(self, obj: T) -> None:
-        """Added or changed."""
+        """An object was added or changed."""
         name = self.identity(obj.metadata)
         if self._unseen is not None:
             self._unseen.pop(name, None)
@@ -86,7 +86,7 @@ class ObjectSink(Generic[T]):
             self._in_order(name)
 
     def unreadable(self, obj: UnreadableObject, deleted: bool) -> None:
-        """Cannot be decoded."""
+        """An object was delivered that cannot be decoded."""
         if deleted:
             self.delete(obj.partial)
             return

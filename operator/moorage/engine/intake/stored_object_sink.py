@@ -38,7 +38,6 @@ class StoredObjectSink(ObjectSink[HasMetadata]):
             raise
 
     def on_delete(self, old: HasMetadata | PartialObject) -> None:
-        """Forget it."""
         self._store.remove(self.kind.struct, key(old))
         self._move_on_event(ActionType.DELETE, old, None)
 

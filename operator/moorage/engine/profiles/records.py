@@ -61,7 +61,6 @@ class ProfileRecord:
 
     @property
     def uid(self) -> str:
-        """The object's UID."""
         return str(self.body["metadata"].get("uid", ""))
 
     @property

@@ -173,7 +173,7 @@ class PodsOfInvalidProfiles:
                 return
 
     def profiles_reconciled(self) -> None:
-        """Profiles were settled."""
+        """Explain to the pods of profiles that never were valid why they wait."""
         for record in self._invalid_profiles():
             for pod in self._backlog.unserved(bodies.scheduler_name(record.body)):
                 self._explain(pod, record)

@@ -94,7 +94,7 @@ class CacheInspector:
                 yield self._waiting(entry, entry.state)
 
     async def differences(self) -> AsyncGenerator[Mapping[str, str], None]:
-        """What ``compare`` finds."""
+        """What ``compare`` finds, one mapping a difference."""
         for difference in await self.compare():
             yield difference._asdict()
 

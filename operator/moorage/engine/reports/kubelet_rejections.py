@@ -59,7 +59,7 @@ class FailedSpec(Struct, frozen=True):
 
 
 class FailedStatus(Struct, frozen=True):
-    """Why it failed."""
+    """The phase of a failed pod and why it failed."""
 
     phase: str = ""
     reason: str = ""
@@ -118,7 +118,6 @@ class KubeletRejections:
                     self._count(pod)
 
     def delete(self, pod: FailedPod | PartialObject) -> None:
-        """It is gone."""
         self._known.discard(pod.metadata.uid)
 
     def unreadable(self, obj: UnreadableObject, deleted: bool) -> None:

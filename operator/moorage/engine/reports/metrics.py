@@ -37,7 +37,7 @@ class MetricsReporter:
         self._began = self._clock.boottime()
 
     def end(self, point: ExtensionPoint, status: str, profile: str) -> None:
-        """They are done."""
+        """Measure the calls that ``begin`` has announced."""
         self._telemetry.extension_point(point.label, status, profile, self._clock.boottime() - self._began)
 
     def post_filter_ran(self, plugin: str) -> None:

@@ -36,7 +36,7 @@ class MemberPlacer(Protocol):
     """Places one pod, or says why not; whether it may be nominated instead."""
 
     def __call__(self, pod: Pod, *, holds: bool) -> ScheduleResult | Diagnosis:
-        """For real."""
+        """Place the pod in the cache; ``holds``: whether room may be held for it."""
 
 
 class GangScheduler:

@@ -92,7 +92,7 @@ class SchedulingLoop:
         self._work.set()
 
     async def run(self) -> None:
-        """Decide until cancelled."""
+        """Make decisions until cancelled."""
         while True:
             # 1. Whom was decided about in a group is handed over, and what was set down goes on, in its turn.
             if self._ending or (self._paused and self._may_decide and self._clock.boottime() >= self._next_turn):

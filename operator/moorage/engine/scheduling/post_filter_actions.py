@@ -33,7 +33,7 @@ ActionsCallback: TypeAlias = Callable[[PostFilterAction, str], None]
 
 
 class PostFilterActions:
-    """Runs errands."""
+    """Carries out what postFilter plugins want to be done."""
 
     def __init__(self, actors: Mapping[str, Actor]) -> None:
         self.tasks = BackgroundTasks("an errand")

@@ -60,7 +60,7 @@ PreemptionCallback: TypeAlias = Callable[[PreemptionTask, EdgeError | None], Non
 
 
 class Preemptor:
-    """Carries out evictions."""
+    """Carries out preemptions: victims are deleted or evicted."""
 
     def __init__(self, around: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder) -> None:
         self.tasks = BackgroundTasks("an eviction")

@@ -31,8 +31,7 @@ class RequirementLike(Protocol):
     """``key operator values``, of a label selector or of a node selector."""
 
     @property
-    def key(self) -> str:
-        """The label's name."""
+    def key(self) -> str: ...
 
     @property
     def operator(self) -> str:
@@ -51,12 +50,11 @@ class SelectorLike(Protocol):
         """Labels that have just these values."""
 
     @property
-    def match_expressions(self) -> Sequence[RequirementLike] | None:
-        """Requirements with operators."""
+    def match_expressions(self) -> Sequence[RequirementLike] | None: ...
 
 
 class Requirement(NamedTuple):
-    """The plain RequirementLike."""
+    """A RequirementLike for whoever has no class of its own."""
 
     key: str = ""
     operator: str = ""
@@ -64,7 +62,7 @@ class Requirement(NamedTuple):
 
 
 class LabelSelector(NamedTuple):
-    """The plain SelectorLike."""
+    """A SelectorLike for whoever has no class of its own."""
 
     match_labels: Mapping[str, str] | None = None
     match_expressions: tuple[Requirement, ...] | None = None

@@ -52,7 +52,7 @@ class Cluster:
         self._api_server.verbs.store.subscribe_to_all(lambda *_: self._work.set())
 
     async def __aenter__(self) -> Self:
-        """Listen."""
+        """Start to listen."""
         parts = self._api_server
         async with contextlib.AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-")))

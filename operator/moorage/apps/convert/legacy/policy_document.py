@@ -37,7 +37,7 @@ class PredicateArgument(_Part):
 
 
 class PredicatePolicy(_Part):
-    """A filter."""
+    """A filter of a Policy."""
 
     name: str
     argument: PredicateArgument | None = None

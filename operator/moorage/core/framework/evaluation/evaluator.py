@@ -48,7 +48,7 @@ class Observer(Protocol):
     """Told when an extension point's plugins run; core has no clock of its own."""
 
     def begin(self, point: ExtensionPoint) -> None:
-        """They start."""
+        """Calls at an extension point start."""
 
     def end(self, point: ExtensionPoint, status: str, profile: str) -> None:
         """They are done for a pod of this profile, with this code's name."""
@@ -60,14 +60,11 @@ class Observer(Protocol):
 class NullObserver:
     """An observer that nobody listens to."""
 
-    def begin(self, point: ExtensionPoint) -> None:
-        """Nothing."""
+    def begin(self, point: ExtensionPoint) -> None: ...
 
-    def end(self, point: ExtensionPoint, status: str, profile: str) -> None:
-        """Nothing."""
+    def end(self, point: ExtensionPoint, status: str, profile: str) -> None: ...
 
-    def post_filter_ran(self, plugin: str) -> None:
-        """Nothing."""
+    def post_filter_ran(self, plugin: str) -> None: ...
 
 
 @dataclasses.dataclass(slots=True)

@@ -230,7 +230,7 @@ def choose(candidates: Sequence[PreemptionCandidate]) -> PreemptionCandidate:
 
 
 def candidate_of(row: int, victims: tuple[Pod, ...], violations: int) -> PreemptionCandidate:
-    """A candidate, weighed."""
+    """The candidate with what candidates are compared by."""
     priorities = [priority(victim) for victim in victims]
     cost = violations, priorities[0], sum(each - _PRIORITIES_FROM for each in priorities), len(priorities)
     started = min(_start(victim) for victim, each in zip(victims, priorities, strict=True) if each == priorities[0])

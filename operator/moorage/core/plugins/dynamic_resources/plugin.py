@@ -317,7 +317,6 @@ class DynamicResources:
         return codes
 
     def explain(self, state: DynamicResourcesState, code: int) -> Why:
-        """The one reason."""
         if code < 0:
             return ((CANNOT_JUDGE, state.faults[-1 - code]),)
         return (
@@ -459,7 +458,7 @@ JudgeFn = Callable[[DeviceDemand, Node, DevicesFound | None], int]
 
 
 def _filter_code(wanted: DeviceDemand, node: Node, found: DevicesFound | None) -> int:
-    """A code."""
+    """The code of a node: 0 where devices were found, else why none were."""
     if found is not None:
         return 0
     invalid = any(pool.state is PoolState.INVALID for pool in wanted.ledger.available(node).pools)

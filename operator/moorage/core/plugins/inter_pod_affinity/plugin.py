@@ -188,7 +188,6 @@ class InterPodAffinity:
         return codes
 
     def explain(self, state: InterPodAffinityState, code: int) -> tuple[tuple[Reason, str], ...]:
-        """One reason."""
         return ((_REASONS[code], ""),)
 
     def adjust(self, state: InterPodAffinityState, other: Pod, row: int, sign: int, snapshot: Snapshot) -> InterPodAffinityState:

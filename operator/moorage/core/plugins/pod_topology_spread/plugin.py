@@ -210,7 +210,6 @@ class PodTopologySpread:
         return judge(state, snapshot.nodes, rows)
 
     def explain(self, state: SpreadFilterState, code: int) -> tuple[tuple[Reason, str], ...]:
-        """One reason."""
         return ((_REASONS[code], ""),)
 
     def adjust(self, state: SpreadFilterState, other: Pod, row: int, sign: int, snapshot: Snapshot) -> SpreadFilterState:

@@ -184,7 +184,6 @@ class VolumeBinding:
     args: VolumeBindingArgs = VolumeBindingArgs()
 
     def hint_signature(self, pod: Pod) -> Hashable:
-        """Its volumes."""
         return seen_of_volumes(pod)
 
     def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:

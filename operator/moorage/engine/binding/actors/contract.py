@@ -71,7 +71,7 @@ class PostFilterActor(Protocol):
 
 @runtime_checkable
 class BindActor(Protocol):
-    """Binds pods."""
+    """Binds pods to nodes, for the extension point bind."""
 
     async def bind(self, pod: Pod, node: str, reserved: Any) -> Status:
         """SUCCESS when bound; SKIP leaves it to the next bind plugin."""

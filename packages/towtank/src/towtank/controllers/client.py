@@ -31,7 +31,7 @@ class OwnerIndex:
         self._found: dict[Hashable, dict[tuple[str, str], Body]] = collections.defaultdict(dict)
 
     def on_change(self, change: StoreChange) -> None:
-        """Follow a change."""
+        """Follow a change of the store."""
         key = change.now.key
         for place in self._keys_of(change.before.body) if change.before else ():
             bodies = self._found[place]
@@ -113,7 +113,7 @@ class ControllerClient:
         return self.indexes[PODS]
 
     def on_change(self, resource: str, change: StoreChange) -> None:
-        """Follow a change."""
+        """Follow a change of the store."""
         if resource in self.indexes:
             self.indexes[resource].on_change(change)
 

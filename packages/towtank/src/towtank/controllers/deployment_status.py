@@ -16,7 +16,7 @@ _NO_LIMIT = 2**31 - 1
 
 
 def status(deployment: Body, new: Body | None, olds: Sequence[Body], to: RolloutTarget, now: datetime) -> Body:
-    """The whole status."""
+    """The status as a whole."""
     counted = _counts(new, olds)
     said = [_available(counted, to), _progressing(deployment, new, counted, now)]
     failures = [conditions.find(new or {}, "ReplicaFailure")]

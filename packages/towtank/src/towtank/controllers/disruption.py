@@ -43,7 +43,7 @@ class DisruptionController(Controller):
             yield from (("count", *stored.key) for stored in self.client.verbs.store.list(BUDGETS, namespace))
 
     def reconcile(self, key: Key, now: datetime) -> None:
-        """Count."""
+        """Count the budget's pods, and write its status."""
         budget = self.client.verbs.find(BUDGETS, *key[1:])
         if budget is None or is_terminating(budget):
             return
@@ -113,7 +113,7 @@ def _counts(pod: Body) -> object:
 
 
 def _others_part(budget: Body) -> object:
-    """What others write."""
+    """What others than this controller write into a budget."""
     return budget["spec"], _evicted(budget)
 
 

@@ -44,7 +44,7 @@ class KubeletSimulator(Controller):
             yield "look", *now.key
 
     def reconcile(self, key: Key, now: datetime) -> None:
-        """Do one step."""
+        """Take the pod's, or the node's, next step."""
         what, namespace, name, *uid = key
         if what == "gone":
             self._collect(name)

@@ -10,7 +10,6 @@ from towtank.model.kinds import Body
 
 
 def labels_of(body: Body) -> Mapping[str, str]:
-    """Its labels."""
     labels: Mapping[str, str] = body["metadata"].get("labels") or {}
     return labels
 

@@ -39,7 +39,7 @@ class RolloutTarget:
 
     @property
     def min_available(self) -> int:
-        """Available ones."""
+        """How many pods have to be available."""
         return self.replicas - self.unavailable
 
 

@@ -50,7 +50,7 @@ class StatefulSetController(Controller):
         self._report(owner)
 
     def _pods(self, owner: Body) -> dict[int, Body]:
-        """By number."""
+        """The owner's pods by their number."""
         prefix = f"{owner['metadata']['name']}-"
         found = self.client.pods["owner", owner["metadata"]["uid"]]
         numbered = {pod["metadata"]["name"].removeprefix(prefix): pod for pod in found if pod["metadata"]["name"].startswith(prefix)}

@@ -21,13 +21,13 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class ReadHandlers:
-    """GET."""
+    """Answers requests that only read."""
 
     def __init__(self, verbs: Verbs) -> None:
         self._verbs = verbs
 
     def get(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
-        """One object. Raises Problem."""
+        """One object. Raises ApiError."""
         wanted = accept.accepted_form(request.accept, target.resource)
         if version := request.query.get("resourceVersion"):
             require_reached(parsed_version(version), self._verbs.store.revision)
@@ -35,7 +35,7 @@ class ReadHandlers:
         return self.object_response(target, to_served(target, stored.body), wanted, request.query.get("includeObject", ""))
 
     def list(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
-        """A page of a list. Raises Problem."""
+        """A page of a list. Raises ApiError."""
         return self.list_response(request, target, options.listing(request.query))
 
     def list_response(
@@ -81,7 +81,7 @@ class ReadHandlers:
         return encoded(code, printer.partial(body) if wanted.metadata_only else body, wanted)
 
     def watch(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
-        """What is to be streamed. Raises Problem."""
+        """What is to be streamed. Raises ApiError."""
         wanted = accept.accepted_form(request.accept, target.resource, watched=True)
         asked = options.watching(target, request.query, self._verbs.store.revision)
         return ApiResponse(200, dataclasses.replace(asked, as_table=wanted.table, metadata_only=wanted.metadata_only, meta=wanted.meta))

@@ -32,7 +32,7 @@ class WriteHandlers:
         return self._shown(request, target, made, asked, 201)
 
     def update(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
-        """PUT."""
+        """Answer a PUT."""
         asked = options.writing(request, "UpdateOptions")
         body = to_stored(target, self._body(request, target.resource.kind, asked, custom=target.resource.custom))
         made, created = self._verbs.update(stored_target(target), body, asked)
@@ -62,7 +62,7 @@ class WriteHandlers:
         return self._shown(request, target, made, asked, 201 if created else 200)
 
     def _change(self, request: ApiRequest, target: RequestTarget, asked: WriteOptions) -> Callable[[Body], Body]:
-        """What a patch does. Raises Problem 400 and 415."""
+        """What a patch does. Raises ApiError 400 and 415."""
         given, resource = bodies.media_type(request.content_type), target.resource
         if given not in (served := patches.accepted(resource)):
             unlisted = ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
@@ -110,7 +110,7 @@ class WriteHandlers:
     # ---- subresources ------------------------------------------------------------------------------------------------------
 
     def call_subresource(self, request: ApiRequest, target: RequestTarget, one: Subresource) -> ApiResponse:
-        """A subresource, or a review. Raises Problem 405 for what it does not take."""
+        """A subresource, or a review. Raises ApiError 405 for what it does not take."""
         if request.method == "GET" and one.get:
             wanted = accept.accepted_form(request.accept, target.resource)
             return self._reads.object_response(target, one.get(self._verbs, target), wanted)

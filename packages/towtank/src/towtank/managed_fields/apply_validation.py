@@ -14,7 +14,7 @@ from towtank.model.schema_nodes import ANYTHING, MergeType, SchemaNode
 
 
 def require_appliable(applied: Any, resource: APIResource) -> None:
-    """Raises Problem 400 for another object than this resource's, and for one that does not fit the schema (the API server says 500)."""
+    """Raises ApiError 400 for another object than this resource's, and for one that does not fit the schema (the API server says 500)."""
     if not isinstance(applied, dict):
         raise bad_request(f"error decoding YAML: {json_type(applied)} is no object")
     version, kind = _text(applied, "apiVersion"), _text(applied, "kind")

@@ -27,7 +27,7 @@ _BEFORE = "before-first-apply"
 def apply(applied: Any, live: Body | None, write: ManagedFieldsEntry, *, force: bool) -> Body:
     """The live object, or a new one where that is None, with what is applied, and its managedFields; neither body is changed.
 
-    Raises Problem: 409 when others own what would change and ``force`` does not take it, 400 for what cannot be applied.
+    Raises ApiError: 409 when others own what would change and ``force`` does not take it, 400 for what cannot be applied.
     """
     require_appliable(applied, write.resource)
     schema = write.resource.schema

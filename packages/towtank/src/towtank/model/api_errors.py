@@ -91,7 +91,7 @@ class ApiError(Exception):
         return self
 
     def status(self) -> dict[str, Any]:
-        """The body."""
+        """The Status object that is the answer's body."""
         return {
             "kind": "Status",
             "apiVersion": "v1",
@@ -161,12 +161,12 @@ def unregistered(kind: str, version: str) -> str:
 
 
 def forbidden(plural: str, group: str, name: str, why: str) -> ApiError:
-    """Admission refuses."""
+    """The answer where admission refuses."""
     return ApiError(403, "Forbidden", f'{qualified(plural, group)} "{name}" is forbidden: {why}', _about(name, group, plural))
 
 
 def unauthorized() -> ApiError:
-    """Nobody we know."""
+    """The answer to a request whose sender is not known."""
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 

@@ -63,7 +63,7 @@ class Strategy:
         """Fill in what is not said and no schema says."""
 
     def admit(self, body: Body, reads: ObjectGetter) -> None:
-        """What admission plugins set or refuse on creation, before validation. Raises Problem."""
+        """What admission plugins set or refuse on creation, before validation. Raises ApiError."""
 
     def prepare_create(self, body: Body) -> None:
         """Set what only the server sets on a new object (a phase, a zeroed counter)."""

@@ -81,7 +81,6 @@ def qualified(name: str) -> list[str]:
 
 
 def label_value(value: str) -> list[str]:
-    """A label's value."""
     wrong = [f"must be no more than {_LABEL_LIMIT} bytes"] if len(value) > _LABEL_LIMIT else []
     return wrong if not value or _NAME.fullmatch(value) else [*wrong, _VALUE_TEXT]
 
@@ -134,7 +133,7 @@ def new_finalizer_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iter
 
 
 def owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[StatusCause]:
-    """Of metadata.ownerReferences."""
+    """What is wrong with metadata.ownerReferences."""
     for owner in owners:
         for key, text in (("apiVersion", "version must not be empty"), *((key, "must not be empty") for key in ("kind", "name", "uid"))):
             if not owner.get(key):

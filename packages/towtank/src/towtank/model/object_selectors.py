@@ -19,7 +19,7 @@ FieldReader: TypeAlias = Callable[[Body], str]
 
 
 def object_filter(resource: APIResource, label_selector: str, field_selector: str) -> Callable[[Body], bool] | None:
-    """Whether an object is chosen, by both selectors; None where both are empty. Raises Problem 400."""
+    """Whether an object is chosen, by both selectors; None where both are empty. Raises ApiError 400."""
     checks: list[Callable[[Body], bool]] = []
     if label_selector.strip():
         selector = parsed(label_selector)
@@ -51,7 +51,7 @@ def _unsupported(field: str) -> str:
 
 
 def field_terms(text: str, known: Container[str], refusal: Callable[[str], str] = _unsupported) -> tuple[FieldTerm, ...]:
-    """The terms, all of which must hold. Raises Problem 400, for an unknown field with the text that ``refusal`` has for it."""
+    """The terms, all of which must hold. Raises ApiError 400, for an unknown field with the text that ``refusal`` has for it."""
     terms = []
     for part in _TERMS.findall(text):
         split = _TERM.fullmatch(part)
@@ -125,7 +125,7 @@ def field_reader(path: str, unsaid: str = "") -> FieldReader:
 
 
 def parsed(text: str) -> Selector:
-    """The label selector of a query. Raises Problem 400."""
+    """The label selector of a query. Raises ApiError 400."""
     try:
         return labels.parse_selector(text)
     except labels.SelectorSyntaxError as error:

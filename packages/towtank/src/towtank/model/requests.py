@@ -63,7 +63,7 @@ class WriteOptions:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """Of delete."""
+    """Options of a DELETE."""
 
     grace_seconds: int | None = None
     preconditions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -118,7 +118,7 @@ _MAX_DIGITS = 19
 
 
 def parsed_version(text: str, prefix: str = "") -> int:
-    """A resourceVersion as a number. Raises Problem: 400 where lists say so with ``prefix``, else 500 as the API server has it."""
+    """A resourceVersion as a number. Raises ApiError: 400 where lists say so with ``prefix``, else 500 as the API server has it."""
     whole = text.isascii() and text.isdecimal()
     if whole and len(text) <= _MAX_DIGITS:
         return int(text)

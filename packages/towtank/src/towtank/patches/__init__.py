@@ -29,7 +29,7 @@ def accepted(resource: APIResource) -> tuple[str, ...]:
 
 
 def change(media_type: str, patch: Any, resource: APIResource) -> Callable[[Body], Body]:
-    """What a decoded patch does to a body. Raises Problem 415 for media types that are none of ours; the function raises what it meets."""
+    """What a decoded patch does to a body. Raises ApiError 415 for media types that are none of ours; the function raises what it meets."""
     if media_type == JSON:
         return lambda old: json_patch(old, patch)
     if media_type == MERGE:

@@ -23,7 +23,7 @@ _INDEX: Final = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 def json_patch(old: Body, patch: Any) -> Body:
-    """The new body. Raises Problem: 400 for what is no JSON patch, 413 for too long a one, 422 for one that does not fit the body."""
+    """The new body. Raises ApiError: 400 for what is no JSON patch, 413 for too long a one, 422 for one that does not fit the body."""
     operations = _operations(patch)
     document = _Document(cloned(old))
     try:
@@ -73,7 +73,7 @@ class _Document:
         self._copied = 0
 
     def apply(self, operation: dict[str, Any]) -> None:
-        """Do one operation. Raises Problem 422."""
+        """Do one operation. Raises ApiError 422."""
         kind, path = operation.get("op"), operation.get("path")
         if path is None:
             raise _unfit()

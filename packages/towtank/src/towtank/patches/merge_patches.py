@@ -10,7 +10,7 @@ from towtank.model.kinds import Body
 
 
 def merge_patch(old: Body, patch: Any) -> Body:
-    """The new body. Raises Problem 400 for a patch that is no object."""
+    """The new body. Raises ApiError 400 for a patch that is no object."""
     if patch is None:
         raise bad_request("Invalid JSON Patch")
     if not isinstance(patch, dict):

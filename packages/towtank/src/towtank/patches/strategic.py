@@ -24,7 +24,7 @@ _DELETE: Final = "$deleteFromPrimitiveList/"
 
 
 def strategic(old: Body, patch: Any, node: SchemaNode) -> Body:
-    """The new body. Raises Problem 400."""
+    """The new body. Raises ApiError 400."""
     if patch is None:
         return dict(old)
     if not isinstance(patch, dict):

@@ -53,7 +53,7 @@ MAX_DEFAULT_BYTES: Final = 3 << 20
 def default(value: Any, node: SchemaNode) -> None:
     """Fill in, in place, the schema's defaults of fields whose parents are there. Null is no value, where the schema does not want it.
 
-    Raises Problem 413 when that makes too much: one default may be wanted by many items.
+    Raises ApiError 413 when that makes too much: one default may be wanted by many items.
     """
     _default(value, node, [MAX_DEFAULT_BYTES])
 

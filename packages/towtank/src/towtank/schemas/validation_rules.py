@@ -55,7 +55,7 @@ class _RuleScope:
         return self.olds[0] == self.value if self.olds else self.around
 
     def child(self, name: str, node: SchemaNode) -> _RuleScope:
-        """A field's."""
+        """The place of one of its fields."""
         olds = tuple(old[name] for old in self.olds if isinstance(old, dict) and old.get(name) is not None)
         path = _inside(self.path, name, self.node)
         return _RuleScope(path, self.value[name], olds, node, self.untouched)

@@ -44,7 +44,6 @@ class HttpFrontend:
         )
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request."""
         try:
             answer = await self._answer(request)
             if not isinstance(answer.body, WatchOptions):
@@ -129,7 +128,7 @@ def _text(text: str) -> str:
 
 
 async def _body(request: web.BaseRequest) -> bytes:
-    """The body. Raises Problem 400 and 413."""
+    """The body. Raises ApiError 400 and 413."""
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise too_large(MAX_BODY_BYTES)
     if not request.body_exists:

@@ -48,7 +48,7 @@ class Watches:
         self._open: dict[str, set[Watch]] = collections.defaultdict(set)
 
     def open(self, options: WatchOptions) -> Watch:
-        """Begin. Raises Problem 400 for selectors that cannot be read, and 429 when there are too many."""
+        """Begin. Raises ApiError 400 for selectors that cannot be read, and 429 when there are too many."""
         if sum(map(len, self._open.values())) >= MAX_OPEN_WATCHES:
             raise too_many_requests(f"{MAX_OPEN_WATCHES} watches are open", _RETRY_AFTER_SECONDS)
         key = options.target.resource.key
@@ -92,7 +92,6 @@ class Watch:
         self._woken.set()
 
     def close(self) -> None:
-        """Stop listening."""
         self._unsubscribe()
         self._closed()
 

@@ -28,7 +28,7 @@ _TRIES = 8
 
 
 def decoded(resource: APIResource, body: Any, options: WriteOptions) -> Body:
-    """Check and complete a body in place. Raises Problem for what cannot be an object of this resource."""
+    """Check and complete a body in place. Raises ApiError for what cannot be an object of this resource."""
     if not isinstance(body, dict):
         raise bad_request(f"an object of kind {resource.kind} is expected, not {type(body).__name__}")
     if body.get("metadata") is None:
@@ -108,7 +108,7 @@ def require_version(target: RequestTarget, new: Body) -> None:
 
 
 def keep_server_fields(target: RequestTarget, new: Body, old: Body) -> None:
-    """Give a changed object what the old one had and nobody may change. Raises Problem where the writer meant another object."""
+    """Give a changed object what the old one had and nobody may change. Raises ApiError where the writer meant another object."""
     metadata, before, resource = new["metadata"], old["metadata"], target.resource
     same_namespace(target, metadata)
     require_name(metadata, name := before["name"])
@@ -125,7 +125,7 @@ def keep_server_fields(target: RequestTarget, new: Body, old: Body) -> None:
 
 
 def require_same(target: RequestTarget, body: Body, wanted: Mapping[str, Any], *, going: bool = False) -> None:
-    """See that this is the object that is meant: ``wanted`` may have a uid and a resourceVersion. Raises Problem 409.
+    """See that this is the object that is meant: ``wanted`` may have a uid and a resourceVersion. Raises ApiError 409.
 
     A client that deletes is told so in other words than one that changes.
     """
@@ -144,7 +144,7 @@ def require_same(target: RequestTarget, body: Body, wanted: Mapping[str, Any], *
 
 
 def require_name(metadata: dict[str, Any], name: str) -> None:
-    """See that an object has the name that the URL says. Raises Problem 400."""
+    """See that an object has the name that the URL says. Raises ApiError 400."""
     if not (said := metadata.get("name")):
         raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
     if said != name:
@@ -152,7 +152,7 @@ def require_name(metadata: dict[str, Any], name: str) -> None:
 
 
 def same_namespace(target: RequestTarget, metadata: dict[str, Any]) -> None:
-    """See that an object is in the namespace that the URL says. Raises Problem 400."""
+    """See that an object is in the namespace that the URL says. Raises ApiError 400."""
     if not target.resource.namespaced:
         metadata.pop("namespace", None)
         return

@@ -54,7 +54,7 @@ class Pages:
         self._left: collections.OrderedDict[str, tuple[datetime, _Question, int, Sequence[Stored]]] = collections.OrderedDict()
 
     def list(self, target: RequestTarget, options: ListOptions) -> ListPage:
-        """A page. Raises Problem 400 and 410."""
+        """A page. Raises ApiError 400 and 410."""
         if options.continue_ and options.resource_version not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
         if options.continue_:
@@ -114,7 +114,7 @@ def _match_causes(version: str, match: str) -> list[StatusCause]:
 
 
 def require_reached(version: int, revision: int) -> None:
-    """Raises Problem 504 for a version of the future."""
+    """Raises ApiError 504 for a version of the future."""
     if version > revision:
         cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
         message = f"Timeout: Too large resource version: {version}, current: {revision}"

@@ -69,7 +69,7 @@ class StoreChange:
 
     @property
     def revision(self) -> int:
-        """When."""
+        """The revision that the change made."""
         return self.now.revision
 
 

@@ -43,7 +43,7 @@ class Verbs:
     # ---- reading -----------------------------------------------------------------------------------------------------------
 
     def get(self, target: RequestTarget) -> Stored:
-        """The object. Raises Problem 404."""
+        """The object. Raises ApiError 404."""
         stored = self.store.get(target.resource.key, target.namespace, target.name)
         if stored is None:
             raise not_found(target.resource.plural, target.resource.error_group or target.resource.group, target.name)
@@ -54,12 +54,12 @@ class Verbs:
         return self._pages.list(target, options)
 
     def find(self, resource: str, namespace: str, name: str) -> Body | None:
-        """For strategies (``kinds.Reads``)."""
+        """The object for strategies, as ``kinds.ObjectGetter`` has it; None when there is none."""
         stored = self.store.get(resource, namespace, name)
         return stored.body if stored else None
 
     def every(self, resource: str, namespace: str = "") -> Sequence[Body]:
-        """For strategies (``kinds.Reads``)."""
+        """All objects for strategies, as ``kinds.ObjectGetter`` has them."""
         return [stored.body for stored in self.store.list(resource, namespace)]
 
     # ---- writing -----------------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class Verbs:
         return self._change(target, old.body, new, options)
 
     def apply(self, target: RequestTarget, applied: Body, options: WriteOptions) -> tuple[Body, bool]:
-        """Server-side apply: create or merge. Returns the object and whether it was created. Raises Problem 409 with the owners' names."""
+        """Server-side apply: create or merge. Returns the object and whether it was created. Raises ApiError 409 with the owners' names."""
         resource = target.resource
         old = self.store.get(resource.key, target.namespace, target.name)
         if old is None and target.subresource:

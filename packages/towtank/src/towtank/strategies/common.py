@@ -31,7 +31,7 @@ def fill(body: Body, values: Mapping[str, Any]) -> None:
 
 
 def read_quantities(kind: str, *lists: Body | None) -> None:
-    """Write quantities the one way in which they are stored. Raises Problem for what is none, as decoding does."""
+    """Write quantities the one way in which they are stored. Raises ApiError for what is none, as decoding does."""
     for resources in lists:
         for name, text in (resources or {}).items():
             try:

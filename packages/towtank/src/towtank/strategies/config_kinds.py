@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets."""
+"""Strategies of ConfigMaps and Secrets."""
 
 from __future__ import annotations
 
@@ -53,8 +53,6 @@ def _fixed_causes(new: Body, old: Body, *parts: str) -> Iterator[StatusCause]:
 
 
 class ConfigMapStrategy(Strategy):
-    """ConfigMaps."""
-
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Keys are file names."""
         return (*_key_causes(body, "data", "binaryData"), *_size_causes("[]", body.get("data"), body.get("binaryData")))
@@ -65,8 +63,6 @@ class ConfigMapStrategy(Strategy):
 
 
 class SecretStrategy(Strategy):
-    """Secrets."""
-
     selectable = object_selectors.field_readers("type")
 
     def default(self, body: Body) -> None:
@@ -83,7 +79,7 @@ class SecretStrategy(Strategy):
         return [*_key_causes(body, "data"), *_size_causes("data", None, body.get("data")), *needed]
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
-        """Its type stays."""
+        """A Secret's type is immutable, and where it says so its data."""
         return [*unchanged(new, old, "type"), *_fixed_causes(new, old, "data")]
 
 

@@ -28,7 +28,7 @@ class CRDStrategy(Strategy):
     status_leaves = META
 
     def default(self, body: Body) -> None:
-        """Names that follow from others, and what is not said of versions. Raises Problem for a schema that is none."""
+        """Names that follow from others, and what is not said of versions. Raises ApiError for a schema that is none."""
         spec = body["spec"] = body.get("spec") or {}
         names = spec["names"] = spec.get("names") or {}
         if kind := names.get("kind"):
@@ -58,7 +58,7 @@ class CRDStrategy(Strategy):
         new["status"] = status
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
-        """Names, versions, schemas."""
+        """Refuse wrong names, versions and schemas."""
         return crd_validation.causes(body)
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:

@@ -55,7 +55,7 @@ class EventStrategy(Strategy):
         fill(body, dict.fromkeys(_TEXTS, ""))
 
     def prepare_update(self, new: Body, old: Body) -> None:
-        """Likewise."""
+        """As for a new one."""
         self.prepare_create(new)
 
     def validate(self, body: Body) -> Sequence[StatusCause]:

@@ -1,4 +1,4 @@
-"""Namespaces."""
+"""The strategy of Namespaces."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NamespaceStrategy(Strategy):
         return super().held(body) or bool((body.get("spec") or {}).get("finalizers"))
 
     def prepare_delete(self, body: Body) -> None:
-        """It takes no more objects. Raises Problem for those that every cluster has."""
+        """It takes no more objects. Raises ApiError for those that every cluster has."""
         name = body["metadata"]["name"]
         if name in _LASTING:
             raise forbidden("namespaces", "", name, "this namespace may not be deleted")

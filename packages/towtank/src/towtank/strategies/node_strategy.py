@@ -1,4 +1,4 @@
-"""Nodes."""
+"""The strategy of Nodes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class NodeStrategy(Strategy):
             condition.setdefault("lastTransitionTime", None)
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
-        """Taints and amounts."""
+        """Refuse wrong taints and amounts."""
         return (*_taint_causes(body["spec"].get("taints") or ()), *_amount_causes(body.get("status") or {}))
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
@@ -63,7 +63,7 @@ class NodeStrategy(Strategy):
         return causes
 
     def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
-        """Amounts."""
+        """Refuse wrong amounts."""
         return tuple(_amount_causes(new.get("status") or {}))
 
 

@@ -1,4 +1,4 @@
-"""Pods."""
+"""The strategy of Pods."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PodStrategy(Strategy):
         runtime_class.resolve(body, reads)
 
     def prepare_create(self, body: Body) -> None:
-        """The first status."""
+        """Give the pod its first status."""
         status = body["status"] = {"phase": "Pending", "qosClass": qos(body["spec"])}
         if body["spec"].get("schedulingGates"):
             condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": GATED, "lastProbeTime": None}
@@ -68,7 +68,7 @@ class PodStrategy(Strategy):
         _tolerate_lost_nodes(new["spec"])
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
-        """The spec's rules."""
+        """Refuse wrong annotations, and what breaks the spec's rules."""
         return (*annotation_causes(body["metadata"].get("annotations"), "metadata.annotations"), *pod_spec_causes(body["spec"], "spec"))
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:

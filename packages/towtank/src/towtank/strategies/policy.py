@@ -58,17 +58,14 @@ def _limit_causes(value: object, field: str) -> Iterator[StatusCause]:
 
 
 class LeaseStrategy(Strategy):
-    """Who leads."""
-
     conditional = True
     made_by_update = True
 
     def default(self, body: Body) -> None:
-        """Nobody yet."""
         body.setdefault("spec", {})
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
-        """Times run forward."""
+        """Refuse times that run backwards."""
         causes = []
         seconds = at(body, "spec.leaseDurationSeconds")
         if seconds is not None and seconds <= 0:

@@ -64,7 +64,7 @@ class PriorityClassStrategy(Strategy):
 
 
 def resolve(pod: Body, reads: ObjectGetter) -> None:
-    """Give a new pod its class' priority and policy. Raises Problem when there is no such class, or the pod has a mind of its own."""
+    """Give a new pod its class' priority and policy. Raises ApiError when there is no such class, or the pod has a mind of its own."""
     spec, name = pod["spec"], pod["metadata"].get("name") or ""
     chosen = _class_of(spec, reads)
     if chosen is None:

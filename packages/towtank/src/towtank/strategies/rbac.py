@@ -20,7 +20,7 @@ class RoleStrategy(Strategy):
     made_by_update = True
 
     def name(self, name: str) -> Sequence[str]:
-        """Such as system:node."""
+        """Names have colons, such as system:node."""
         return metadata_rules.path_segment(name)
 
     def default(self, body: Body) -> None:
@@ -34,7 +34,7 @@ class RoleBindingStrategy(Strategy):
     made_by_update = True
 
     def name(self, name: str) -> Sequence[str]:
-        """Such as system:node."""
+        """Names have colons, such as system:node."""
         return metadata_rules.path_segment(name)
 
     def default(self, body: Body) -> None:
@@ -59,7 +59,7 @@ class RoleBindingStrategy(Strategy):
         return causes
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
-        """The role stays."""
+        """The role is immutable."""
         if new["roleRef"] == old["roleRef"]:
             return ()
         shown = {name: new["roleRef"].get(key) for name, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))}
@@ -67,7 +67,7 @@ class RoleBindingStrategy(Strategy):
 
 
 class WebhookConfigurationStrategy(Strategy):
-    """ValidatingWebhookConfigurations."""
+    """Webhook configurations, both kinds."""
 
     conditional = True
 

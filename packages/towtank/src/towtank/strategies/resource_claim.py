@@ -78,16 +78,12 @@ def _shown(allocation: Body) -> Body:
 
 
 class DeviceClassStrategy(Strategy):
-    """DeviceClasses."""
-
     def default(self, body: Body) -> None:
         """An empty spec is one."""
         body.setdefault("spec", {})
 
 
 class ResourceClaimStrategy(Strategy):
-    """ResourceClaims."""
-
     status_leaves = META
 
     def default(self, body: Body) -> None:
@@ -99,7 +95,7 @@ class ResourceClaimStrategy(Strategy):
         return tuple(_request_causes(body["spec"], "spec"))
 
     def prepare_create(self, body: Body) -> None:
-        """Nothing is allocated."""
+        """A new claim has no allocation."""
         body["status"] = {}
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
@@ -116,8 +112,6 @@ class ResourceClaimStrategy(Strategy):
 
 
 class ResourceClaimTemplateStrategy(Strategy):
-    """ResourceClaimTemplates."""
-
     def default(self, body: Body) -> None:
         """As of a claim."""
         template = body.setdefault("spec", {})
@@ -130,8 +124,6 @@ class ResourceClaimTemplateStrategy(Strategy):
 
 
 class ResourceSliceStrategy(Strategy):
-    """ResourceSlices."""
-
     selectable = object_selectors.field_readers("spec.driver", "spec.nodeName")
 
     def default(self, body: Body) -> None:

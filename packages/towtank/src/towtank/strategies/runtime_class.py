@@ -43,7 +43,7 @@ def _causes(body: Body) -> Iterator[StatusCause]:
 
 
 def resolve(pod: Body, reads: ObjectGetter) -> None:
-    """Give a new pod its class' overhead and places. Raises Problem when there is no such class, or the pod has a mind of its own."""
+    """Give a new pod its class' overhead and places. Raises ApiError when there is no such class, or the pod has a mind of its own."""
     spec, chosen = pod["spec"], None
     if name := spec.get("runtimeClassName"):
         chosen = reads.find(KEY, "", name)

@@ -71,7 +71,7 @@ class ServiceStrategy(Strategy):
                 spec["clusterIPs"] = [spec["clusterIP"]]
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
-        """Ports, mostly."""
+        """Refuse wrong ports, among others."""
         spec, causes = body["spec"], []
         if not spec.get("ports") and spec.get("clusterIP") != _HEADLESS and spec["type"] != "ExternalName":
             causes.append(StatusCause.required("spec.ports"))
@@ -83,7 +83,7 @@ class ServiceStrategy(Strategy):
         return causes
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
-        """The address stays."""
+        """A cluster IP may not change once it is set."""
         now, before = at(new, "spec.clusterIPs"), at(old, "spec.clusterIPs")
         if before and now and now[0] != before[0]:
             return (StatusCause.invalid("spec.clusterIPs[0]", now, "may not change once set"),)
@@ -108,12 +108,10 @@ def _port_causes(ports: Sequence[Body]) -> Iterator[StatusCause]:
 
 
 class EndpointsStrategy(Strategy):
-    """Endpoints."""
-
     made_by_update = True
 
     def default(self, body: Body) -> None:
-        """TCP."""
+        """Ports speak TCP unless they say otherwise."""
         for subset in body.get("subsets") or ():
             for exposed in subset.get("ports") or ():
                 fill(exposed, {"protocol": "TCP"})

@@ -55,10 +55,8 @@ def default_claim_spec(spec: Body) -> None:
 
 
 class PersistentVolumeClaimStrategy(Strategy):
-    """PersistentVolumeClaims."""
-
     def default(self, body: Body) -> None:
-        """A file system."""
+        """A claim is for a file system unless it says otherwise."""
         default_claim_spec(body.setdefault("spec", {}))
         read_quantities("PersistentVolumeClaim", at(body, "status.capacity"))
 
@@ -103,8 +101,6 @@ def _mode_causes(spec: Body) -> Iterator[StatusCause]:
 
 
 class PersistentVolumeStrategy(Strategy):
-    """PersistentVolumes."""
-
     def default(self, body: Body) -> None:
         """Kept when their claim goes."""
         spec = body.setdefault("spec", {})
@@ -136,7 +132,7 @@ class PersistentVolumeStrategy(Strategy):
         return causes
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
-        """The same volume."""
+        """The volume behind it is immutable."""
         moved = _sources(new["spec"]) != _sources(old["spec"])
         causes = [StatusCause.forbidden("spec.persistentvolumesource", _SOURCE_FIXED)] if moved else []
         if at(old, "spec.nodeAffinity"):
@@ -149,8 +145,6 @@ def _sources(spec: Body) -> Body:
 
 
 class CSIDriverStrategy(Strategy):
-    """CSIDrivers."""
-
     conditional = True
 
     def default(self, body: Body) -> None:
@@ -170,12 +164,10 @@ class CSIDriverStrategy(Strategy):
 
 
 class CSINodeStrategy(Strategy):
-    """CSINodes."""
-
     conditional = True
 
     def default(self, body: Body) -> None:
-        """Drivers come later."""
+        """A node may have no drivers yet."""
         spec = body.setdefault("spec", {})
         spec["drivers"] = spec.get("drivers") or None
         for driver in spec["drivers"] or ():
@@ -183,8 +175,6 @@ class CSINodeStrategy(Strategy):
 
 
 class CSIStorageCapacityStrategy(Strategy):
-    """CSIStorageCapacities."""
-
     conditional = True
 
     def default(self, body: Body) -> None:
@@ -199,13 +189,11 @@ class CSIStorageCapacityStrategy(Strategy):
 
 
 class VolumeAttachmentStrategy(Strategy):
-    """VolumeAttachments."""
-
     conditional = True
     status_leaves = META
 
     def prepare_create(self, body: Body) -> None:
-        """Not yet."""
+        """A new attachment is not attached."""
         body["status"] = {"attached": False}
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:

@@ -29,7 +29,7 @@ class WorkloadStrategy(Strategy):
     """What never changes."""
 
     def default(self, body: Body) -> None:
-        """The template's defaults."""
+        """Fill in the template's defaults."""
         body.setdefault("spec", {})
         default_template(body)
 
@@ -68,7 +68,7 @@ def _selects(selector: Body | None, labels: Mapping[str, str]) -> bool:
 
 
 def template_causes(spec: Body, restarts: Sequence[str] = ("Always",)) -> Iterator[StatusCause]:
-    """Of spec.template."""
+    """What is wrong with spec.template."""
     template = spec.get("template") or {}
     yield from metadata_rules.label_causes(at(template, "metadata.labels") or {}, _TEMPLATE_LABELS)
     yield from annotation_causes(at(template, "metadata.annotations"), "spec.template.annotations")
@@ -81,7 +81,7 @@ class DeploymentStrategy(WorkloadStrategy):
     status_leaves = ("labels",)
 
     def default(self, body: Body) -> None:
-        """Roll by quarters."""
+        """Roll out by quarters."""
         super().default(body)
         for condition in at(body, "status.conditions") or ():
             condition.setdefault("lastTransitionTime", None)
@@ -123,12 +123,10 @@ class DeploymentStrategy(WorkloadStrategy):
 
 
 class ReplicaSetStrategy(WorkloadStrategy):
-    """ReplicaSets."""
-
     zeros = ("replicas",)
 
     def default(self, body: Body) -> None:
-        """One replica."""
+        """One replica unless the spec says otherwise."""
         super().default(body)
         fill(body["spec"], {"replicas": 1})
 
@@ -159,8 +157,6 @@ class ReplicationControllerStrategy(ReplicaSetStrategy):
 
 
 class StatefulSetStrategy(WorkloadStrategy):
-    """StatefulSets."""
-
     zeros = ("replicas", "availableReplicas")
     free: frozenset[str] = frozenset(
         {
@@ -175,7 +171,7 @@ class StatefulSetStrategy(WorkloadStrategy):
     )
 
     def default(self, body: Body) -> None:
-        """One after another."""
+        """One pod after another unless the spec says otherwise."""
         super().default(body)
         spec = body["spec"]
         fill(spec, {"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady", "serviceName": ""})
@@ -202,8 +198,6 @@ class StatefulSetStrategy(WorkloadStrategy):
 
 
 class DaemonSetStrategy(WorkloadStrategy):
-    """DaemonSets."""
-
     zeros = ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady")
 
     def default(self, body: Body) -> None:
@@ -220,8 +214,6 @@ class DaemonSetStrategy(WorkloadStrategy):
 
 
 class JobStrategy(Strategy):
-    """Jobs."""
-
     propagation = "Orphan"
     orphans = (
         "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
@@ -276,11 +268,11 @@ class PodTemplateStrategy(Strategy):
     """A template that stands alone."""
 
     def default(self, body: Body) -> None:
-        """The pod's defaults."""
+        """Fill in the pod's defaults."""
         default_pod_spec(body.setdefault("template", {}).setdefault("spec", {}), "PodTemplate")
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
-        """The pod's rules."""
+        """Refuse what breaks the pod's rules."""
         return tuple(pod_spec_causes(body["template"]["spec"], "template.spec"))
 
 
@@ -292,9 +284,9 @@ class ControllerRevisionStrategy(Strategy):
         fill(body, {"revision": 0})
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
-        """They count upwards."""
+        """Refuse a negative revision."""
         return () if body["revision"] >= 0 else (StatusCause.invalid("revision", body["revision"], AT_LEAST_ZERO),)
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
-        """What was stays."""
+        """The data is immutable."""
         return tuple(unchanged(new, old, "data"))

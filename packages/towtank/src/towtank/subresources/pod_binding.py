@@ -23,7 +23,7 @@ def success_status() -> tuple[int, Body]:
 
 
 def bind(verbs: Verbs, target: RequestTarget, binding: Body, options: WriteOptions) -> tuple[int, Body]:
-    """POST to pods/NAME/binding."""
+    """Answer a POST to pods/NAME/binding."""
     if (binding.get("metadata") or {}).get("name") != target.name:
         raise bad_request("name in URL does not match name in Binding object")
     return _bind(verbs, target.namespace, binding, options)
@@ -74,7 +74,7 @@ def _check(pod: Body, wanted: Body) -> None:
 
 
 def stored_pod(verbs: Verbs, namespace: str, name: str) -> Body:
-    """A copy of a pod. Raises Problem 404."""
+    """A copy of a pod. Raises ApiError 404."""
     stored = verbs.store.get(PODS, namespace, name)
     if stored is None:
         raise not_found(PODS, "", name)

@@ -25,7 +25,7 @@ _RETRY_SECONDS: Final = 10
 
 
 def evict(verbs: Verbs, target: RequestTarget, eviction: Body, options: WriteOptions) -> tuple[int, Body]:
-    """POST to pods/NAME/eviction."""
+    """Answer a POST to pods/NAME/eviction."""
     if (eviction.get("metadata") or {}).get("name") != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
     pod = stored_pod(verbs, target.namespace, target.name)
@@ -49,7 +49,7 @@ def _counts(pod: Body) -> bool:
 
 
 def _ask_budget(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
-    """Take the pod out of its budget. Raises Problem 429 when that is used up."""
+    """Take the pod out of its budget. Raises ApiError 429 when that is used up."""
     budgets = _budgets(verbs.every(_BUDGETS, pod["metadata"]["namespace"]), pod)
     if len(budgets) > 1:
         raise bad_request(_SEVERAL)

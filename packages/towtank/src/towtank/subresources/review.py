@@ -56,7 +56,7 @@ def access(verbs: Verbs, target: RequestTarget, review: Body, options: WriteOpti
 
 
 def rules(_: Verbs, target: RequestTarget, review: Body, options: WriteOptions) -> tuple[int, Body]:
-    """SelfSubjectRulesReview: everything."""
+    """Answer a SelfSubjectRulesReview: everything is allowed."""
     review = object_meta.decoded(target.resource, review, options)
     everything = {
         "incomplete": False,
@@ -91,7 +91,7 @@ class TokenReviews:
         """How requests for tokens are decoded."""
 
     def review(self, verbs: Verbs, target: RequestTarget, review: Body, options: WriteOptions) -> tuple[int, Body]:
-        """TokenReview."""
+        """Answer a TokenReview."""
         review = _read(verbs, target.resource, review, options)
         token = at(review, "spec.token")
         if not token:
@@ -101,7 +101,7 @@ class TokenReviews:
         return _CREATED, {**review, "status": {"user": {}, "error": "invalid bearer token"}}
 
     def issue(self, verbs: Verbs, target: RequestTarget, request: Body, options: WriteOptions) -> tuple[int, Body]:
-        """POST to serviceaccounts/NAME/token."""
+        """Answer a POST to serviceaccounts/NAME/token."""
         metadata = verbs.get(target).body["metadata"]
         spec: Body = request.get("spec") or {}
         seconds = _HOUR if spec.get("expirationSeconds") is None else spec["expirationSeconds"]

@@ -18,12 +18,12 @@ KIND = "Scale"
 
 
 def get(verbs: Verbs, target: RequestTarget) -> Body:
-    """GET."""
+    """Answer a GET of the scale."""
     return _shown(target, verbs.get(target).body)
 
 
 def change(verbs: Verbs, target: RequestTarget, make: Callable[[Body], Body], options: WriteOptions) -> Body:
-    """PUT and PATCH."""
+    """Answer a PUT or PATCH of the scale."""
     wanted = make(get(verbs, target))
     _check(target, wanted, verbs.get(target).body)
     replicas = at(wanted, "spec.replicas") or 0

@@ -19,7 +19,7 @@ _ACCOUNTS: Final = "serviceaccounts"
 
 
 class IssuedTokens:
-    """``reviews.Tokens``, in memory."""
+    """A ``review.TokenIssuer`` that keeps its tokens in memory."""
 
     def __init__(self, verbs: Verbs) -> None:
         self._clock = verbs.clock
@@ -27,7 +27,7 @@ class IssuedTokens:
         verbs.store.subscribe(_ACCOUNTS, self._on_change)
 
     def issue(self, user: str, seconds: int) -> str:
-        """A new token. Raises Problem 429."""
+        """A new token. Raises ApiError 429."""
         now = self._clock()
         self._users = {token: (who, until) for token, (who, until) in self._users.items() if until > now}
         if len(self._users) >= MAX_TOKENS:

@@ -46,7 +46,7 @@ def name(body: Body) -> str:
 
 
 def created(body: Body, age: Age) -> str:
-    """The age cell."""
+    """The age for a table's cell."""
     return age(body["metadata"].get("creationTimestamp"))
 
 

@@ -29,7 +29,7 @@ class TablePrinter:
     """Tables of one resource. A watch keeps one, and asks it for a table of each object."""
 
     def __init__(self, resource: APIResource, include_object: str = "Metadata") -> None:
-        """``include_object`` is the query's includeObject. Raises Problem 400."""
+        """``include_object`` is the query's includeObject. Raises ApiError 400."""
         if include_object not in _INCLUDED:
             why = f"includeObject: Invalid value: {quoted(include_object)}: must be 'Metadata', 'Object', 'None', or empty"
             raise bad_request(f"Unable to convert to Table as requested: {why}")
@@ -65,7 +65,7 @@ class TablePrinter:
 def table(
     resource: APIResource, bodies: Iterable[Body], *, now: datetime, include_object: str = "Metadata", list_meta: Mapping[str, Any]
 ) -> Body:
-    """A Table of objects. Raises Problem 400 for another ``include_object`` than there are."""
+    """A Table of objects. Raises ApiError 400 for another ``include_object`` than there are."""
     return TablePrinter(resource, include_object).table(bodies, now, list_meta)
 
 

@@ -36,7 +36,7 @@ class AcceptedForm:
 
 
 def accepted_form(accept: str, resource: APIResource, *, collection: bool = False, watched: bool = False) -> AcceptedForm:
-    """The first that is served. Raises Problem 406."""
+    """The first that is served. Raises ApiError 406."""
     if not accept.strip():
         return AcceptedForm()
     clauses = _clauses(accept)

@@ -35,12 +35,12 @@ _MAX_YAML_VALUES: Final = 100_000
 
 
 def media_type(content_type: str) -> str:
-    """Without its parameters."""
+    """The media type without its parameters."""
     return content_type.partition(";")[0].strip().lower()
 
 
 def read(data: bytes, content_type: str, kind: str) -> Any:
-    """A body of an object, or of options, where ``kind`` is empty. Raises Problem 400 and 415."""
+    """A body of an object, or of options, where ``kind`` is empty. Raises ApiError 400 and 415."""
     given = media_type(content_type)
     if given == protobuf.MEDIA_TYPE:
         try:
@@ -80,7 +80,7 @@ def _go_type(value: object) -> str:
 
 
 def from_json(data: bytes) -> Any:
-    """Decode. Raises Unreadable."""
+    """The value of a JSON document. Raises DecodeFailure."""
     text = data.decode(errors="replace")
     try:
         value = msgspec.json.decode(text)
@@ -138,7 +138,7 @@ def _paths(value: Any, path: str, twice: dict[int, list[str]]) -> Iterator[str]:
 
 
 def from_yaml(data: bytes) -> Any:
-    """Decode YAML, of which JSON is a part. Raises Unreadable."""
+    """Decode YAML, of which JSON is a part. Raises DecodeFailure."""
     try:
         return from_json(data)
     except TooDeep as fault:
@@ -182,7 +182,6 @@ def _as_json(value: Any, left: list[int], deeper: int) -> Any:
 
 
 def to_yaml(body: Any) -> bytes:
-    """Encode."""
     return yaml.dump(body, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()
 
 
@@ -190,5 +189,5 @@ class _Dumper(yaml.CSafeDumper):
     """Without anchors: bodies share parts."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Never an anchor."""
+        """Write everything out, with no anchors."""
         return True

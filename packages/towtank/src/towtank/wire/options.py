@@ -25,7 +25,7 @@ def flag(query: Query, name: str) -> bool:
 
 
 def number(query: Query, name: str) -> int | None:
-    """A whole number. Raises Problem 400."""
+    """A whole number. Raises ApiError 400."""
     text = query.get(name, "")
     if not text:
         return None
@@ -56,7 +56,7 @@ def _dry_run(query: Query, causes: list[StatusCause]) -> bool:
 
 
 def writing(request: ApiRequest, kind: str, *, apply: bool = False) -> WriteOptions:
-    """Of create, update and patch; ``kind`` is CreateOptions and so on. Raises Problem 422."""
+    """Of create, update and patch; ``kind`` is CreateOptions and so on. Raises ApiError 422."""
     query, causes = request.query, list[StatusCause]()
     validation = query.get("fieldValidation", "")
     if validation not in _VALIDATIONS:
@@ -90,7 +90,7 @@ def _program(user_agent: str) -> str:
 
 
 def listing(query: Query) -> ListOptions:
-    """Of list and deletecollection. Raises Problem 400 and 422."""
+    """Of list and deletecollection. Raises ApiError 400 and 422."""
     causes: list[StatusCause] = []
     if "sendInitialEvents" in query:
         causes.append(StatusCause.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
@@ -121,7 +121,7 @@ def _match(options: ListOptions) -> list[StatusCause]:
 
 
 def watching(target: RequestTarget, query: Query, revision: int) -> WatchOptions:
-    """Of a watch; ``revision`` is the present one. Raises Problem 400 and 422."""
+    """Of a watch; ``revision`` is the present one. Raises ApiError 400 and 422."""
     options, causes = _read(query), list[StatusCause]()
     initial = flag(query, "sendInitialEvents")
     match, field = options.resource_version_match, "resourceVersionMatch"
@@ -151,7 +151,7 @@ def _since(version: str, query: Query, revision: int, *, initial: bool) -> int |
 
 
 def deleting(query: Query, body: Any) -> DeleteOptions:
-    """Of delete and deletecollection: the body's where there is one, else the query's. Raises Problem 400 and 422."""
+    """Of delete and deletecollection: the body's where there is one, else the query's. Raises ApiError 400 and 422."""
     said = body if isinstance(body, dict) else {}
     causes: list[StatusCause] = []
     if text := pruning.mistyped(said, schema_parser.builtin("policy/v1", "Eviction").properties["deleteOptions"]):
