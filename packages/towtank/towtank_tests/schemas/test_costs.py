@@ -97,6 +97,42 @@ def test_texts_do_not_multiply(rule: str) -> None:
     assert "call cost exceeds limit" in cause.text
 
 
+_MANY_TEXTS: Final = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}, "b": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        ("self.a.map(x, self.b + x).size() > 0", {"a": ["x"] * 5000, "b": "b" * 200_000}),
+        ("self.a.map(x, [self.b, x]).size() > 0", {"a": ["x"] * 5000, "b": "b" * 200_000}),
+        ("self.b.split('').map(x, self.b + x).size() > 0", {"a": [], "b": "b" * 100_000}),
+        ("[self.b].map(b, self.a.map(x, b + x)).size() > 0", {"a": ["x"] * 5000, "b": "b" * 200_000}),
+        ("self.a.all(x, self.a.distinct().size() > 0) || true", {"a": [str(number) for number in range(9000)], "b": ""}),
+        ("self.a.all(x, self.a.all(y, sets.contains(self.a, [x])))", {"a": ["x"] * 1000, "b": ""}),
+    ],
+)
+def test_loops_do_not_multiply_what_is_around_them(rule: str, value: dict[str, Any]) -> None:
+    """Gigabytes, each of them: they are refused before the first round."""
+    with soon():
+        (cause,) = validation_rules.check({"x": value}, None, _ruled(_MANY_TEXTS, rule))
+    assert "call cost exceeds limit" in cause.text
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "self.a.map(x, x + '/' + x).size() == 3000",
+        "self.a.map(x, self.b + x).size() == 3000",
+        "self.a.all(x, x.find('[a-z]') == 'x')",
+        "self.a.map(x, x.split('')).map(y, y.size()).sum() == 3000",
+        "self.a.filter(x, 'self.map(x, self' != x).size() == 3000",
+    ],
+)
+def test_other_loops_are_free(rule: str) -> None:
+    """Those that see their own items, however many, or little of the rest."""
+    assert validation_rules.check({"x": {"a": ["x"] * 3000, "b": "b" * 100}}, None, _ruled(_MANY_TEXTS, rule)) == []
+
+
 @pytest.mark.parametrize(
     ("rule", "why"),
     [

@@ -18,7 +18,7 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
 from towtank.model.schema_nodes import SchemaNode
-from towtank.schemas import functions
+from towtank.schemas import cel_sizes, functions
 
 Shape: TypeAlias = tuple[str, ...]
 """The type of ``self``, from the outside in: ``("map", "list", "int")`` is a map of lists of numbers."""
@@ -90,24 +90,18 @@ def fields(node: SchemaNode) -> Mapping[str, SchemaNode]:
     return {**node.properties, **_IMPLIED} if node.embedded else node.properties
 
 
-_TEXTS: Final = re.compile(r"""(?s:[rR]?(\"{3}.*?\"{3}|'{3}.*?'{3}))|[rR]?("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")
 _HAS: Final = re.compile(r"\bhas(\()\s*\Z")
 _CHAIN: Final = re.compile(r"(?<![\w.])(?:self|oldSelf)((?:\.[A-Za-z_]\w*\b(?!\s*\())+)")
 
 
-def _code(text: str) -> str:
-    """An expression without what stands in quotation marks, each character in its place."""
-    return _TEXTS.sub(lambda found: '"' + " " * (len(found[0]) - 2) + '"', text)
-
-
 def uses_old(text: str) -> bool:
     """Whether an expression reads ``oldSelf``."""
-    return re.search(r"(?<![\w.])oldSelf\b", _code(text)) is not None
+    return re.search(r"(?<![\w.])oldSelf\b", cel_sizes.code(text)) is not None
 
 
 def undefined(text: str, node: SchemaNode) -> Iterator[str]:
     """Complaints about fields of ``self`` that its schema does not name, as the compiler makes them."""
-    code = _code(text)
+    code = cel_sizes.code(text)
     for chain in _CHAIN.finditer(code):
         at: SchemaNode | None = node
         for step in re.finditer(r"\.(\w+)", chain[1]):
@@ -125,41 +119,21 @@ def undefined(text: str, node: SchemaNode) -> Iterator[str]:
 
 # ---- what texts may grow to ------------------------------------------------------------------------------------------------
 
-MAX_GROWTH_FACTOR: Final = 64
-_GROWING: Final = re.compile(r"\b(?:map|optMap|optFlatMap)\s*(\()")
 _MULTIPLYING: Final = re.compile(r"\.\s*(replace|join|format)\s*(\()")
-
-
-def growth_factor(text: str) -> int:
-    """By how much what an expression makes may be larger than what it sees: each macro may add its variable to itself so often."""
-    code, product = _code(text), 1
-    for macro in _GROWING.finditer(code):
-        product *= 1 + code.count("+", macro.end(), _closing(code, macro.start(1)))
-    return product
 
 
 def _bounded(text: str) -> str:
     """An expression with our own functions in place of the library's that do not count what they make."""
-    code, changes = _code(text), list[tuple[int, int, str]]()
+    code, changes = cel_sizes.code(text), list[tuple[int, int, str]]()
     for call in _MULTIPLYING.finditer(code):
         if call[1] == "format":
-            end = _closing(code, call.start(2))
+            end = cel_sizes.closing(code, call.start(2))
             changes += [(call.end(), call.end(), "boundedArguments("), (end, end, ")")]
         else:
             changes.append((*call.span(1), f"bounded{call[1].capitalize()}"))
     for start, end, new in sorted(changes, reverse=True):
         text = text[:start] + new + text[end:]
     return text
-
-
-def _closing(code: str, opening: int) -> int:
-    """Where the parenthesis that opens here is closed."""
-    depth = 0
-    for at in range(opening, len(code)):
-        depth += (code[at] == "(") - (code[at] == ")")
-        if not depth:
-            return at
-    return len(code)
 
 
 def _complaint(text: str, offset: int, what: str) -> str:
@@ -173,16 +147,19 @@ def _complaint(text: str, offset: int, what: str) -> str:
 class RuleProgram:
     """An expression ready to be asked; ``result`` is its type."""
 
-    __slots__ = ("_compiled", "_meter", "_shape", "result")
+    __slots__ = ("_compiled", "_loops", "_meter", "_shape", "result")
 
-    def __init__(self, compiled: cel.Expression, of: Shape, meter: functions.CostMeter) -> None:
+    def __init__(self, compiled: cel.Expression, of: Shape, meter: functions.CostMeter, loops: cel_sizes.LoopBound) -> None:
         self._compiled = compiled
+        self._loops = loops
         self._meter = meter
         self._shape = of
         self.result = compiled.return_type().name().lower()
 
     def evaluate(self, value: Any, priors: Sequence[Any]) -> Any:
         """What it says of a value, as ``seen``; ``priors`` holds the old one, if there is one. Raises ExpressionError."""
+        if self._loops.exceeded([value, *priors]):
+            raise RuleError(SPENT)
         self._meter.left = self._meter.MAX_COST
         try:
             olds = [_timed(prior, self._shape) for prior in priors]
@@ -210,7 +187,7 @@ def compiled(text: str, of: Shape, optional: bool) -> RuleProgram:
         program = environment.compile(f"cel.bind(oldSelf, priors[?0], {bounded}\n)" if optional else bounded)
     except (RuntimeError, TypeError) as error:  # TypeError: half a surrogate pair
         raise RuleError(_plain(str(error))) from error
-    return RuleProgram(program, of, meter)
+    return RuleProgram(program, of, meter, cel_sizes.LoopBound.of(text))
 
 
 @functools.lru_cache(maxsize=64)

@@ -387,3 +387,7 @@ _BOUNDED = (
     _Function("boundedJoin", _TEXT, (_LIST, _TEXT), _join),
     _Function("boundedArguments", _LIST, (_LIST,), _short, member=False),
 )
+CALL: Final = re.compile(
+    rf"\b(?:{'|'.join(sorted(re.escape(name) for name in {one.name for one in _FUNCTIONS} | {'replace', 'join', 'format'}))})\s*\("
+)
+"""A call of a function that is made here, in the text of an expression."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from towtank.model.api_errors import StatusCause
 from towtank.model.schema_nodes import MergeType, SchemaNode, ValidationRule
-from towtank.schemas import cel_expressions
+from towtank.schemas import cel_expressions, cel_sizes
 from towtank.schemas.cel_expressions import RuleError
 
 ROOT: Final = "<nil>"
@@ -241,7 +241,7 @@ def _uncompilable(node: SchemaNode, path: str) -> Iterator[StatusCause]:
         elif _result(rule.rule, node, rule.optional_old_self) not in ("bool", "dyn"):
             yield _broken(rule, f"{at}.rule", "cel expression must evaluate to a bool")
         for name, expression in (("rule", rule.rule), ("messageExpression", rule.message_expression)):
-            if cel_expressions.growth_factor(expression) > cel_expressions.MAX_GROWTH_FACTOR:
+            if cel_sizes.growth_factor(expression) > cel_sizes.MAX_GROWTH_FACTOR:
                 yield StatusCause.forbidden(f"{at}.{name}", _COSTS)
         if rule.message_expression and (why := _fault(rule.message_expression, node, rule.optional_old_self)):
             yield _broken(rule, f"{at}.messageExpression", f"messageExpression compilation failed: {why}")
