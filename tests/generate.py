@@ -17,7 +17,7 @@ Files = Mapping[str, str]
 GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (
     ("crds", crd_files.crd_documents),
     ("docs", reference_pages.pages),
-    ("docs", known.pages),
+    ("packages/towtank/docs", known.pages),
 )
 """(folder, function that gives its generated files: name -> text). Other files of the folder are written by hand."""
 

@@ -42,9 +42,9 @@ def test_the_module_starts_isolated() -> None:
 
 
 def test_every_test_is_in_a_suite() -> None:
-    """A file of tests that no suite of tests/suites.py runs would be green for ever."""
+    """A file of tests that no suite of tests/suites.py runs would be green for ever. towtank's own tests run its examples."""
     run = tuple(ROOT / path for suite in SUITES + LONGER for path in suite.tests)
-    tests = [path for path in committed() if path.name.startswith("test_") and path.suffix == ".py"]
+    tests = [path for path in committed() if path.name.startswith("test_") and path.suffix == ".py" and "examples" not in path.parts]
     assert tests
     assert not [str(path.relative_to(ROOT)) for path in tests if not any(path.is_relative_to(one) for one in run)]
 

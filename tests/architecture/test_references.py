@@ -27,7 +27,7 @@ def _texts() -> list[Path]:
 
 
 def _exists(name: str, path: Path) -> bool:
-    roots = (ROOT, *(package for package in PACKAGES), path.parent, ROOT / "docs")
+    roots = (ROOT, *(package for package in PACKAGES), path.parent, path.parent.parent, ROOT / "docs")
     return any((root / name).exists() for root in roots)
 
 

@@ -25,6 +25,7 @@ LAYERS: Final[dict[str, frozenset[str]]] = {
 DOORS: Final[dict[str, frozenset[str]]] = {
     "core.expressions": frozenset({"cel_expr_python"}),
     "kubefacts.patterns": frozenset({"re2"}),
+    "towtank.pytest_plugin": frozenset({"pytest"}),
 }
 
 # An adapter stands for one library. Those that need two, and why.

@@ -103,7 +103,7 @@ async def connected(rig: ControlPlane) -> AsyncIterator[aiohttp.ClientSession]:
 
 async def load(session: aiohttp.ClientSession, nodes: int, pods: int) -> float:
     """Create so many; returns the seconds."""
-    bodies = [(NODES, body) for body in node_shapes.nodes(nodes, 3)]
+    bodies = [(NODES, body) for body in node_shapes.like_nodes(nodes, 3)]
     container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
     spec = {"schedulerName": "nobody", "containers": [container]}
     bodies += [(PODS, {"metadata": {"name": f"pod-{i}", "labels": {"app": f"app-{i % 50}"}}, "spec": spec}) for i in range(pods)]

@@ -1,4 +1,4 @@
-"""The differences that are known: `differences.yaml`, and its page in docs/."""
+"""The differences that are known: `differences.yaml`, and its page in packages/towtank/docs/."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def gone(found: Iterable[Difference], listed: Iterable[Known]) -> list[Known]:
 
 
 def pages() -> Mapping[str, str]:
-    """The generated file of docs/: name -> text."""
+    """The generated file of towtank's docs: name -> text."""
     rows = "".join(f"| {one.what} | {one.why} |\n" for one in known())
     versions: dict[str, list[str]] = {}
     for resource in kind_registry.resources():
         versions.setdefault(resource.api_version, []).append(resource.plural)
     served = "".join(f"| `{version}` | {', '.join(sorted(plurals))} |\n" for version, plurals in sorted(versions.items()))
     page = (HERE / "page.md").read_text(encoding="utf-8")
-    return {"towtank.md": page.replace("{served}\n", served).replace("{differences}\n", rows)}
+    return {"differences.md": page.replace("{served}\n", served).replace("{differences}\n", rows)}

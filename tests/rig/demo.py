@@ -32,9 +32,9 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.shape is not None:
-            nodes = node_shapes.read(options.shape.read_text(encoding="utf-8"), str(options.shape))
+            nodes = node_shapes.read_shape(options.shape.read_text(encoding="utf-8"), str(options.shape))
         else:
-            nodes = node_shapes.nodes(options.nodes, options.zones)
+            nodes = node_shapes.like_nodes(options.nodes, options.zones)
         with redirect_stdout(sys.stderr):
             binaries = assets.ensure()
         with ExitStack() as stack:

@@ -238,7 +238,7 @@ def demo(**flags: Any) -> None:
     wanted = ClusterOptions(flags["nodes"] or 6, flags["zones"] or 3, flags["shape"], flags["port"])
     try:
         if wanted.shape is not None:
-            node_shapes.read(_read(wanted.shape, "--shape"), str(wanted.shape))
+            node_shapes.read_shape(_read(wanted.shape, "--shape"), str(wanted.shape))
     except node_shapes.ShapeError as error:
         _fail(str(error))
     last = flags["exit_after_tour"]

@@ -35,7 +35,7 @@ class Running:
 
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        async with Cluster(ClusterSettings(nodes=node_shapes.nodes(3, 1))) as cluster:
+        async with Cluster(ClusterSettings(nodes=node_shapes.like_nodes(3, 1))) as cluster:
             self.port = int(cluster.server.rpartition(":")[2])
             self.mode = (cluster.kubeconfig.stat().st_mode & 0o777, cluster.kubeconfig.parent.stat().st_mode & 0o777)
             self._write(yaml.safe_load(cluster.kubeconfig.read_text()))

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towtank.node_shapes import ShapeError, nodes, read
+from towtank.node_shapes import ShapeError, like_nodes, read_shape
 
 ZONE = "topology.kubernetes.io/zone"
 NODE = """
@@ -38,7 +38,7 @@ status:
 @given(st.integers(0, 60), st.integers(1, 30))
 def test_nodes_are_spread_evenly(count: int, zones: int) -> None:
     """With names of their own."""
-    made = nodes(count, zones)
+    made = like_nodes(count, zones)
     assert len({node["metadata"]["name"] for node in made}) == len(made) == count
     spread = collections.Counter(node["metadata"]["labels"][ZONE] for node in made)
     assert len(spread) == min(zones, count)
@@ -47,7 +47,7 @@ def test_nodes_are_spread_evenly(count: int, zones: int) -> None:
 
 def test_nodes_have_names_and_labels() -> None:
     """Of the first and the last."""
-    made = nodes(4, 3, cpu="2", memory="4Gi", pods=10)
+    made = like_nodes(4, 3, cpu="2", memory="4Gi", pods=10)
     assert [node["metadata"]["name"] for node in made] == ["node-a1", "node-b1", "node-c1", "node-a2"]
     assert made[3]["metadata"]["labels"]["kubernetes.io/hostname"] == "node-a2"
     assert made[0]["status"]["allocatable"] == {"cpu": "2", "memory": "4Gi", "pods": "10"}
@@ -66,7 +66,7 @@ def test_nodes_have_names_and_labels() -> None:
 )
 def test_node_objects(text: str) -> None:
     """What kubectl prints: what it is like stays, what happened to it goes."""
-    (node,) = read(text, "nodes.yaml")
+    (node,) = read_shape(text, "nodes.yaml")
     assert node["metadata"] == {
         "name": "ip-10-0-0-1.internal",
         "labels": {ZONE: "eu-1a", "pool": "web"},
@@ -85,7 +85,7 @@ def test_groups() -> None:
        labels: {pool: gpu}, taints: ["gpu=yes:NoSchedule", spot:NoExecute]}
     - {name: single, cpu: 1.5, memory: 2G, pods: 20}
     """
-    first, second, single = read(text, "f")
+    first, second, single = read_shape(text, "f")
     assert [node["metadata"]["name"] for node in (first, second, single)] == ["gpu-1", "gpu-2", "single"]
     assert first["status"]["capacity"] == {"pods": "110", "cpu": "16", "memory": "64Gi", "nvidia.com/gpu": "4"}
     assert first["metadata"]["labels"].items() >= {ZONE: "b", "pool": "gpu", "kubernetes.io/hostname": "gpu-1"}.items()
@@ -120,12 +120,31 @@ def test_groups() -> None:
         ("{kind: Node, metadata: {}}", "metadata.name: None: every node has a name"),
         ("{kind: Node, metadata: {name: m}, status: {capacity: {cpu: x}}}", "status.capacity.cpu: 'x': write a quantity"),
         ("{kind: Node, metadata: {name: m}, status: 5}", "status: 5: write a map"),
+        ("{apiVersion: v2, kind: Node, metadata: {name: m}}", "apiVersion: 'v2': that of nodes is v1"),
+        ("[{name: m, cpu: 1, memory: 1Gi, zone: a b}]", "item 1: zone: 'a b': Invalid value"),
+        (f"[{{name: {'m' * 63}, count: 2, cpu: 1, memory: 1Gi}}]", f"name: '{'m' * 63}-1': Invalid value"),
+        ("[{name: m, cpu: 1e30, memory: 1Gi}]", "write a quantity such as 8, 500m or 64Gi"),
+        ("[{name: m, cpu: 1, memory: 1Gi, pods: 1.5}]", "pods: 1.5: write a whole number: only cpu has fractions"),
+        ("[{name: m, cpu: 1, memory: 1Gi, nvidia.com/gpu: 500m}]", "nvidia.com/gpu: '500m': write a whole number"),
+        ("[{name: m, cpu: 1, memory: 1Gi, example.com/: 1}]", "example.com/: 1: there is no such field"),
+        (
+            "[{name: m, cpu: 1, memory: 1Gi, taints: ['a:NoSchedule', 'a:NoSchedule']}]",
+            'item 1: Node "m" is invalid: metadata.taints[1]: Dup',
+        ),
+        (
+            "{kind: Node, metadata: {name: m, annotations: {a: 5}}}",
+            'document 1: Node in version "v1" cannot be handled as a Node: json: cannot',
+        ),
+        ("{kind: Node, metadata: {name: m, annotations: {a b: c}}}", 'metadata.annotations: Invalid value: "a b"'),
+        ("{kind: Node, metadata: {name: m}, spec: {unschedulable: 5}}", "NodeSpec.spec.unschedulable of type bool"),
+        ("{kind: Node, metadata: {name: m}, status: {addresses: 5}}", "NodeStatus.status.addresses of type"),
+        ("{kind: Node, metadata: {name: m}, status: {conditions: [{type: 5}]}}", "NodeCondition.status.conditions.type of type string"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, message: str) -> None:
     """The file, the place, the field, the value and what to do."""
     with pytest.raises(ShapeError) as caught:
-        read(text, "f.yaml")
+        read_shape(text, "f.yaml")
     assert message in str(caught.value)
 
 
@@ -145,7 +164,7 @@ def test_nothing_else_is_raised(content: object) -> None:
     """Whatever the file says."""
     told = ""
     try:
-        read(yaml.safe_dump(content), "f")
+        read_shape(yaml.safe_dump(content), "f")
     except ShapeError as error:
         told = str(error)
     assert told == "" or told.startswith("f: ")

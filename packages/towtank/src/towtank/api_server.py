@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
@@ -39,11 +40,12 @@ class ApiServer:
         discovery = DiscoveryHandler(self.catalogue, subresources, OpenAPIHandler(self.catalogue, self.verbs.find))
         self.dispatcher: Final = RequestDispatcher(self.verbs, self.catalogue, subresources, discovery)
         for body in (*kind_registry.initial_objects(), *bodies):
-            self._make(body)
+            self.create(copy.deepcopy(body))  # who gave it may give it to another cluster
 
-    def _make(self, body: Body) -> None:
+    def create(self, body: Body) -> Body:
+        """Create an object of a kind that is served, as a client would. Raises ApiError."""
         resource = self.catalogue.of_kind(body["apiVersion"], body["kind"])
         if resource is None:
             raise ValueError(f"no resource serves {body['apiVersion']}/{body['kind']}")
         namespace = body["metadata"].get("namespace", "") if resource.namespaced else ""
-        self.verbs.create(RequestTarget(resource, namespace), body, WriteOptions(manager="towtank"))
+        return self.verbs.create(RequestTarget(resource, namespace), body, WriteOptions(manager="towtank"))

@@ -59,8 +59,8 @@ def _seconds(word: str) -> float:
 
 def _nodes(arguments: argparse.Namespace) -> list[Body]:
     if arguments.shape:
-        return node_shapes.read(arguments.shape.read_text(encoding="utf-8"), str(arguments.shape))
-    return node_shapes.nodes(arguments.nodes, arguments.zones) if arguments.nodes else []
+        return node_shapes.read_shape(arguments.shape.read_text(encoding="utf-8"), str(arguments.shape))
+    return node_shapes.like_nodes(arguments.nodes, arguments.zones) if arguments.nodes else []
 
 
 async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
@@ -72,7 +72,7 @@ async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
         threading.Thread(target=_wait_for_end_of_input, args=(loop, stop), daemon=True).start()
     moving = manager.ControllerSettings(arguments.start_after, arguments.stop_after, kubelets=not arguments.no_kubelet)
     if arguments.no_controllers:
-        moving = manager.ControllerSettings.bare()
+        moving = manager.ControllerSettings.none()
     async with Cluster(ClusterSettings(arguments.port, nodes, moving)) as cluster:
         if arguments.kubeconfig_file:
             _write_secret(arguments.kubeconfig_file, cluster.kubeconfig.read_text())

@@ -8,24 +8,32 @@ import dataclasses
 import logging
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from aiohttp import web
 
 from towtank.api_server import ApiServer
-from towtank.controllers import manager
+from towtank.controllers.manager import ControllerSettings
+from towtank.loop_thread import LoopThread, ServerFrozen
 from towtank.model.kinds import Body
+from towtank.model.requests import DeleteOptions, RequestTarget
 from towtank.serving.certificates import ClusterCertificates
 from towtank.serving.frontend import HttpFrontend
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _HOST: Final = "127.0.0.1"
 _MAX_SLEEP_SECONDS: Final = 3600.0
+
+
+def _log_frozen(message: str) -> None:
+    log.critical("%s", message)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,32 +42,32 @@ class ClusterSettings:
 
     port: int = 0
     nodes: Sequence[Body] = ()
-    controller_settings: manager.ControllerSettings = dataclasses.field(default_factory=manager.ControllerSettings)
+    controllers: ControllerSettings = dataclasses.field(default_factory=ControllerSettings)
 
 
 class Cluster:
-    """``async with DevCluster(Settings()) as cluster:`` - then ``cluster.kubeconfig`` is a file and ``cluster.server`` an address."""
+    """``async with Cluster() as cluster:`` - then ``cluster.kubeconfig`` is a file and ``cluster.server`` an address."""
 
-    def __init__(self, settings: ClusterSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: ClusterSettings | None = None) -> None:
+        self._settings = settings = settings or ClusterSettings()
         self._ending = contextlib.AsyncExitStack()
         self._work = asyncio.Event()
         self.kubeconfig = Path()
         self.server = ""
         self._certificates = ClusterCertificates(_now())
         bodies = (self._certificates.configuration(), *settings.nodes)
-        self._api_server = ApiServer(_now, lambda: str(uuid.uuid4()), settings.controller_settings, bodies)
+        self._api_server = ApiServer(_now, lambda: str(uuid.uuid4()), settings.controllers, bodies)
         self._api_server.verbs.store.subscribe_to_all(lambda *_: self._work.set())
 
     async def __aenter__(self) -> Self:
         """Start to listen."""
-        parts = self._api_server
+        api = self._api_server
         async with contextlib.AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-")))
-            runner = web.ServerRunner(HttpFrontend(parts.dispatcher, parts.watches, parts.tokens.user).server(), shutdown_timeout=1.0)
+            runner = web.ServerRunner(HttpFrontend(api.dispatcher, api.watches, api.tokens.user).server(), shutdown_timeout=1.0)
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
-            stack.callback(parts.watches.end_all)
+            stack.callback(api.watches.end_all)
             site = web.TCPSite(runner, _HOST, self._settings.port, ssl_context=self._certificates.context(folder), backlog=1024)
             await site.start()
             self.server = f"https://{_HOST}:{runner.addresses[0][1]}"
@@ -76,6 +84,44 @@ class Cluster:
         """Stop, and leave nothing."""
         await self._ending.aclose()
 
+    @property
+    def api(self) -> ApiServer:
+        """The API server itself, to be asked without sockets. It belongs to this cluster's event loop."""
+        return self._api_server
+
+    async def namespace(self, prefix: str = "test-") -> str:
+        """A fresh namespace: its name, the prefix and five letters or digits."""
+        made = self._api_server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": prefix}})
+        return str(made["metadata"]["name"])
+
+    async def delete_namespace(self, name: str) -> None:
+        """Begin to delete a namespace, if it is there; the controllers empty it."""
+        resource = self.api.catalogue.of_kind("v1", "Namespace")
+        if resource and self.api.verbs.find(resource.key, "", name):
+            self.api.verbs.delete(RequestTarget(resource, "", name), DeleteOptions())
+
+    def kubeconfig_text(self, namespace: str = "default") -> str:
+        """A kubeconfig of its own, whose context is a namespace."""
+        return self._certificates.kubeconfig(self.server, namespace)
+
+    @classmethod
+    @contextlib.contextmanager
+    def in_thread(
+        cls, settings: ClusterSettings | None = None, frozen_after: float = 10.0, on_frozen: Callable[[str], None] = _log_frozen
+    ) -> Iterator[ThreadedCluster]:
+        """A cluster in a thread of its own, for clients that block. ``on_frozen`` is called there when it has stood still for so long."""
+        cluster = cls(settings)
+        thread = LoopThread("towtank-server", frozen_after, on_frozen)
+        try:
+            thread.run(cluster.__aenter__())
+            try:
+                yield ThreadedCluster(cluster, thread)
+            finally:
+                with contextlib.suppress(ServerFrozen):  # whoever waited has been told
+                    thread.run(cluster.__aexit__(None, None, None))
+        finally:
+            thread.stop()
+
     # ---- what moves --------------------------------------------------------------------------------------------------------
 
     async def _run_controllers(self) -> None:
@@ -90,6 +136,44 @@ class Cluster:
                 continue
             self._api_server.controllers.work(_now())
             await asyncio.sleep(0)
+
+
+class ThreadedCluster:
+    """A cluster whose event loop runs in another thread. Its methods wait, and raise ServerFrozen when that loop stands still."""
+
+    def __init__(self, cluster: Cluster, thread: LoopThread) -> None:
+        self._cluster = cluster
+        self._thread = thread
+
+    @property
+    def server(self) -> str:
+        """Its address."""
+        return self._cluster.server
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A file of mode 0600."""
+        return self._cluster.kubeconfig
+
+    def kubeconfig_text(self, namespace: str = "default") -> str:
+        """A kubeconfig whose context is a namespace."""
+        return self._cluster.kubeconfig_text(namespace)
+
+    def namespace(self, prefix: str = "test-") -> str:
+        """A fresh namespace: its name, the prefix and five letters or digits."""
+        return self._thread.run(self._cluster.namespace(prefix))
+
+    def delete_namespace(self, name: str) -> None:
+        """Begin to delete a namespace, if it is there; the controllers empty it."""
+        self._thread.run(self._cluster.delete_namespace(name))
+
+    def run(self, work: Callable[[ApiServer], T]) -> T:
+        """Call something with the API server, in its thread, and wait for the result."""
+
+        async def called() -> T:
+            return work(self._cluster.api)
+
+        return self._thread.run(called())
 
 
 def _now() -> datetime:

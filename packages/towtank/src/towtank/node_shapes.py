@@ -7,14 +7,20 @@ A file holds Node objects, as ``kubectl get nodes -o yaml`` gives them, or a sho
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, NoReturn
 
 import yaml
 
 from kubefacts import quantities
+from towtank.api_server import ApiServer
+from towtank.controllers.manager import ControllerSettings
 from towtank.model import metadata_rules
+from towtank.model.api_errors import ApiError
 from towtank.model.kinds import Body
 from towtank.wire import yaml_codec
 
@@ -26,6 +32,7 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _FIELDS = ("count", "name", "zone", "cpu", "memory", "ephemeral-storage", "pods", "labels", "taints")
 _VOLATILE_STATUS = ("images", "volumesInUse", "volumesAttached", "config", "daemonEndpoints", "phase")
 _VOLATILE_ANNOTATIONS = ("kubectl.kubernetes.io/last-applied-configuration", "node.alpha.kubernetes.io/ttl")
+_MAX_AMOUNT = 2**63 - 1
 _QUANTITY = "write a quantity such as 8, 500m or 64Gi"
 
 
@@ -33,7 +40,7 @@ class ShapeError(Exception):
     """A file of nodes is wrong: where, what, and what to write instead."""
 
 
-def nodes(count: int, zones: int, cpu: str = "8", memory: str = "32Gi", pods: int = PODS) -> list[Body]:
+def like_nodes(count: int, zones: int = 3, cpu: str = "8", memory: str = "32Gi", pods: int = PODS) -> list[Body]:
     """So many like nodes, spread over so many zones: node-a1, node-b1, node-a2 and so on."""
     room = {"cpu": cpu, "memory": memory, "pods": str(pods)}
     made = []
@@ -43,11 +50,14 @@ def nodes(count: int, zones: int, cpu: str = "8", memory: str = "32Gi", pods: in
     return made
 
 
-def read(text: str, source: str) -> list[Body]:
+def read_shape(text: str, source: str) -> list[Body]:
     """The nodes of a file; ``source`` is its name in messages. Raises ShapeError."""
     found: dict[str, Body] = {}
+    server = ApiServer(lambda: datetime.now(UTC), lambda: "", ControllerSettings.none())
     for place, item in _items(text, source):
-        for node in place.whole_node(item) if "kind" in item else place.group(item):
+        for number, node in enumerate(place.whole_node(item) if "kind" in item else place.group(item)):
+            if not number:  # the others of a group are like it
+                place.require_valid(server, node)
             name = node["metadata"]["name"]
             if name in found:
                 place.refuse("name", name, "there is a node of this name already: give each its own")
@@ -88,15 +98,23 @@ class _ShapeEntry:
         shown = f"{field}: {value!r}" if field else repr(value)
         raise ShapeError(f"{self.source}: {self.where}: {shown}: {what_to_do}")
 
+    def require_valid(self, server: ApiServer, node: Body) -> None:
+        """Refuse what the API server would, which knows each field's type and rules."""
+        try:
+            server.create(copy.deepcopy(node))
+        except ApiError as refusal:
+            if refusal.code != HTTPStatus.CONFLICT:  # a name that is there: said better by who collects them
+                raise ShapeError(f"{self.source}: {self.where}: {refusal.message}") from refusal
+
     # ---- the short form --------------------------------------------------------------------------------------------------------
 
     def group(self, item: Mapping[str, Any]) -> Iterator[Body]:
         """Like nodes, with numbers where there is a count."""
         for field in set(map(str, item)) - set(_FIELDS):
-            if not _is_amount(field):
+            if not _is_amount(field) or metadata_rules.qualified(field):
                 known = f"{', '.join(_FIELDS)}, or a resource such as nvidia.com/gpu"
                 self.refuse(field, item.get(field), f"there is no such field: use one of {known}")
-        zone = self._text(item, "zone", "a")
+        zone = self._label("zone", self._text(item, "zone", "a"))
         amounts = {"pods": PODS, **{field: value for field, value in item.items() if _is_amount(field)}}
         for field in ("cpu", "memory"):
             if field not in amounts:
@@ -106,13 +124,18 @@ class _ShapeEntry:
         taints = [self._taint(f"taints[{index}]", taint) for index, taint in enumerate(self._list("taints", item.get("taints")))]
         name = self._text(item, "name", None)
         for each in [name] if "count" not in item else [f"{name}-{number}" for number in range(1, self._count(item["count"]) + 1)]:
-            self._name("name", each)
-            yield _node(each, room, labels, taints)
+            yield _node(self._label("name", self._name("name", each)), room, labels, taints)
 
     def _text(self, item: Mapping[str, Any], field: str, default: str | None) -> str:
         value = item.get(field, default)
         if not isinstance(value, str) or not value:
             self.refuse(field, value, "write a text, in quotes where it looks like a number or a truth value")
+        return value
+
+    def _label(self, field: str, value: str) -> str:
+        """A text that becomes a label's value."""
+        for cause in metadata_rules.label_causes({_HOSTNAME: value}, field):
+            self.refuse(field, value, cause.text)
         return value
 
     def _count(self, value: object) -> int:
@@ -125,8 +148,10 @@ class _ShapeEntry:
             amount = quantities.exact(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1
         except quantities.QuantityError:
             amount = -1
-        if amount < 0:
+        if not 0 <= amount <= _MAX_AMOUNT:
             self.refuse(field, value, _QUANTITY)
+        if field.rpartition(".")[2] != "cpu" and amount.denominator != 1:
+            self.refuse(field, value, "write a whole number: only cpu has fractions")
         return quantities.canonical(str(value), finest=-3)
 
     def _list(self, field: str, value: object) -> list[Any]:
@@ -170,6 +195,8 @@ class _ShapeEntry:
         """A Node without what only its own cluster knows."""
         if node.get("kind") != "Node":
             self.refuse("kind", node.get("kind"), "only objects of kind Node are read: leave out others")
+        if node.get("apiVersion", "v1") != "v1":
+            self.refuse("apiVersion", node["apiVersion"], "that of nodes is v1")
         metadata, spec, status = (self._map(field, node.get(field)) for field in ("metadata", "spec", "status"))
         annotations = self._map("metadata.annotations", metadata.get("annotations"))
         taints = [self._taint(f"spec.taints[{index}]", each) for index, each in enumerate(self._list("spec.taints", spec.get("taints")))]

@@ -43,7 +43,7 @@ class ControllerSettings:
     """What an owner or a namespace leaves behind is deleted."""
 
     @classmethod
-    def bare(cls) -> ControllerSettings:
+    def none(cls) -> ControllerSettings:
         """An API server alone."""
         return cls(workloads=False, kubelets=False, volumes=False, provisioning=False, garbage=False)
 

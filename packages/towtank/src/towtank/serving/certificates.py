@@ -95,7 +95,7 @@ class ClusterCertificates:
             "data": {"client-ca-file": self.authority.decode()},
         }
 
-    def kubeconfig(self, server: str) -> str:
+    def kubeconfig(self, server: str, namespace: str = "default") -> str:
         """All that a client needs, in one file."""
         one = {
             "certificate-authority-data": self.authority,
@@ -118,7 +118,7 @@ users:
     client-key-data: {data["client-key-data"]}
 contexts:
 - name: towtank
-  context: {{cluster: towtank, user: {ADMINISTRATOR}}}
+  context: {{cluster: towtank, user: {ADMINISTRATOR}, namespace: {namespace}}}
 """
 
 
