@@ -16,10 +16,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import logging
 import random
-import time
 from collections.abc import AsyncGenerator
 from typing import Any, Generic
 
@@ -27,9 +25,11 @@ import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS, LineSplitter, LineTooLong
 from moorage.adapters.reflector.looking import HttpUncachedReader
+from moorage.adapters.reflector.messages import BOOKMARK, ERROR_EVENT, EVENT_OUTLINE, LIST_PAGE, ListMeta, ListPage
+from moorage.adapters.reflector.pacing import WorkSlice
+from moorage.adapters.reflector.version_waiter import VersionWaiter, is_reached
 from moorage.adapters.reflector.watched import ListWatch, T, decode_leniently, readable_part
 from moorage.api.size_limits import shallow
-from moorage.core.objects.meta import PartialObject
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound, ResourceExpired, Retryable
 from moorage.ports.guards import FAULTS, log_bug
@@ -45,8 +45,6 @@ log = logging.getLogger(__name__)
 PAGE_SIZE = 500
 """Objects a page. A page is split into objects in one go, about 3 ms for 500 pods of 5 kB."""
 PAGE_TIMEOUT_SECONDS = 60.0
-SLICE_SECONDS = 0.004
-"""Seconds of work after which other tasks get their turn."""
 WATCH_SECONDS = (300, 600)
 """A watch is asked to end after a random time between these, so that watches spread over the API servers."""
 CATCH_UP_SECONDS = 3
@@ -58,48 +56,6 @@ RECHECK_SECONDS = 60.0
 """After so long a resource that the API server did not know is asked for again."""
 MIN_STREAM_SECONDS = 1.0
 """A stream that ends sooner than this, with nothing delivered, counts as a failure: going on at once would be a busy loop."""
-
-
-class _ListMeta(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-    continue_: str | None = msgspec.field(default=None, name="continue")
-
-
-class _Page(msgspec.Struct):
-    """A page of a list whose objects are still text, so that one bad object spoils no other."""
-
-    metadata: _ListMeta
-    items: list[msgspec.Raw] | None = None
-
-
-class _Bookmark(msgspec.Struct):
-    object: PartialObject
-
-
-class _Status(msgspec.Struct):
-    """The part of a metav1.Status that decides what to do."""
-
-    code: int = 0
-    reason: str = ""
-    message: str = ""
-    details: dict[str, Any] | None = None
-
-
-class _Failure(msgspec.Struct):
-    """A line of type ERROR in a watch."""
-
-    object: _Status
-
-
-class _Outline(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
-
-
-_PAGE = msgspec.json.Decoder(_Page)
-_BOOKMARK = msgspec.json.Decoder(_Bookmark)
-_FAILURE = msgspec.json.Decoder(_Failure)
-_OUTLINE = msgspec.json.Decoder(_Outline)
 
 
 class Reflector(Generic[T]):
@@ -117,7 +73,7 @@ class Reflector(Generic[T]):
         self._version = ""
         """Of the last thing delivered; "" when a list is needed."""
         self._last_heard = clock.boottime()
-        self._waiters: list[_Waiter] = []
+        self._waiters: list[VersionWaiter] = []
         self._catching_up = 0
         self._scope: asyncio.Timeout | None = None
         """Of a long stream that is open, for catch_up to cut."""
@@ -209,9 +165,9 @@ class Reflector(Generic[T]):
         target = await self._current_version() if self._list_requested else ""
         if target is None:
             return
-        if self._has_synced and _reached(self._version, target):
+        if self._has_synced and is_reached(self._version, target):
             return
-        waiter = _Waiter(target, asyncio.get_running_loop().create_future())
+        waiter = VersionWaiter(target, asyncio.get_running_loop().create_future())
         self._waiters.append(waiter)
         self._catching_up = 0
         # Cut the stream short: the next one is opened so that a bookmark comes soon.
@@ -253,10 +209,10 @@ class Reflector(Generic[T]):
         """Give the sink everything, from one consistent list."""
         covered = list(self._waiters)
         self._list_requested = True
-        pace = _Pace()
+        pace = WorkSlice()
         self._sink.list_started()
-        coming: asyncio.Task[_Page] | None = asyncio.create_task(self._get_page(""))
-        page, token = _Page(_ListMeta()), ""
+        coming: asyncio.Task[ListPage] | None = asyncio.create_task(self._get_page(""))
+        page, token = ListPage(ListMeta()), ""
         try:
             while coming is not None:
                 page = await coming
@@ -280,21 +236,21 @@ class Reflector(Generic[T]):
 
     async def _end_list(self) -> None:
         """The sink takes out what is gone, and others get their turn in between."""
-        pace = _Pace()
+        pace = WorkSlice()
         while self._sink.list_ended():
             await pace.rest()
         self._has_synced = True
 
-    async def _get_page(self, token: str) -> _Page:
+    async def _get_page(self, token: str) -> ListPage:
         body = await self._session.call(
             HttpCall("GET", self._list_watch.url(limit=PAGE_SIZE, **{"continue": token}), timeout=PAGE_TIMEOUT_SECONDS)
         )
         self._last_heard = self._clock.boottime()
         return self._page(body)
 
-    def _page(self, body: bytes) -> _Page:
+    def _page(self, body: bytes) -> ListPage:
         try:
-            page = decode_leniently(_PAGE, body)
+            page = decode_leniently(LIST_PAGE, body)
         except DECODE_ERRORS as error:
             raise Retryable(f"GET {self._list_watch.path}: not a list: {error}: {body[:200]!r}") from error
         if not page.metadata.resource_version:
@@ -335,7 +291,7 @@ class Reflector(Generic[T]):
             raise Retryable(f"GET {url}: ended at once with nothing delivered")
 
     async def _follow(self, chunks: AsyncGenerator[bytes, None]) -> None:
-        lines, pace = LineSplitter(), _Pace()
+        lines, pace = LineSplitter(), WorkSlice()
         async for chunk in chunks:
             self._last_heard = self._clock.boottime()
             for line in lines.split(chunk):
@@ -349,10 +305,10 @@ class Reflector(Generic[T]):
         """One event. BOOKMARK and ERROR are told apart first, as their objects would not decode as what is watched."""
         try:
             if line.startswith(b'{"type":"BOOKMARK"'):
-                self._advance(_BOOKMARK.decode(line).object.metadata.resource_version)
+                self._advance(BOOKMARK.decode(line).object.metadata.resource_version)
                 return
             if line.startswith(b'{"type":"ERROR"'):
-                status = _FAILURE.decode(line).object
+                status = ERROR_EVENT.decode(line).object
                 raise error_from_response(f"watch {self._list_watch.path}", status.code or 500, msgspec.json.encode(status))
             event = self._decode_event(line)
         except RecursionError:
@@ -370,7 +326,7 @@ class Reflector(Generic[T]):
     def _undecodable_line(self, line: bytes, error: Exception) -> str:
         """An event whose object does not decode; returns its version, "" when that cannot be read either."""
         try:
-            outline = _OUTLINE.decode(line)
+            outline = EVENT_OUTLINE.decode(line)
         except DECODE_ERRORS:
             self.lost += 1
             log.error("a line of the watch on %s cannot be read: %s: %r", self.resource, error, line[:200])
@@ -399,42 +355,6 @@ class Reflector(Generic[T]):
 
     def _serve_waiters(self) -> None:
         for waiter in self._waiters:
-            if not waiter.done.done() and _reached(self._version, waiter.target):
+            if not waiter.done.done() and is_reached(self._version, waiter.target):
                 waiter.finish()
         self._waiters = [waiter for waiter in self._waiters if not waiter.done.done()]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class _Waiter:
-    """A caller of catch_up, and the version that it waits for."""
-
-    target: str
-    done: asyncio.Future[None]
-
-    def finish(self) -> None:
-        if not self.done.done():
-            self.done.set_result(None)
-
-
-class _Pace:
-    """Tells when other tasks should get their turn."""
-
-    def __init__(self) -> None:
-        self._until = time.perf_counter() + SLICE_SECONDS
-
-    @property
-    def due(self) -> bool:
-        return time.perf_counter() > self._until
-
-    async def rest(self) -> None:
-        await asyncio.sleep(0)
-        self._until = time.perf_counter() + SLICE_SECONDS
-
-
-def _reached(version: str, target: str) -> bool:
-    """Whether ``version`` is ``target`` or later: the API promises integers from 1.35 on; other texts can only be equal."""
-    try:
-        return int(version) >= int(target)
-    except ValueError:
-        log.warning("resource versions %r and %r cannot be compared, only equal ones count as reached", version, target)
-        return version == target
