@@ -149,9 +149,9 @@ def run(
     if write_config_to is not None:
         _write(write_config_to, dump_config(loaded))
         return
-    from moorage.apps.run import bootstrap
+    from moorage.apps.run import operator_process
 
-    raise SystemExit(bootstrap.run(loaded))
+    raise SystemExit(operator_process.run(loaded))
 
 
 @app.command()

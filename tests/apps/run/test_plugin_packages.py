@@ -13,7 +13,7 @@ from moorage import plugin_api
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps import check
-from moorage.apps.run import bootstrap, plugin_packages
+from moorage.apps.run import operator_process, plugin_packages
 from moorage.apps.run.plugin_packages import LoadedPlugins, PackageErrors
 from moorage.apps.run.watchdog import CallMarks
 from moorage.core.framework.interfaces import ExtensionPoint
@@ -216,7 +216,7 @@ def test_two_structs_of_one_resource(package: Write) -> None:
 def test_the_operator_does_not_start(package: Write, capfd: pytest.CaptureFixture[str]) -> None:
     """Status 2, all errors in the log, and nothing was connected to."""
     config = OperatorConfiguration.model_validate({"plugins": {"packages": [package("x"), "not_there"]}}, strict=False)
-    assert bootstrap._operate(config, CallMarks()) == 2
+    assert operator_process._operate(config, CallMarks()) == 2
     said = capfd.readouterr().err
     assert "plugins.packages[0]" in said
     assert "plugins.packages[1]" in said

@@ -5,14 +5,11 @@ What a test or another program wants to replace it gives as ``Overrides``; the r
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import functools
-import importlib.util
 import json
 import logging
 import os
-import resource
 import secrets
 import socket
 import urllib.parse
@@ -20,13 +17,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import moorage
-from moorage.adapters import log_output
 from moorage.adapters.authorization import ApiReviews
 from moorage.adapters.event_broadcaster import EventBroadcaster
 from moorage.adapters.http_extenders import HttpExtenderClient
 from moorage.adapters.https_server import HttpEndpoints, HttpsServer, ItemSource, ServerTrust
 from moorage.adapters.kube_reads import HttpKubeReader
-from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
+from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.kube_session.source import redacted
 from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.adapters.leader_election import LeaderElectionTimes, LeaderElector, SingleReplica
@@ -34,18 +30,15 @@ from moorage.adapters.lease_store import KubeLeaseStore
 from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.adapters.reflector import HttpUncachedReader, ListWatch, Reflector
 from moorage.adapters.replica_leases import ReplicaLeases
-from moorage.adapters.serving_certificates import CertificateError, CertificateFiles, SelfSignedCertificate, ServingCertificates
+from moorage.adapters.serving_certificates import CertificateFiles, SelfSignedCertificate, ServingCertificates
 from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration, ServingOptions
 from moorage.api.resolution import Resolver
-from moorage.apps.run import health, plugin_packages, quarantine_writer, watchdog
-from moorage.apps.run.plugin_packages import PackageErrors
+from moorage.apps.run import health
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.replica_state import ReplicaState
-from moorage.apps.run.side_loop import OneLoop, Side, SideLoop
+from moorage.apps.run.side_loop import OneLoop, Side
 from moorage.apps.run.supervisor import RETRY_SECONDS, SupervisedParts, Supervisor
-from moorage.apps.run.watchdog import CallMarks
-from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
 from moorage.core.objects.nodes import Node
@@ -72,11 +65,6 @@ log = logging.getLogger(__name__)
 
 WARM_CONNECTIONS = 16
 """Opened before the first decision, so that the first bindings of a new leader do not wait for TLS handshakes."""
-DECISIONS_VERBOSITY, DEBUG_VERBOSITY = 2, 4
-END_TASKS_SECONDS = 2.0
-"""For tasks that still run when all parts are closed."""
-LOG_FLUSH_SECONDS = 0.5
-"""For the log of a process that ends at once."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,62 +86,6 @@ class Overrides:
     elector: Elector | None = None
     reads: KubeReader | None = None
     writes: KubeWriter | None = None
-
-
-def run(config: OperatorConfiguration) -> int:
-    """Run the operator to its end; returns the exit status. Where strangers' plugins run, a watchdog looks after it."""
-    if not config.plugins.packages:
-        return _operate(config, CallMarks())
-    record = functools.partial(quarantine_writer.record, config)
-    return watchdog.run_watched(lambda marks: _operate(config, marks), record, config.logging.format)
-
-
-def _operate(config: OperatorConfiguration, marks: CallMarks) -> int:
-    output = log_output.install(config.logging.format, logging.INFO, log_output.standard_error())
-    raise_file_limit()
-    set_verbosity(config.logging.verbosity)
-    for warning in config.warnings():
-        log.warning("%s", warning)
-    try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            status = runner.run(_run(config, marks, functools.partial(_end_at_once, output)))
-            if stuck := runner.run(end_tasks(END_TASKS_SECONDS)):
-                log.error("tasks that do not end hold up this process no longer: %s", ", ".join(stuck))
-                _end_at_once(output, status)  # the runner would wait for them
-            return status
-    except PackageErrors as errors:
-        for text in errors.errors:
-            log.error("%s", text)
-        return 2
-    except (KubeconfigError, CertificateError, PluginFault) as error:
-        log.error("%s", error)
-        return 2
-    except OSError as error:
-        log.error("cannot start: %s", error)
-        return 1
-    finally:
-        output.stop()
-
-
-def _end_at_once(output: log_output.LogOutput, status: int) -> None:
-    output.stop(LOG_FLUSH_SECONDS)
-    os._exit(status)
-
-
-async def _run(config: OperatorConfiguration, marks: CallMarks, abort: Callable[[int], object]) -> int:
-    tree = Overrides(abort=abort)
-    joined = plugin_packages.load(config.plugins.packages, tree.registry, tree.actors, marks, tree.telemetry.plugin_error)
-    with SideLoop() as side:
-        supervisor = await build(config, dataclasses.replace(tree, registry=joined.registry, actors=joined.actors, side=side))
-        return await supervisor.run()
-
-
-async def end_tasks(seconds: float) -> list[str]:
-    """Cancel all that still runs; the names of tasks that do not end within ``seconds``, as Kopf's may when its CRDs are deleted."""
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    return sorted(task.get_name() for task in (await asyncio.wait(tasks, timeout=seconds))[1]) if tasks else []
 
 
 async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
@@ -359,7 +291,7 @@ async def _warm(session: KubeSession) -> None:
         log.warning("connections could not be opened ahead: %s", error)
 
 
-# ---- the process -----------------------------------------------------------------------------------------------------------
+# ---- what it says of itself ----
 
 
 def host_name() -> str:
@@ -372,24 +304,3 @@ def configz(config: OperatorConfiguration) -> Mapping[str, object]:
     connection = config.client_connection
     shown = config.model_copy(update={"client_connection": connection.model_copy(update={"master": redacted(connection.master)})})
     return shown.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
-def raise_file_limit() -> None:
-    """Open as many files as the system lets us: connections are bounded elsewhere, by what they are for."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def set_verbosity(verbosity: int) -> None:
-    """0: what happens, 2: every decision too, 4: everything."""
-    logging.getLogger().setLevel(logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO)
-    logging.getLogger("moorage.decisions").setLevel(logging.NOTSET if verbosity >= DECISIONS_VERBOSITY else logging.WARNING)
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's, which costs less CPU for each request; where it is not installed, asyncio's own."""
-    if importlib.util.find_spec("uvloop") is None:
-        return None
-    import uvloop
-
-    return uvloop.new_event_loop
