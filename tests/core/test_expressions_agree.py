@@ -9,10 +9,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubefacts.cel import CELExpressionError
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
-from moorage.core.expressions import CELExpressionError, compile_program
+from moorage.core.expressions import compile_program
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
 from moorage.core.objects.nodes import Node

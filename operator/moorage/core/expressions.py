@@ -1,12 +1,11 @@
-"""CEL expressions: the one door to the CEL library. On devices, as Kubernetes has them, and on variables of one's own (``CELProgram``).
+"""CEL expressions: on devices, as Kubernetes has them, and on variables of one's own (``CELProgram``).
 
 For devices everything else sees ``holds(text, facts)``: true, false or ``CELExpressionError``. An expression is compiled once, a device
 that looks the same as another is the same ``DeviceFacts``, and what an expression says of it is remembered: a function of the two.
 
-The library can be given functions but no types of our own, so quantities and versions are maps with one entry that no attribute can
-be: ``{"quantity": nano-units}`` and ``{"semver": normal form}``, numbers as text since CEL's end at 64 bits. Two of them are equal
-as values when they are equal as maps. ``device`` is declared as a map as well: what Kubernetes refuses while compiling, such as a
-misspelt field, is an error here when it is evaluated. Both end the attempt.
+Quantities and versions are maps with one entry that no attribute can be (``kubefacts.cel_functions``). ``device`` is declared as
+a map as well: what Kubernetes refuses while compiling, such as a misspelt field, is an error here when it is evaluated. Both end
+the attempt.
 
 Kubernetes' libraries for URLs, IP addresses and ``find``/``findAll`` are not here: an expression that calls them does not compile.
 Source: Kubernetes dynamic-resource-allocation/cel and apiserver/pkg/cel/library (v1.36).
@@ -17,21 +16,16 @@ from __future__ import annotations
 import enum
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-from cel_expr_python import cel
-from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
-
-from kubefacts.quantities import NANO, QuantityError, nanos
+from kubefacts import cel
+from kubefacts.cel import CELExpressionError
+from kubefacts.cel_functions import CELValue, semver_value
 from moorage.core.expression_sizes import is_too_expensive
 from moorage.core.expression_trees import Reads, survey
 from moorage.core.structures.remembering import byte_size, memoized
 
-_Value = Any
-"""What the library takes and gives: bool, int, float, str, list, dict."""
-
-QUANTITY, SEMVER = "quantity", "semver"
 _MAX_KEPT_RESULTS = 1024
 """Answers kept for one device; more texts than that are not a cluster's few classes and templates."""
 
@@ -40,21 +34,12 @@ COST_LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 """As Kubernetes says it."""
 
 
-class CELExpressionError(ValueError):
-    """An expression that does not compile, or that says nothing about a device. The message is for people."""
-
-
-def quantity(amount: str | int) -> dict[str, str]:
-    """A quantity as expressions see it. Raises QuantityError."""
-    return {QUANTITY: str(nanos(amount))}
-
-
 def semver(version: str) -> dict[str, str]:
     """A version as expressions see it: build metadata does not count. Raises CELExpressionError."""
-    parts = _SEMVER.fullmatch(version)
-    if parts is None:
-        raise CELExpressionError(f"{version!r} is not a semantic version; write one such as 1.2.3 or 1.2.3-rc.1")
-    return {SEMVER: version.partition("+")[0]}
+    try:
+        return semver_value(version)
+    except ValueError as error:
+        raise CELExpressionError(f"{version!r} is not a semantic version; write one such as 1.2.3 or 1.2.3-rc.1") from error
 
 
 # ---- devices ---------------------------------------------------------------------------------------------------------------
@@ -102,21 +87,15 @@ class DeviceFacts:
         device = self._device
         while True:
             try:
-                result = compiled.eval(data={"device": device})
-            except RuntimeError as error:  # the iteration budget
-                return f"CEL runtime error: {_plain(error)}"
-            if result.type() != cel.Type.ERROR:
-                break
-            missing = _MISSING_KEY.search(result.value())
-            key = missing["key"] if missing else None
-            lacking = [part for part in ("attributes", "capacity") if key is not None and key not in device[part]]
-            if not lacking:
-                return f"CEL runtime error: {f'no such key: {key}' if key else _plain(result.value())}"
+                return compiled.test({"device": device})
+            except CELExpressionError as error:
+                missing = _MISSING_KEY.search(str(error))
+                key = missing["key"] if missing else None
+                lacking = [part for part in ("attributes", "capacity") if key is not None and key not in device[part]]
+                if not lacking:
+                    return f"CEL runtime error: {f'no such key: {key}' if key else error}"
             # A domain that the device knows nothing of is an empty one, Kubernetes says. It costs a second try, and only then.
             device = {**device, **{part: {**device[part], key: {}} for part in lacking}}
-        if result.type() != cel.Type.BOOL:
-            return f"CEL runtime error: CEL result of type {result.type().name()} could not be converted to bool"
-        return bool(result.value())
 
 
 def holds(text: str, facts: DeviceFacts) -> bool:
@@ -155,19 +134,18 @@ class CELProgram:
     def __init__(self, text: str, compiled: cel.Expression, reads: Reads) -> None:
         self.text = text
         self.reads = reads
-        self.result = compiled.return_type().name().lower()
+        self.result = compiled.result
         self._compiled = compiled
 
-    def evaluate(self, values: Mapping[str, _Value]) -> _Value:
+    def evaluate(self, values: Mapping[str, CELValue]) -> CELValue:
         """What it says of these values of its variables; others may stand there too. Raises CELExpressionError."""
         try:
-            result = self._compiled.eval(data=values)
-        except (RuntimeError, MemoryError) as error:  # the iteration budget; a value that can't be had
-            raise CELExpressionError(_plain(error)) from error
-        if result.type() != cel.Type.ERROR:
-            return result.value()
-        missing = _MISSING_KEY.search(result.value())
-        raise CELExpressionError(f"no such key: {missing['key']}" if missing else _plain(result.value()))
+            return self._compiled.evaluate(values)
+        except CELExpressionError as error:
+            missing = _MISSING_KEY.search(str(error))
+            if missing is None:
+                raise
+            raise CELExpressionError(f"no such key: {missing['key']}") from error
 
 
 @memoized(lambda _, text, variables: len(text), most=1024)
@@ -175,11 +153,9 @@ def compile_program(text: str, variables: Variables) -> CELProgram:
     """Compile an expression. Raises CELExpressionError, whose text begins with line:column, both from 1, where there is a place."""
     try:
         compiled = _environment_of(variables).compile(text)
-    except TypeError as error:  # half a surrogate pair
-        raise CELExpressionError("is no text") from error
-    except RuntimeError as error:
-        found = _COMPILE_ERROR.search(_plain(error))
-        raise CELExpressionError((found["place"] or "") + found["what"] if found else _plain(error).partition("\n")[0]) from error
+    except CELExpressionError as error:
+        found = _COMPILE_ERROR.search(str(error))
+        raise CELExpressionError((found["place"] or "") + found["what"] if found else str(error).partition("\n")[0]) from error
     reads, faults = survey(compiled.serialize(), dict(variables))
     if faults:
         before = text[: faults[0].offset]
@@ -191,8 +167,6 @@ def compile_program(text: str, variables: Variables) -> CELProgram:
 # ---- inside: the library -----------------------------------------------------------------------------------------------------
 
 _MISSING_KEY = re.compile(r'Key not found in map : "(?P<key>.*)"', re.DOTALL)
-_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
-"""What the library puts around its messages."""
 _COMPILE_ERROR = re.compile(r"ERROR: <input>:(-1:-1: |(?P<place>\d+:\d+: ))(?P<what>[^\n]*?)( \(in container ''\))?$", re.MULTILINE)
 
 
@@ -201,11 +175,10 @@ def _compiled(text: str) -> cel.Expression | str:
     """The expression ready to be asked, or why it is none."""
     try:
         compiled = _environment().compile(text)
-    except RuntimeError as error:
-        return f"compilation failed: {_plain(error)}"
-    kind = compiled.return_type()
-    if kind not in (cel.Type.BOOL, cel.Type.DYN):
-        return f"must evaluate to bool or the unknown type, not {kind.name()}"
+    except CELExpressionError as error:
+        return f"compilation failed: {error}"
+    if compiled.result not in ("bool", "dyn"):
+        return f"must evaluate to bool or the unknown type, not {compiled.result.upper()}"
     return compiled
 
 
@@ -216,157 +189,24 @@ def _is_too_expensive(text: str) -> bool:
     return not isinstance(compiled, str) and is_too_expensive(compiled.serialize())
 
 
-def _plain(message: object) -> str:
-    return _STATUS.sub("", str(message))
-
-
 @functools.lru_cache(maxsize=1)
-def _environment() -> cel.Env:
-    return cel.NewEnv(
-        variables={"device": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)},
-        functions=[cel.FunctionDecl(name, overloads) for name, overloads in _functions().items()],
-        extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional(), ext_strings.ExtStrings()],
-    )
+def _environment() -> cel.Environment:
+    return cel.Environment({"device": cel.scalar("map")}, libraries=(*_LIBRARIES, "sets"))
 
 
 @functools.lru_cache(maxsize=8)
-def _environment_of(variables: Variables) -> cel.Env:
+def _environment_of(variables: Variables) -> cel.Environment:
     """Without the libraries that can make much of little (``replace``, ``join``), or take long over long lists (``sets``)."""
-    functions = {name: overloads for name, overloads in _functions().items() if not name.startswith("sets.")}
-    return cel.NewEnv(
-        variables={name: _TYPES[kind] for name, kind in variables},
-        functions=[cel.FunctionDecl(name, overloads) for name, overloads in functions.items()],
-        extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional()],
-    )
+    return cel.Environment({name: _TYPES[kind] for name, kind in variables}, libraries=_LIBRARIES, extensions=("bindings", "optional"))
 
 
+_LIBRARIES = ("quantity", "semver", "comparison")
 _TYPES = {
-    VariableType.TEXT: cel.Type.STRING,
-    VariableType.NUMBER: cel.Type.INT,
-    VariableType.FLAG: cel.Type.BOOL,
-    VariableType.TEXTS: cel.Type.Map(cel.Type.STRING, cel.Type.STRING),
-    VariableType.NUMBERS: cel.Type.Map(cel.Type.STRING, cel.Type.INT),
-    VariableType.RECORDS: cel.Type.List(cel.Type.Map(cel.Type.STRING, cel.Type.STRING)),
-    VariableType.DOCUMENTS: cel.Type.List(cel.Type.Map(cel.Type.STRING, cel.Type.DYN)),
+    VariableType.TEXT: cel.scalar("string"),
+    VariableType.NUMBER: cel.scalar("int"),
+    VariableType.FLAG: cel.scalar("bool"),
+    VariableType.TEXTS: cel.map_of(cel.scalar("string")),
+    VariableType.NUMBERS: cel.map_of(cel.scalar("int")),
+    VariableType.RECORDS: cel.list_of(cel.map_of(cel.scalar("string"))),
+    VariableType.DOCUMENTS: cel.list_of(cel.scalar("map")),
 }
-
-# ---- inside: Kubernetes' functions ---------------------------------------------------------------------------------------------
-
-_SEMVER = re.compile(
-    r"(?P<major>0|[1-9]\d*)\.(?P<minor>0|[1-9]\d*)\.(?P<patch>0|[1-9]\d*)"
-    r"(-(?P<pre>(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*))?"
-    r"(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?",
-    re.ASCII,
-)
-_MAP, _BOOL, _INT, _TEXT, _LIST = (
-    cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
-    cel.Type.BOOL,
-    cel.Type.INT,
-    cel.Type.STRING,
-    cel.Type.LIST,
-)
-
-
-class _Function(NamedTuple):
-    """One way to call a function."""
-
-    name: str
-    result: cel.Type
-    parameters: Sequence[cel.Type]
-    body: Callable[..., _Value]
-    member: bool = True
-
-
-def _functions() -> dict[str, list[cel.Overload]]:
-    """What the environment has beside CEL itself, by name."""
-    found: dict[str, list[cel.Overload]] = {}
-    for i, one in enumerate(_FUNCTIONS):
-        overload = cel.Overload(f"k8s_{i}", return_type=one.result, parameters=list(one.parameters), is_member=one.member, impl=one.body)
-        found.setdefault(one.name, []).append(overload)
-    return found
-
-
-def _amount(value: Mapping[str, Any]) -> int:
-    """A quantity in nano-units."""
-    if value.keys() != {QUANTITY}:
-        raise ValueError("no such overload: this is not a quantity")
-    return int(value[QUANTITY])
-
-
-def _version(value: Mapping[str, Any]) -> re.Match[str]:
-    parts = _SEMVER.fullmatch(value[SEMVER]) if value.keys() == {SEMVER} else None
-    if parts is None:
-        raise ValueError("no such overload: this is not a semantic version")
-    return parts
-
-
-def _precedence(value: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What versions are ordered by: a release is after its pre-releases, whose numbers are before their words."""
-    parts = _version(value)
-    before = parts["pre"]
-    words = tuple((0, int(word), "") if word.isdigit() else (1, 0, word) for word in before.split(".")) if before else ()
-    return int(parts["major"]), int(parts["minor"]), int(parts["patch"]), not before, words
-
-
-def _compare(left: Mapping[str, Any], right: Mapping[str, Any]) -> int:
-    """-1, 0 or 1, of two quantities or two versions."""
-    measure: Callable[[Mapping[str, Any]], Any] = _amount if QUANTITY in left else _precedence
-    one, other = measure(left), measure(right)
-    return int(one > other) - int(one < other)
-
-
-def _is(read: Callable[[str], object]) -> Callable[[str], bool]:
-    def readable(text: str) -> bool:
-        try:
-            read(text)
-        except (QuantityError, CELExpressionError):
-            return False
-        return True
-
-    return readable
-
-
-def _whole(value: Mapping[str, Any]) -> int:
-    amount, rest = divmod(_amount(value), NANO)
-    if rest or not -(2**63) <= amount < 2**63:
-        raise ValueError("cannot convert value to integer")
-    return amount
-
-
-def _plus(sign: int, scale: int = NANO) -> Callable[[Mapping[str, Any], Any], dict[str, str]]:
-    """Addition to a quantity, or (``sign`` -1) subtraction from it, of another quantity or of a whole number."""
-
-    def total(left: Mapping[str, Any], right: Any) -> dict[str, str]:
-        other = right * scale if isinstance(right, int) else _amount(right)
-        return {QUANTITY: str(_amount(left) + sign * other)}
-
-    return total
-
-
-def _includes(left: Sequence[Any], right: Iterable[Any]) -> bool:
-    return all(one in left for one in right)
-
-
-_FUNCTIONS = (
-    _Function("quantity", _MAP, (_TEXT,), quantity, member=False),
-    _Function("isQuantity", _BOOL, (_TEXT,), _is(quantity), member=False),
-    _Function("semver", _MAP, (_TEXT,), semver, member=False),
-    _Function("isSemver", _BOOL, (_TEXT,), _is(semver), member=False),
-    _Function("compareTo", _INT, (_MAP, _MAP), _compare),
-    _Function("isLessThan", _BOOL, (_MAP, _MAP), lambda left, right: _compare(left, right) < 0),
-    _Function("isGreaterThan", _BOOL, (_MAP, _MAP), lambda left, right: _compare(left, right) > 0),
-    _Function("sign", _INT, (_MAP,), lambda value: int(_amount(value) > 0) - int(_amount(value) < 0)),
-    _Function("isInteger", _BOOL, (_MAP,), lambda value: not _amount(value) % NANO),
-    _Function("asInteger", _INT, (_MAP,), _whole),
-    _Function("asApproximateFloat", cel.Type.DOUBLE, (_MAP,), lambda value: _amount(value) / NANO),
-    _Function("add", _MAP, (_MAP, _MAP), _plus(1)),
-    _Function("add", _MAP, (_MAP, _INT), _plus(1)),
-    _Function("sub", _MAP, (_MAP, _MAP), _plus(-1)),
-    _Function("sub", _MAP, (_MAP, _INT), _plus(-1)),
-    _Function("major", _INT, (_MAP,), lambda value: int(_version(value)["major"])),
-    _Function("minor", _INT, (_MAP,), lambda value: int(_version(value)["minor"])),
-    _Function("patch", _INT, (_MAP,), lambda value: int(_version(value)["patch"])),
-    _Function("sets.contains", _BOOL, (_LIST, _LIST), _includes, member=False),
-    _Function("sets.equivalent", _BOOL, (_LIST, _LIST), lambda a, b: _includes(a, b) and _includes(b, a), member=False),
-    _Function("sets.intersects", _BOOL, (_LIST, _LIST), lambda a, b: any(one in b for one in a), member=False),
-)

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from kubefacts.cel import CELExpressionError
 from moorage.core.columns.change_log import VersionCounter
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.store import Store
@@ -21,7 +22,7 @@ from moorage.core.devices.allocator import Allocator
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
 from moorage.core.devices.pools import AllocationError, DeviceId, Pool, PoolId, PoolState, check_slice, devices_near, gather_pools, pool_of
 from moorage.core.devices.uses import AvailableDevices, DevicesInUse, DevicesInUseWith, DeviceUse, UseCounts, device_uses_of
-from moorage.core.expressions import CELExpressionError, DeviceFacts, holds
+from moorage.core.expressions import DeviceFacts, holds
 from moorage.core.objects.meta import Labels, version
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod

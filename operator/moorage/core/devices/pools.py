@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from kubefacts.cel import CELExpressionError
+from kubefacts.cel_functions import quantity_value
 from kubefacts.labels import SelectorError
 from kubefacts.quantities import nanos
-from moorage.core.expressions import CELExpressionError, DeviceFacts, quantity, semver
+from moorage.core.expressions import DeviceFacts, semver
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.resource_claims import CounterConsumption, CounterSet, Device, DeviceAttribute, Reach, ResourceSlice
 from moorage.core.objects.selector_terms import NodeSelector
@@ -249,7 +251,7 @@ def _facts(content: bytes) -> DeviceFacts:
         except CELExpressionError as error:
             fault = f"attribute {name}: {error}"
     for name, amount in capacity.items():
-        _under(amounts, name, driver, quantity(amount))
+        _under(amounts, name, driver, quantity_value(amount))
     return DeviceFacts(driver, shared, known, amounts, fault)
 
 

@@ -1,1 +1,1 @@
-"""What Kubernetes' texts mean, stated once: quantities, names, label selectors, durations, patterns. It knows no object and no client."""
+"""What Kubernetes' texts mean, stated once: quantities, names, label selectors, durations, patterns, CEL. It knows no object."""

@@ -19,9 +19,9 @@ def parse(text: object) -> float:
 
 
 def parse_signed(text: object) -> float:
-    """The same where Go would take a negative duration too, and refuse it later with other words or not at all."""
-    if isinstance(text, str) and text.startswith("-"):
-        return -parse(text[1:])
+    """The same with a sign, which Go takes too, and refuses later with other words or not at all."""
+    if isinstance(text, str) and text[:1] in ("+", "-"):
+        return parse(text[1:]) * (-1 if text[0] == "-" else 1)
     return parse(text)
 
 

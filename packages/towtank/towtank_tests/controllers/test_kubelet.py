@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from towtank.controllers.kubelet import RUN_FOR
-from towtank.controllers.kubelet_status import duration
 from towtank.controllers.manager import ControllerSettings
 from towtank.model import conditions
 from towtank.model.requests import DeleteOptions
@@ -21,14 +20,6 @@ def a_pod(cluster: ControllerHarness, name: str = "p", *, metadata: dict[str, An
     containers = [{"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "1"}}}]
     cluster.create(PODS, name, metadata=metadata or {}, spec={"containers": containers, **spec})
     cluster.settle()
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("5s", 5), ("1.5s", 1.5), ("1m30s", 90), ("250ms", 0.25), ("2h", 7200), ("", None), ("5", None), ("5s!", None)]
-)
-def test_durations(text: str, seconds: float | None) -> None:
-    """As Go writes them."""
-    assert duration(text) == seconds
 
 
 def test_a_node_becomes_ready_and_offers_what_it_has() -> None:

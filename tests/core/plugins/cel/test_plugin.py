@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from kubefacts.cel import CELExpressionError
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
-from moorage.core.expressions import CELExpressionError
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.evaluation.plugin_result import PluginResult
 from moorage.core.framework.registry import build_registry

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.core.expressions import CELExpressionError, Variables, VariableType, compile_program
+from kubefacts.cel import CELExpressionError
+from moorage.core.expressions import Variables, VariableType, compile_program
 
 VARIABLES: Variables = (
     ("node.name", VariableType.TEXT),
@@ -198,6 +199,6 @@ def test_what_is_read_decides(text: str) -> None:
 def said(program: Any, values: dict[str, Any]) -> object:
     """The answer, or the error's text."""
     try:
-        return program.ask(values)
+        return program.evaluate(values)
     except CELExpressionError as error:
         return str(error)

@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Interval, Len
 
+from kubefacts.cel import CELExpressionError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
-from moorage.core.expressions import CELExpressionError, CELProgram, compile_program
+from moorage.core.expressions import CELProgram, compile_program
 from moorage.core.framework.arguments import ARGUMENTS, TimedTrial, Violation
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, ExtensionPoint, PreFilterResult, Scores

@@ -6,10 +6,12 @@ the sleep of its preStop hooks), at most its grace. The annotation ``towtank/run
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable
 from datetime import datetime
 
+from kubefacts import durations
 from towtank.controllers import kubelet_status
 from towtank.controllers.client import KUBELET, NODES, PODS, ControllerClient, is_finished, is_terminating, parse_time
 from towtank.controllers.controller import Controller, Key
@@ -89,8 +91,7 @@ class KubeletSimulator(Controller):
             self._later("start", pod, after(now, self._start_after))
         elif not is_finished(pod):
             self.client.status(PODS, pod, kubelet_status.gated_status(pod, now), KUBELET)
-            runs = kubelet_status.duration(pod["metadata"].get("annotations", {}).get(RUN_FOR, ""))
-            if runs is not None:
+            if (runs := _run_seconds(pod)) is not None:
                 started = pod["status"].get("startTime") or pod["metadata"]["creationTimestamp"]
                 self._later("succeed", pod, after(parse_time(started), runs))
 
@@ -125,6 +126,13 @@ def _state(pod: Body) -> object:
         metadata.get("annotations", {}).get(RUN_FOR),
         gates,
     )
+
+
+def _run_seconds(pod: Body) -> float | None:
+    """What the annotation says; None where it says nothing, or no duration."""
+    with contextlib.suppress(ValueError):
+        return durations.parse(pod["metadata"].get("annotations", {}).get(RUN_FOR))
+    return None
 
 
 def _hook(pod: Body) -> float:

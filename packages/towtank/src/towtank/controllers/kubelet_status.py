@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -12,8 +11,6 @@ from towtank.model import conditions
 from towtank.model.kinds import KUBERNETES, Body
 from towtank.model.times import timestamp
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _KUBELETS_PORT = 10250
 _HEALTHY = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -33,14 +30,6 @@ _NODE_INFO = {
     "operatingSystem": "linux",
     "architecture": "amd64",
 }
-
-
-def duration(text: str) -> float | None:
-    """Seconds of a duration as Go writes it ("1m30s"); None for anything else."""
-    parts = _DURATION.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        return None
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
 # ---- nodes -----------------------------------------------------------------------------------------------------------------

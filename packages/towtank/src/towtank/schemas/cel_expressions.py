@@ -1,4 +1,4 @@
-"""CEL expressions of schemas: the one door to the CEL library.
+"""CEL expressions of schemas.
 
 An expression sees ``self`` and ``oldSelf``. Scalars, lists and maps of them have their schema's types, so what mixes them up does not
 compile; objects are maps of anything, and ``undefined`` finds what reads a field that they do not have. Sources of what expressions
@@ -14,22 +14,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from cel_expr_python import cel
-from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
-
+from kubefacts import cel, durations
+from kubefacts.cel import CELBudgetError, CELExpressionError
+from kubefacts.cel_functions import CostMeter
 from towtank.model.schema_nodes import SchemaNode
-from towtank.schemas import cel_sizes, functions
+from towtank.schemas import cel_sizes
 
 Shape: TypeAlias = tuple[str, ...]
 """The type of ``self``, from the outside in: ``("map", "list", "int")`` is a map of lists of numbers."""
 
 NO_OVERLOAD: Final = "no such overload"
-SPENT: Final = functions.CostMeter.SPENT
-
-
-class RuleError(ValueError):
-    """An expression that does not compile, or that came to no result. The message is cel-go's where we know it."""
-
+SPENT: Final = CostMeter.SPENT
 
 # ---- what expressions see --------------------------------------------------------------------------------------------------
 
@@ -149,73 +144,64 @@ class RuleProgram:
 
     __slots__ = ("_compiled", "_loops", "_meter", "_shape", "result")
 
-    def __init__(self, compiled: cel.Expression, of: Shape, meter: functions.CostMeter, loops: cel_sizes.LoopBound) -> None:
+    def __init__(self, compiled: cel.Expression, of: Shape, meter: CostMeter, loops: cel_sizes.LoopBound) -> None:
         self._compiled = compiled
         self._loops = loops
         self._meter = meter
         self._shape = of
-        self.result = compiled.return_type().name().lower()
+        self.result = compiled.result
 
     def evaluate(self, value: Any, priors: Sequence[Any]) -> Any:
-        """What it says of a value, as ``seen``; ``priors`` holds the old one, if there is one. Raises ExpressionError."""
+        """What it says of a value, as ``seen``; ``priors`` holds the old one, if there is one. Raises CELExpressionError."""
         if self._loops.exceeded([value, *priors]):
-            raise RuleError(SPENT)
+            raise CELExpressionError(SPENT)
         self._meter.left = self._meter.MAX_COST
         try:
             olds = [_timed(prior, self._shape) for prior in priors]
             variables = {"self": _timed(value, self._shape), "priors": olds, **({"oldSelf": olds[0]} if olds else {})}
-            result = self._compiled.eval(data=variables)
-        except RuntimeError as error:
-            spent = "budget" in str(error)
-            raise RuleError(SPENT if spent else _plain(str(error))) from error
-        except (MemoryError, OverflowError, TypeError, ValueError) as error:  # a value that the library can't hold
-            raise RuleError(str(error)) from error
-        if self._meter.left < 0:  # whatever the rest of the expression made of that
-            raise RuleError(SPENT)
-        if result.type() == cel.Type.ERROR:
-            raise RuleError(_translated(_plain(str(result.value()))))
-        return result.value()
+            return self._compiled.evaluate(variables)
+        except CELBudgetError as error:
+            raise CELExpressionError(SPENT) from error
+        except CELExpressionError as error:
+            raise CELExpressionError(_translated(str(error))) from error
+        except (OverflowError, ValueError) as error:  # a time that Python can't hold
+            raise CELExpressionError(str(error)) from error
+        finally:
+            if self._meter.left < 0:  # whatever the rest of the expression made of that
+                raise CELExpressionError(SPENT)
 
 
 @functools.lru_cache(maxsize=4096)
 def compiled(text: str, of: Shape, optional: bool) -> RuleProgram:
-    """An expression on values of a type; ``optional``: oldSelf is an optional value. Raises ExpressionError."""
-    try:
-        _environment(of, optional, ours=False)[0].compile(text)  # for its complaints, which have the text's places
-        environment, meter = _environment(of, optional, ours=True)
-        bounded = _bounded(text)
-        program = environment.compile(f"cel.bind(oldSelf, priors[?0], {bounded}\n)" if optional else bounded)
-    except (RuntimeError, TypeError) as error:  # TypeError: half a surrogate pair
-        raise RuleError(_plain(str(error))) from error
+    """An expression on values of a type; ``optional``: oldSelf is an optional value. Raises CELExpressionError."""
+    _environment(of, optional, ours=False)[0].compile(text)  # for its complaints, which have the text's places
+    environment, meter = _environment(of, optional, ours=True)
+    bounded = _bounded(text)
+    program = environment.compile(f"cel.bind(oldSelf, priors[?0], {bounded}\n)" if optional else bounded)
     return RuleProgram(program, of, meter, cel_sizes.LoopBound.of(text))
 
 
 @functools.lru_cache(maxsize=64)
-def _environment(of: Shape, optional: bool, *, ours: bool) -> tuple[cel.Env, functions.CostMeter]:
+def _environment(of: Shape, optional: bool, *, ours: bool) -> tuple[cel.Environment, CostMeter]:
     """``ours``: for what we put into expressions, besides what their writers may."""
-    kind, meter = _type(of), functions.CostMeter()
-    environment = cel.NewEnv(
-        variables={"self": kind, "oldSelf": cel.Type.DYN if optional else kind, "priors": cel.Type.List(kind)},
-        functions=functions.declarations(meter, bounded=ours),
-        extensions=[*([ext_bindings.ExtBindings()] if ours else []), ext_optional.ExtOptional(), ext_strings.ExtStrings()],
+    kind, meter = _type(of), CostMeter()
+    environment = cel.Environment(
+        {"self": kind, "oldSelf": cel.scalar("dyn") if optional else kind, "priors": cel.list_of(kind)},
+        libraries=cel.LIBRARIES | {cel.BOUNDED} if ours else cel.LIBRARIES,
+        meter=meter,
+        extensions=("bindings", "optional", "strings") if ours else ("optional", "strings"),
     )
     return environment, meter
 
 
-def _type(of: Shape) -> cel.Type:
+def _type(of: Shape) -> cel.CELType:
     """Put together from parts: of a text such as ``list(int)`` the library makes a type that is no list."""
     if of[0] == "list":
-        return cel.Type.List(_type(of[1:]))
-    if of[0] == "map":
-        return cel.Type.Map(cel.Type.STRING, _type(of[1:]))
-    found: cel.Type = getattr(cel.Type, of[0].upper())
-    return found
+        return cel.list_of(_type(of[1:]))
+    return cel.map_of(_type(of[1:])) if of[0] == "map" else cel.scalar(of[0])
 
 
 # ---- times -----------------------------------------------------------------------------------------------------------------
-
-_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_LENGTH: Final = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+)")
 
 
 def _timed(value: Any, of: Shape) -> Any:
@@ -239,11 +225,10 @@ def _instant(text: str) -> datetime.datetime | str:
 
 
 def _length(text: str) -> datetime.timedelta | str:
-    parts = _LENGTH.fullmatch(text)
-    if parts is None:
+    try:
+        return datetime.timedelta(seconds=durations.parse_signed(text))
+    except ValueError:
         return text
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)([a-zµ]+)", parts[2]))
-    return datetime.timedelta(seconds=-seconds if parts[1] == "-" else seconds)
 
 
 def _bytes(text: str) -> bytes | str:
@@ -257,7 +242,6 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {"timestamp": _instant,
 
 # ---- the library's words ---------------------------------------------------------------------------------------------------
 
-_STATUS: Final = re.compile(r"\A[A-Z_]+: | \[[A-Z_]+\]\Z")
 _WORDS: Final = tuple(
     (re.compile(pattern, re.DOTALL), replacement)
     for pattern, replacement in (
@@ -271,11 +255,6 @@ _WORDS: Final = tuple(
         (r"decimal clause can only be used on numbers, (.*)", r"error during formatting: decimal clause can only be used on integers, \1"),
     )
 )
-
-
-def _plain(message: str) -> str:
-    """A message without the library's status around it."""
-    return _STATUS.sub("", message)
 
 
 def _translated(message: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from towtank.schemas import functions
+from kubefacts import cel
 
 MAX_GROWTH_FACTOR: Final = 64
 MAX_LOOP_BYTES: Final = 2**28
@@ -25,6 +25,10 @@ _GROWING: Final = re.compile(r"\b(?:map|optMap|optFlatMap)\s*(\()")
 _MACRO: Final = re.compile(r"\.\s*(map|filter|all|exists|exists_one|existsOne|optMap|optFlatMap)\s*(\()\s*(\w+)\s*,")
 _ONCE: Final = frozenset({"optMap", "optFlatMap"})
 _LISTING: Final = re.compile(r"\.\s*(?:split|findAll|flatten)\s*\(|\blists\s*\.\s*range\s*\(")
+
+
+_CALL: Final = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(cel.FUNCTION_NAMES | {'replace', 'join', 'format'})))})\s*\(")
+"""A call of a function that is ours, not the CEL library's."""
 
 
 def code(text: str) -> str:
@@ -106,7 +110,7 @@ def _encloses(outer: _Loop, loop: _Loop) -> bool:
 
 def _makes(loop: _Loop, bare: str) -> bool:
     """Whether each round makes something: a list's item, or arguments of our functions."""
-    return loop.name == "map" or functions.CALL.search(bare, loop.start, loop.end) is not None
+    return loop.name == "map" or _CALL.search(bare, loop.start, loop.end) is not None
 
 
 def _reads(loop: _Loop, loops: list[_Loop], bare: str) -> list[tuple[str, ...]]:

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from kubefacts.cel import CELExpressionError
 from towtank.model.api_errors import StatusCause
 from towtank.model.schema_nodes import MergeType, SchemaNode, ValidationRule
 from towtank.schemas import cel_expressions, cel_sizes
-from towtank.schemas.cel_expressions import RuleError
 
 ROOT: Final = "<nil>"
 """How causes name the object itself."""
@@ -122,7 +122,7 @@ def _asked(place: _RuleScope) -> Iterator[StatusCause]:
             program = cel_expressions.compiled(rule.rule, cel_expressions.shape(place.node), rule.optional_old_self)
             if program.evaluate(value, priors) is not True:
                 yield _refusal(rule, place, _message(rule, place.node, value, priors))
-        except RuleError as error:
+        except CELExpressionError as error:
             yield StatusCause("FieldValueInvalid", place.path or ROOT, f'Invalid value: "{place.node.type}": {_failed(str(error), rule)}')
 
 
@@ -142,7 +142,7 @@ def _message(rule: ValidationRule, node: SchemaNode, value: Any, priors: Sequenc
             said = cel_expressions.compiled(rule.message_expression, cel_expressions.shape(node), rule.optional_old_self).evaluate(
                 value, priors
             )
-        except RuleError:  # then the message stands in for it, as Kubernetes has it
+        except CELExpressionError:  # then the message stands in for it, as Kubernetes has it
             said = None
         if isinstance(said, str) and said.strip() and "\n" not in said.strip():
             return said.strip()
@@ -254,7 +254,7 @@ def _uncompilable(node: SchemaNode, path: str) -> Iterator[StatusCause]:
 def _fault(text: str, node: SchemaNode, optional: bool) -> str:
     try:
         cel_expressions.compiled(text, cel_expressions.shape(node), optional)
-    except RuleError as error:
+    except CELExpressionError as error:
         return str(error)
     return "\n".join(cel_expressions.undefined(text, node))
 
