@@ -567,7 +567,7 @@ def test_catch_up_outlives_faults_and_serves_all_callers() -> None:
             await asyncio.sleep(0.02)
             await asyncio.gather(feed.wait_caught_up(), feed.wait_caught_up())
             assert "put a 9" in sink.told
-            assert feed._waiters == []
+            assert not feed._waiters
             silent.set()
 
     run(scenario)

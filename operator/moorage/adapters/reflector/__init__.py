@@ -25,10 +25,10 @@ import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS, LineSplitter, LineTooLong
 from moorage.adapters.reflector.looking import HttpUncachedReader
-from moorage.adapters.reflector.messages import BOOKMARK, ERROR_EVENT, EVENT_OUTLINE, LIST_PAGE, ListMeta, ListPage
+from moorage.adapters.reflector.messages import BOOKMARK, ERROR_EVENT, EVENT_OUTLINE, ListMeta, ListPage, read_page
 from moorage.adapters.reflector.pacing import WorkSlice
-from moorage.adapters.reflector.version_waiter import VersionWaiter, is_reached
-from moorage.adapters.reflector.watched import ListWatch, T, decode_leniently, readable_part
+from moorage.adapters.reflector.version_waiters import VersionWaiters, is_reached
+from moorage.adapters.reflector.watched import ListWatch, T, readable_part
 from moorage.api.size_limits import shallow
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound, ResourceExpired, Retryable
@@ -73,7 +73,7 @@ class Reflector(Generic[T]):
         self._version = ""
         """Of the last thing delivered; "" when a list is needed."""
         self._last_heard = clock.boottime()
-        self._waiters: list[VersionWaiter] = []
+        self._waiters = VersionWaiters()
         self._catching_up = 0
         self._scope: asyncio.Timeout | None = None
         """Of a long stream that is open, for catch_up to cut."""
@@ -153,8 +153,7 @@ class Reflector(Generic[T]):
         self._last_heard = self._clock.boottime()
         self._sink.list_started()
         await self._end_list()
-        for waiter in list(self._waiters):
-            waiter.finish()
+        self._waiters.finish(self._waiters.current())
         await self._clock.sleep(RECHECK_SECONDS)
 
     async def wait_caught_up(self) -> None:
@@ -167,18 +166,16 @@ class Reflector(Generic[T]):
             return
         if self._has_synced and is_reached(self._version, target):
             return
-        waiter = VersionWaiter(target, asyncio.get_running_loop().create_future())
-        self._waiters.append(waiter)
+        waiter = self._waiters.add(target)
         self._catching_up = 0
         # Cut the stream short: the next one is opened so that a bookmark comes soon.
         scope, self._scope = self._scope, None
         if scope is not None:
             scope.reschedule(0)
         try:
-            await waiter.done
+            await waiter
         finally:
-            with contextlib.suppress(ValueError):
-                self._waiters.remove(waiter)
+            self._waiters.discard(waiter)
 
     async def _current_version(self) -> str | None:
         """The resource's version now, by a consistent read, however long that takes; None where the API server does not have it."""
@@ -186,7 +183,7 @@ class Reflector(Generic[T]):
         async def read() -> str | None:
             try:
                 body = await self._session.call(HttpCall("GET", self._list_watch.url(limit=1)))
-                return self._page(body).metadata.resource_version
+                return read_page(self._list_watch.path, body).metadata.resource_version
             except EdgeError as error:
                 if await self._is_absent(error):
                     return None
@@ -207,7 +204,7 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         """Give the sink everything, from one consistent list."""
-        covered = list(self._waiters)
+        covered = self._waiters.current()
         self._list_requested = True
         pace = WorkSlice()
         self._sink.list_started()
@@ -230,9 +227,8 @@ class Reflector(Generic[T]):
                 coming.cancel()
         await self._end_list()
         self._version = page.metadata.resource_version
-        for waiter in covered:
-            waiter.finish()
-        self._serve_waiters()
+        self._waiters.finish(covered)
+        self._waiters.advance(self._version)
 
     async def _end_list(self) -> None:
         """The sink takes out what is gone, and others get their turn in between."""
@@ -246,16 +242,7 @@ class Reflector(Generic[T]):
             HttpCall("GET", self._list_watch.url(limit=PAGE_SIZE, **{"continue": token}), timeout=PAGE_TIMEOUT_SECONDS)
         )
         self._last_heard = self._clock.boottime()
-        return self._page(body)
-
-    def _page(self, body: bytes) -> ListPage:
-        try:
-            page = decode_leniently(LIST_PAGE, body)
-        except DECODE_ERRORS as error:
-            raise Retryable(f"GET {self._list_watch.path}: not a list: {error}: {body[:200]!r}") from error
-        if not page.metadata.resource_version:
-            raise Retryable(f"GET {self._list_watch.path}: a list without a resourceVersion is not the API server's: {body[:200]!r}")
-        return page
+        return read_page(self._list_watch.path, body)
 
     def _listed(self, raw: msgspec.Raw) -> None:
         try:
@@ -350,11 +337,4 @@ class Reflector(Generic[T]):
         self._failures = 0
         if version:
             self._version = version
-            if self._waiters:
-                self._serve_waiters()
-
-    def _serve_waiters(self) -> None:
-        for waiter in self._waiters:
-            if not waiter.done.done() and is_reached(self._version, waiter.target):
-                waiter.finish()
-        self._waiters = [waiter for waiter in self._waiters if not waiter.done.done()]
+            self._waiters.advance(version)

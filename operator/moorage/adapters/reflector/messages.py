@@ -6,7 +6,10 @@ from typing import Any
 
 import msgspec
 
+from moorage.adapters.answers import DECODE_ERRORS
+from moorage.adapters.reflector.watched import decode_leniently
 from moorage.core.objects.meta import PartialObject
+from moorage.ports.errors import Retryable
 
 
 class ListMeta(msgspec.Struct, rename="camel"):
@@ -51,7 +54,18 @@ class EventOutline(msgspec.Struct):
     object: msgspec.Raw
 
 
-LIST_PAGE = msgspec.json.Decoder(ListPage)
+_LIST_PAGE = msgspec.json.Decoder(ListPage)
 BOOKMARK = msgspec.json.Decoder(Bookmark)
 ERROR_EVENT = msgspec.json.Decoder(ErrorEvent)
 EVENT_OUTLINE = msgspec.json.Decoder(EventOutline)
+
+
+def read_page(path: str, body: bytes) -> ListPage:
+    """A page of the list at ``path``. Raises Retryable."""
+    try:
+        page = decode_leniently(_LIST_PAGE, body)
+    except DECODE_ERRORS as error:
+        raise Retryable(f"GET {path}: not a list: {error}: {body[:200]!r}") from error
+    if not page.metadata.resource_version:
+        raise Retryable(f"GET {path}: a list without a resourceVersion is not the API server's: {body[:200]!r}")
+    return page
