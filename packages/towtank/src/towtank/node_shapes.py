@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from kubefacts import quantities
+from kubefacts import names, quantities
 from towtank.api_server import ApiServer
 from towtank.controllers.manager import ControllerSettings
 from towtank.model import metadata_rules
@@ -111,7 +111,7 @@ class _ShapeEntry:
     def group(self, item: Mapping[str, Any]) -> Iterator[Body]:
         """Like nodes, with numbers where there is a count."""
         for field in set(map(str, item)) - set(_FIELDS):
-            if not _is_amount(field) or metadata_rules.qualified(field):
+            if not _is_amount(field) or names.qualified_name(field):
                 known = f"{', '.join(_FIELDS)}, or a resource such as nvidia.com/gpu"
                 self.refuse(field, item.get(field), f"there is no such field: use one of {known}")
         zone = self._label("zone", self._text(item, "zone", "a"))
@@ -185,7 +185,7 @@ class _ShapeEntry:
     def _name(self, field: str, name: object) -> str:
         if not isinstance(name, str) or not name:
             self.refuse(field, name, "every node has a name")
-        for text in metadata_rules.subdomain(name):
+        for text in names.dns_subdomain(name):
             self.refuse(field, name, text)
         return name
 

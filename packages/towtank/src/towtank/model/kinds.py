@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias
 
-from towtank.model import metadata_rules
+from kubefacts import names
 from towtank.model.api_errors import StatusCause
 from towtank.model.schema_nodes import ANYTHING, SchemaNode
 
@@ -57,7 +57,7 @@ class Strategy:
 
     def name(self, name: str) -> Sequence[str]:
         """What is wrong with an object's name."""
-        return metadata_rules.subdomain(name)
+        return names.dns_subdomain(name)
 
     def default(self, body: Body) -> None:
         """Fill in what is not said and no schema says."""

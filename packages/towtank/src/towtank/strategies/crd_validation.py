@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from towtank.model import conditions, metadata_rules
+from kubefacts import names
+from towtank.model import conditions
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body
 from towtank.model.schema_nodes import SchemaNode
@@ -69,8 +70,8 @@ def _spec(spec: Body) -> Iterator[StatusCause]:
     if not group:
         yield StatusCause.required("spec.group")
     else:
-        yield from (StatusCause.invalid("spec.group", group, text) for text in metadata_rules.subdomain(group))
-        if "." not in group and not metadata_rules.subdomain(group):
+        yield from (StatusCause.invalid("spec.group", group, text) for text in names.dns_subdomain(group))
+        if "." not in group and not names.dns_subdomain(group):
             yield StatusCause.invalid("spec.group", group, "should be a domain with at least one dot")
     if not scope:
         yield StatusCause.required("spec.scope")

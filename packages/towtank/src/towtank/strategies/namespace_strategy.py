@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from towtank.model import metadata_rules, object_selectors
+from kubefacts import names
+from towtank.model import object_selectors
 from towtank.model.api_errors import StatusCause, forbidden
 from towtank.model.kinds import Body, Strategy
 
@@ -23,7 +24,7 @@ class NamespaceStrategy(Strategy):
 
     def name(self, name: str) -> Sequence[str]:
         """A part of host names."""
-        return metadata_rules.label(name)
+        return names.dns_label(name)
 
     def default(self, body: Body) -> None:
         """A namespace is known by a label too."""

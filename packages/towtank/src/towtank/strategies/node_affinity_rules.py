@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kubefacts import names
 from towtank.model import metadata_rules
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body
@@ -31,7 +32,7 @@ def causes(spec: Body, path: str) -> Iterator[StatusCause]:
 def _gate_causes(spec: Body, path: str) -> Iterator[StatusCause]:
     gates = spec.get("schedulingGates") or ()
     for index, gate in enumerate(gates):
-        yield from invalid(f"{path}.schedulingGates[{index}]", gate.get("name", ""), metadata_rules.qualified(gate.get("name", "")))
+        yield from invalid(f"{path}.schedulingGates[{index}]", gate.get("name", ""), names.qualified_name(gate.get("name", "")))
     yield from unique(gates, lambda gate: gate.get("name"), lambda index: f"{path}.schedulingGates[{index}]")
     if gates and spec.get("nodeName"):
         yield StatusCause.forbidden(f"{path}.nodeName", "cannot be set until all schedulingGates have been cleared")
@@ -41,7 +42,7 @@ def _toleration_causes(toleration: Body, path: str) -> Iterator[StatusCause]:
     key, operator, value = (toleration.get(name) or "" for name in ("key", "operator", "value"))
     effect, seconds = toleration.get("effect") or "", toleration.get("tolerationSeconds")
     if key:
-        yield from invalid(f"{path}.key", key, metadata_rules.qualified(key))
+        yield from invalid(f"{path}.key", key, names.qualified_name(key))
     elif operator != "Exists":
         yield StatusCause.invalid(f"{path}.operator", operator, _MATCHES_ALL)
     if seconds is not None and effect != "NoExecute":
@@ -49,7 +50,7 @@ def _toleration_causes(toleration: Body, path: str) -> Iterator[StatusCause]:
     if operator == "Exists" and value:
         yield StatusCause.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
     elif operator in {"", "Equal"}:
-        yield from invalid(f"{path}.operator", value, metadata_rules.label_value(value))
+        yield from invalid(f"{path}.operator", value, names.label_value(value))
     yield from one_of(operator or None, ("Equal", "Exists"), f"{path}.operator")
     yield from one_of(effect or None, _EFFECTS, f"{path}.effect")
 
@@ -64,7 +65,7 @@ def _spread_causes(spec: Body, path: str) -> Iterator[StatusCause]:
         if not constraint.get("topologyKey"):
             yield StatusCause.required(f"{where}.topologyKey", "can not be empty")
         else:
-            yield from invalid(f"{where}.topologyKey", constraint["topologyKey"], metadata_rules.qualified(constraint["topologyKey"]))
+            yield from invalid(f"{where}.topologyKey", constraint["topologyKey"], names.qualified_name(constraint["topologyKey"]))
         yield from one_of(otherwise or "", ("DoNotSchedule", "ScheduleAnyway"), f"{where}.whenUnsatisfiable")
         if pairs[index] in pairs[index + 1 :]:
             yield StatusCause.duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", pairs[index])
@@ -103,7 +104,7 @@ def _topology_causes(term: Body, path: str) -> Iterator[StatusCause]:
     key = term.get("topologyKey") or ""
     if not key:
         yield StatusCause.required(f"{path}.topologyKey", "can not be empty")
-    yield from invalid(f"{path}.topologyKey", key, metadata_rules.qualified(key))
+    yield from invalid(f"{path}.topologyKey", key, names.qualified_name(key))
 
 
 def node_selector_causes(selector: Body, path: str) -> Iterator[StatusCause]:
@@ -126,4 +127,4 @@ def _expression_causes(term: Body, path: str) -> Iterator[StatusCause]:
             yield StatusCause.required(f"{where}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
         elif operator not in _NODE_OPERATORS:
             yield StatusCause.invalid(f"{where}.operator", operator or "", "not a valid selector operator")
-        yield from invalid(f"{where}.key", expression.get("key") or "", metadata_rules.qualified(expression.get("key") or ""))
+        yield from invalid(f"{where}.key", expression.get("key") or "", names.qualified_name(expression.get("key") or ""))

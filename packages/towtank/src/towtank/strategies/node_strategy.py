@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubefacts import quantities
-from towtank.model import metadata_rules, object_selectors
+from kubefacts import names, quantities
+from towtank.model import object_selectors
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, Strategy
 from towtank.strategies.common import AT_LEAST_ZERO, at, invalid, one_of, read_quantities
@@ -72,8 +72,8 @@ def _taint_causes(taints: Sequence[Body]) -> Iterator[StatusCause]:
     for index, taint in enumerate(taints):
         key, value, effect = (taint.get(name) or "" for name in ("key", "value", "effect"))
         path = f"metadata.taints[{index}]"  # the API server says metadata, too
-        yield from invalid(f"{path}.key", key, metadata_rules.qualified(key))
-        yield from invalid(f"{path}.value", value, metadata_rules.label_value(value))
+        yield from invalid(f"{path}.key", key, names.qualified_name(key))
+        yield from invalid(f"{path}.value", value, names.label_value(value))
         if not effect:
             yield StatusCause.required(f"{path}.effect")
         yield from one_of(effect or None, _EFFECTS, f"{path}.effect")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kubefacts import quantities
-from towtank.model import metadata_rules, object_selectors
+from kubefacts import names, quantities
+from towtank.model import object_selectors
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, ObjectGetter, Strategy
 from towtank.strategies import priority_class, runtime_class
@@ -81,7 +81,7 @@ class PodStrategy(Strategy):
         causes = [
             StatusCause.invalid(f"status.conditions[{index}].Type", type_, text)
             for index, type_ in enumerate(types)
-            for text in metadata_rules.qualified(type_)
+            for text in names.qualified_name(type_)
         ]
         now, before = at(new, "status.qosClass"), at(old, "status.qosClass")
         return causes if now in {None, before} else [*causes, StatusCause.invalid("status.qosClass", now, "field is immutable")]

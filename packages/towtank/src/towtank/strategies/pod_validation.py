@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kubefacts import quantities
-from towtank.model import metadata_rules
+from kubefacts import names, quantities
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body
 from towtank.strategies import node_affinity_rules
@@ -50,7 +49,7 @@ def pod_spec_causes(spec: Body, path: str, *, restarts: Sequence[str] = _RESTART
     yield from one_of(spec.get("dnsPolicy"), _DNS, f"{path}.dnsPolicy")
     yield from node_affinity_rules.causes(spec, path)
     if node := spec.get("nodeName"):
-        yield from invalid(f"{path}.nodeName", node, metadata_rules.subdomain(node))
+        yield from invalid(f"{path}.nodeName", node, names.dns_subdomain(node))
     yield from one_of(spec.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"), f"{path}.preemptionPolicy")
 
 
@@ -62,7 +61,7 @@ def _volume_causes(spec: Body, path: str) -> Iterator[StatusCause]:
         if not volume.get("name"):
             yield StatusCause.required(f"{where}.name")
         else:
-            yield from invalid(f"{where}.name", volume["name"], metadata_rules.label(volume["name"]))
+            yield from invalid(f"{where}.name", volume["name"], names.dns_label(volume["name"]))
         if volume.get("persistentVolumeClaim") is not None and not at(volume, "persistentVolumeClaim.claimName"):
             yield StatusCause.required(f"{where}.persistentVolumeClaim.claimName")
 
@@ -98,7 +97,7 @@ def _named(name: str, path: str, seen: set[str]) -> Iterator[StatusCause]:
     if not name:
         yield StatusCause.required(f"{path}.name")
     else:
-        yield from invalid(f"{path}.name", name, metadata_rules.label(name))
+        yield from invalid(f"{path}.name", name, names.dns_label(name))
     if name and name in seen:
         yield StatusCause.duplicate(f"{path}.name", name)
     seen.add(name)
@@ -128,7 +127,7 @@ def _resource_causes(resources: Body, path: str, claims: Sequence[Any]) -> Itera
 
 
 def _amount_causes(name: str, amount: str, field: str) -> Iterator[StatusCause]:
-    yield from invalid(field, name, metadata_rules.qualified(name))
+    yield from invalid(field, name, names.qualified_name(name))
     if "/" not in name and not _standard(name):
         yield StatusCause.invalid(field, name, "must be a standard resource type or fully qualified")
         yield StatusCause.invalid(field, name, "must be a standard resource for containers")

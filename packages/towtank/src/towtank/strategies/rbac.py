@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from towtank.model import metadata_rules
+from kubefacts import names
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, Strategy
 from towtank.strategies.common import fill, one_of
@@ -21,7 +21,7 @@ class RoleStrategy(Strategy):
 
     def name(self, name: str) -> Sequence[str]:
         """Names have colons, such as system:node."""
-        return metadata_rules.path_segment(name)
+        return names.path_segment(name)
 
     def default(self, body: Body) -> None:
         """No rules are rules."""
@@ -35,7 +35,7 @@ class RoleBindingStrategy(Strategy):
 
     def name(self, name: str) -> Sequence[str]:
         """Names have colons, such as system:node."""
-        return metadata_rules.path_segment(name)
+        return names.path_segment(name)
 
     def default(self, body: Body) -> None:
         """Roles and people are of the group; service accounts are not."""

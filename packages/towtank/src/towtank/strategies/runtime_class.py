@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubefacts import quantities
-from towtank.model import metadata_rules
+from kubefacts import names, quantities
 from towtank.model.api_errors import StatusCause, forbidden
 from towtank.model.kinds import Body, ObjectGetter, Strategy
 from towtank.strategies.common import AT_LEAST_ZERO, at, invalid, read_quantities, unchanged
@@ -34,7 +33,7 @@ class RuntimeClassStrategy(Strategy):
 
 def _causes(body: Body) -> Iterator[StatusCause]:
     if handler := body.get("handler"):
-        yield from invalid("handler", handler, metadata_rules.label(handler))
+        yield from invalid("handler", handler, names.dns_label(handler))
     else:
         yield StatusCause.required("handler")
     for name, amount in (at(body, "overhead.podFixed") or {}).items():

@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kubefacts import names
 from towtank.model import metadata_rules, object_selectors
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, ObjectGetter, Strategy
@@ -26,7 +27,7 @@ class ServiceStrategy(Strategy):
 
     def name(self, name: str) -> Sequence[str]:
         """A part of host names."""
-        return metadata_rules.label(name)
+        return names.dns_label(name)
 
     def default(self, body: Body) -> None:
         """A cluster's own address, of IPv4."""
@@ -97,7 +98,7 @@ def _port_causes(ports: Sequence[Body]) -> Iterator[StatusCause]:
         if not name and len(ports) > 1:
             yield StatusCause.required(f"{path}.name")
         elif name:
-            yield from invalid(f"{path}.name", name, metadata_rules.label(name))
+            yield from invalid(f"{path}.name", name, names.dns_label(name))
             if name in seen:
                 yield StatusCause.duplicate(f"{path}.name", name)
             seen.add(name)
