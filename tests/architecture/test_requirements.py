@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.architecture.sources import ROOT
+from tests.architecture.sources import ROOT, sources
 
 FOLDER: Final = ROOT / "requirements"
 _PIN: Final = re.compile(r"(?P<name>[a-z0-9.-]+)==(?P<version>\S+)( ; .+)? \\")
@@ -56,3 +56,12 @@ def test_the_distributions_ask_for_what_is_pinned() -> None:
     assert len(projects) > 1
     assert asked - ours == ranges("run.in")
     assert asked & ours == ours - {f"moorage=={projects[0]['version'].rpartition('.')[0]}.*"}
+
+
+@pytest.mark.parametrize("name", ["kubefacts", "towtank"])
+def test_a_distribution_asks_for_ours_that_it_imports(name: str) -> None:
+    """Alone, from an index, it would find nothing else."""
+    imported = {one.partition(".")[0] for source in sources() if source.layer == name for one in source.imported()}
+    project = tomllib.loads((ROOT / "packages" / name / "pyproject.toml").read_text())["project"]
+    asked = {requirement.partition("=")[0] for requirement in project["dependencies"] if "==" in requirement}
+    assert imported & {"kubefacts", "towtank", "moorage"} - {name} == asked

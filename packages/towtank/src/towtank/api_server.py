@@ -27,14 +27,14 @@ class ApiServer:
     """``clock`` gives the time, ``uids`` new UIDs; ``bodies`` are there besides what every cluster begins with."""
 
     def __init__(
-        self, clock: Callable[[], datetime], uids: Callable[[], str], moving: ControllerSettings, bodies: Iterable[Body] = ()
+        self, clock: Callable[[], datetime], uids: Callable[[], str], controllers: ControllerSettings, bodies: Iterable[Body] = ()
     ) -> None:
         self.catalogue: Final = Catalogue(kind_registry.resources())
         self.verbs: Final = Verbs(RevisionStore(), clock, uids)
         self.watches: Final = Watches(self.verbs)
         self.tokens: Final = IssuedTokens(self.verbs)
         CRDRegistry(self.verbs, self.catalogue, self.watches.end)
-        self.controllers: Final = ControllerManager(self.verbs, self.catalogue, moving)
+        self.controllers: Final = ControllerManager(self.verbs, self.catalogue, controllers)
         self.verbs.store.subscribe_to_all(self.controllers.on_change)
         subresources = SubresourceTable(self.tokens)
         discovery = DiscoveryHandler(self.catalogue, subresources, OpenAPIHandler(self.catalogue, self.verbs.find))

@@ -70,10 +70,10 @@ async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
             loop.add_signal_handler(signum, stop.set)
     if sys.stdin is not None:  # it is None where it was closed from the start: then a signal ends us
         threading.Thread(target=_wait_for_end_of_input, args=(loop, stop), daemon=True).start()
-    moving = manager.ControllerSettings(arguments.start_after, arguments.stop_after, kubelets=not arguments.no_kubelet)
+    controllers = manager.ControllerSettings(arguments.start_after, arguments.stop_after, kubelets=not arguments.no_kubelet)
     if arguments.no_controllers:
-        moving = manager.ControllerSettings.none()
-    async with Cluster(ClusterSettings(arguments.port, nodes, moving)) as cluster:
+        controllers = manager.ControllerSettings.none()
+    async with Cluster(ClusterSettings(arguments.port, nodes, controllers)) as cluster:
         if arguments.kubeconfig_file:
             _write_secret(arguments.kubeconfig_file, cluster.kubeconfig.read_text())
         ready = {"server": cluster.server, "kubeconfig": str(cluster.kubeconfig), "pid": os.getpid()}
