@@ -36,6 +36,7 @@ BOUNDED: Final = "bounded"
 """What stands in for functions of the CEL library: an environment has it when it is asked for."""
 LIBRARIES: Final = frozenset(_FUNCTIONS) - {BOUNDED}
 FUNCTION_NAMES: Final = frozenset(one.name for library in LIBRARIES for one in _FUNCTIONS[library])
+_ERROR: Final = cel.Type.ERROR
 _STATUS: Final = re.compile(r"\A[A-Z_]+: | \[[A-Z_]+\]\Z")
 """What the library puts around its messages."""
 
@@ -98,7 +99,7 @@ class Expression:
             raise (CELBudgetError if spent else CELExpressionError)(message) from error
         except (MemoryError, OverflowError, TypeError, ValueError) as error:  # what it can't hold
             raise CELExpressionError(str(error)) from error
-        if result.type() == cel.Type.ERROR:
+        if result.type() == _ERROR:
             raise CELExpressionError(plain_message(result.value()))
         return result
 
