@@ -25,7 +25,7 @@ PROGRAM = """
 import json, os, re, signal, sys, time
 from moorage.apps.run import watchdog
 
-watchdog.STUCK, watchdog.POLL = 0.3, 0.02
+watchdog.MAX_CALL_SECONDS, watchdog.POLL_SECONDS = 0.3, 0.02
 
 def operate(what, marks):
     guard = watchdog.PluginGuard("P", "1.0", marks, lambda plugin, point: None)
@@ -34,7 +34,7 @@ def operate(what, marks):
 
 for what in sys.argv[1:]:
     recorded = []
-    status = watchdog.watched(lambda marks: operate(what, marks), lambda *plugin: recorded.append(plugin), "text")
+    status = watchdog.run_watched(lambda marks: operate(what, marks), lambda *plugin: recorded.append(plugin), "text")
     sys.stderr.flush()
     print(json.dumps([status, recorded]), flush=True)
     print("----", file=sys.stderr, flush=True)
