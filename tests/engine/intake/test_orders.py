@@ -203,7 +203,7 @@ class Machine(RuleBasedStateMachine):
                 self.taken[uid] = (placement.node, pod_requests(placement.pod))
                 self.assumed.add(uid)
 
-    @precondition(lambda self: self.bench.binder.flying)
+    @precondition(lambda self: self.bench.binder.under_way)
     @rule(data=st.data(), answer=st.sampled_from(("yes", "no")))
     def binding_ends(self, data: st.DataObject, answer: str) -> None:
         """The API server does what it is asked, as far as it can, or refuses."""
