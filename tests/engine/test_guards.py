@@ -32,16 +32,16 @@ Method = tuple[type[Any], str]
 _ITSELF = "the guard stands inside: what is before it only calls what is behind it"
 CANNOT_GO_ON = {
     "Engine.run": "the supervisor ends the process when it ends",
-    "Background._guarded": _ITSELF,
+    "BackgroundTasks._guarded": _ITSELF,
     "Binder._run": _ITSELF,
-    "Slots.give": "the first line of Binder._run",
-    "Handover.conclude": _ITSELF,
-    "Handover.finish": _ITSELF,
-    "Handover.sure": _ITSELF,
-    "Handover._take_back": _ITSELF,
-    "Loop._conclude": _ITSELF,
-    "Loop._take_up": _ITSELF,
-    "Loop.attempt": _ITSELF,
+    "BindingSlots.release": "the first line of Binder._run",
+    "CycleOutcomes.handle": _ITSELF,
+    "CycleOutcomes.on_binding_done": _ITSELF,
+    "CycleOutcomes.undoing_on_error": _ITSELF,
+    "CycleOutcomes._undo": _ITSELF,
+    "SchedulingLoop._handle": _ITSELF,
+    "SchedulingLoop._run_slice": _ITSELF,
+    "SchedulingLoop.attempt": _ITSELF,
     "SchedulingGates.pre_enqueue": "a gate that fails is told and stays shut until the pod changes",
 }
 """Why a pod is not placed when these raise."""
