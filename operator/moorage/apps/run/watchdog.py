@@ -5,8 +5,8 @@ that never gives the interpreter back (a regular expression, a sum without end) 
 process; the first process of a container cannot be killed from inside; and what hung must be written down after its process is gone.
 
 ``CallMarks`` is a page of memory that both share: the operator notes there which plugin it is in, which costs well under a microsecond.
-One call that lasts for STUCK seconds is stuck. Then the operator is made to print its stacks and end (SIGABRT), plugin and version
-are written down (``apps.run.quarantine_writer``), and this process ends with HUNG, to be started anew without that plugin.
+One call that lasts for ``MAX_CALL_SECONDS`` is stuck. Then the operator is made to print its stacks and end (SIGABRT), plugin and version
+are written down (``apps.run.quarantine_writer``), and this process ends with ``HUNG_EXIT_STATUS``, to be started anew without that plugin.
 """
 
 from __future__ import annotations
