@@ -128,7 +128,7 @@ class _Right(NamedTuple):
 
 
 class ApiReviews:
-    """``ports.requesters.Gatekeeper``; ``call`` is one request to the API server (``ports.http_calls.Session.call``)."""
+    """``ports.requesters.Gatekeeper``; ``call`` is one request to the API server (``ports.http_calls.HttpSession.call``)."""
 
     def __init__(self, call: Callable[[HttpCall], Awaitable[bytes]], clock: Clock) -> None:
         self._call = call

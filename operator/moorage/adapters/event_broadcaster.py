@@ -1,4 +1,4 @@
-"""Events for people: to the log, and to the API server as events.k8s.io/v1, without ever holding up who emits them.
+"""The event broadcaster: events go to the log, and to the API server as events.k8s.io/v1, without ever holding up who emits them.
 
 * What repeats within ``SERIES_SECONDS`` becomes a series: the first is created, later ones only raise its count.
 * An object has ``BURST`` events at once and one more each ``REFILL_SECONDS`` (client-go's spam filter); what is over that is counted,
@@ -79,7 +79,7 @@ class _Bucket:
 
 
 class EventBroadcaster:
-    """``ports.surroundings.EventSink``. ``run`` sends until cancelled; ``flush`` before that, at the end."""
+    """``ports.event_recorder.EventRecorder``. ``run`` sends until cancelled; ``flush`` before that, at the end."""
 
     def __init__(self, session: HttpSession, clock: Clock, telemetry: Telemetry, host: str, workers: int = WORKERS) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Extenders over HTTP: ``ports.extender_calls.Extenders``.
+"""Extenders over HTTP: ``ports.extender_calls.ExtenderClient``.
 
 Bodies are those of kube-scheduler's extender API v1: keys are written as Go names, and read in whatever case, as older extenders
 write them. Certificates come from Secrets in our own namespace. Only the URL of the profile is ever called: redirects are answers

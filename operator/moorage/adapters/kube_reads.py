@@ -1,4 +1,4 @@
-"""Reads that are not feeds: where pods are, stored revisions, the other replicas, our own rights."""
+"""Reads of the API server beside the informers: where pods are, stored revisions, the other replicas, our own rights."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ T = TypeVar("T")
 
 
 class HttpKubeReader:
-    """``ports.kube.Reads``. ``namespace`` and ``lease`` are those of the leader's Lease."""
+    """``ports.kube.KubeReader``. ``namespace`` and ``lease`` are those of the leader's Lease."""
 
     def __init__(self, session: HttpSession, clock: Clock, namespace: str, lease: str) -> None:
         self._session = session
@@ -281,7 +281,7 @@ class HttpKubeReader:
     ) -> AsyncIterator[Any]:
         """All objects of a list, by pages of this kind.
 
-        A list that takes so long that the API server forgets where it was is an error (Expired).
+        A list that takes so long that the API server forgets where it was is an error (ResourceExpired).
         """
         token = ""
         while True:

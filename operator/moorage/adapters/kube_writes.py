@@ -58,7 +58,7 @@ class _Done(msgspec.Struct):
 
 
 class HttpKubeWriter:
-    """``ports.kube.Writes``. ``namespace`` and ``lease`` are those of the leader's Lease; revisions are stored beside it.
+    """``ports.kube.KubeWriter``. ``namespace`` and ``lease`` are those of the leader's Lease; revisions are stored beside it.
 
     At most ``bindings`` are asked for at a time.
     """

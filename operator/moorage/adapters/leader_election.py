@@ -94,7 +94,7 @@ def claim(seen: ObservedRecord | None, identity: str, now: float, wall: datetime
 
 
 class LeaderElector:
-    """``ports.kube.Elector``. A request may be overtaken by others, and the first that is answered counts."""
+    """``ports.leadership.Elector``. A request may be overtaken by others, and the first that is answered counts."""
 
     def __init__(self, store: LeaseStore, fence: Fence, clock: Clock, identity: str, times: LeaderElectionTimes) -> None:
         self._store = store
@@ -280,7 +280,7 @@ class LeaderElector:
 
 
 class SingleReplica:
-    """``ports.kube.Elector`` for a single replica (leaderElect=false): leads from the start, for ever."""
+    """``ports.leadership.Elector`` for a single replica (leaderElect=false): leads from the start, for ever."""
 
     def __init__(self, fence: Fence, identity: str) -> None:
         self._fence = fence

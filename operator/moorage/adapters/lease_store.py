@@ -1,4 +1,4 @@
-"""The leader's Lease. What others put into its metadata (labels, owners) stays: it is patched, never replaced."""
+"""The lease store: the leader's Lease. What others put into its metadata (labels, owners) stays: it is patched, never replaced."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Lease(msgspec.Struct, rename="camel"):
 
 
 class KubeLeaseStore:
-    """``ports.leases.LeaseStore`` for one Lease. ``timeout`` in seconds ends every request."""
+    """``ports.leadership.LeaseStore`` for one Lease. ``timeout`` in seconds ends every request."""
 
     def __init__(self, session: HttpSession, namespace: str, name: str, timeout: float) -> None:
         self._session = session

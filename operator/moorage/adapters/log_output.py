@@ -1,4 +1,4 @@
-"""Where log records go: a bounded queue, and a thread that writes it out.
+"""Log output: records go to a bounded queue, and a thread that writes it out.
 
 The event loop only ever puts a record into the queue, so a standard error that blocks (a full pipe, a stopped terminal) never blocks
 it; what does not fit is counted, and told once there is room again. The thread writes what came in within a moment at once: woken for

@@ -65,7 +65,7 @@ class _Pulled(Collector):
 
 
 class PrometheusTelemetry:
-    """``ports.surroundings.Telemetry`` into a registry of its own. ``render`` gives what /metrics answers."""
+    """``ports.telemetry.Telemetry`` into a registry of its own. ``render`` gives what /metrics answers."""
 
     def __init__(self) -> None:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -196,7 +196,7 @@ class PrometheusTelemetry:
         """Our own server ended a connection."""
         self._refused_connections(reason).inc()
 
-    # ---- ports.surroundings.Telemetry ----------------------------------------------------------------------------------------
+    # ---- ports.telemetry.Telemetry -------------------------------------------------------------------------------------------
 
     def attempt(self, result: str, profile: str, seconds: float) -> None:
         """A scheduling attempt ended."""

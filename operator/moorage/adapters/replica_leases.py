@@ -1,4 +1,4 @@
-"""Each replica says what it has ready in a Lease of its own, which the leader reads for the profiles' status."""
+"""Replica leases: each replica says what it has ready in a Lease of its own, which the leader reads for the profiles' status."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from moorage.ports.made_names import replica_lease, shortened
 
 
 class ReplicaLeases:
-    """``ports.kube.Announcer``. ``namespace`` and ``lease`` are those of the leader's Lease."""
+    """``ports.kube.ReplicaAnnouncer``. ``namespace`` and ``lease`` are those of the leader's Lease."""
 
     def __init__(self, session: HttpSession, clock: Clock, namespace: str, lease: str) -> None:
         self._session = session

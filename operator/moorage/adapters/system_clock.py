@@ -8,7 +8,7 @@ import time
 
 
 class SystemClock:
-    """``ports.surroundings.Clock`` over the operating system."""
+    """``ports.clock.Clock`` over the operating system."""
 
     def boottime(self) -> float:
         """Seconds of CLOCK_BOOTTIME: unlike CLOCK_MONOTONIC it goes on while the machine is suspended, as leases do."""

@@ -1,4 +1,4 @@
-"""Extent: how deep and how large what people write may be, and how to read what is deeper than Python's own parsers go.
+"""Size limits: how deep and how large what people write may be, and how to read what is deeper than Python's own parsers go.
 
 The API server takes 10,000 levels and 1.5 MB. What nobody would write by hand is refused by name, before anything looks into it.
 """

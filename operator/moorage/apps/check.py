@@ -1,4 +1,4 @@
-"""Checking: what the operator would say to SchedulerProfiles and PluginConfigs, told from files, without a cluster.
+"""The check: what the operator would say to SchedulerProfiles and PluginConfigs, told from files, without a cluster.
 
 Everything that is given is checked together, as if it were applied together: references lead to the PluginConfigs among the files.
 Objects of other kinds are none of ours and are counted only.

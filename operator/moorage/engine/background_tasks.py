@@ -1,4 +1,4 @@
-"""Background: work of one kind that goes on beside the loop, piece by piece, each ending by itself."""
+"""Background tasks: work of one kind that goes on beside the loop, piece by piece, each ending by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine: joins intake, queue, loop, swapping and status to one thing that apps start and handlers talk to."""
+"""The engine: joins intake, queue, loop, swapper and status to one thing that apps start and handlers talk to."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class Engine:
         await self.swapper.stored.restore()
 
     def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str] = ()) -> None:
-        """Start deciding and writing: the lease is held and the feeds have caught up, less the late ones: whoever reads these waits."""
+        """Start deciding and writing: the lease is held and the informers have caught up, less the late ones: whoever reads these waits."""
         self.profile_status.inputs.leadership = leadership
         self._late = set(late)
         self.swapper.lead(self._ports.identity)
@@ -233,7 +233,7 @@ class Engine:
             others.listed = guarded_listener(functools.partial(self._kind_listed, kind))
 
     async def _reconcile_profiles(self) -> None:
-        """Settle profiles, once their PluginConfigs are known too: none of them is missing before."""
+        """Reconcile profiles, once their PluginConfigs are known too: none of them is missing before."""
         await self._listed.wait()
         await self.swapper.run(self._config.swap_debounce)
 
@@ -302,12 +302,12 @@ class Engine:
         self.loop.wake_up()
 
     def _pod_queued(self, pod: Pod) -> None:
-        """A pod came into the backlog: it may be one that nobody serves."""
+        """A pod came into the queue: it may be one that nobody serves."""
         self.unmatched_pods.pod_queued(pod)
         self.pods_of_invalid_profiles.pod_queued(pod)
 
     def _profiles_reconciled(self) -> None:
-        """Profiles were settled: status follows, and those whose pods cannot be served are told so."""
+        """Profiles were reconciled: status follows, and those whose pods cannot be served are told so."""
         self.profile_status.notify()
         self.replica_monitor.notify()
         self.pods_of_invalid_profiles.profiles_reconciled()
@@ -319,7 +319,7 @@ class Engine:
         return next((profile_object(record) for record in records if bodies.scheduler_name(record.body) == scheduler_name), None)
 
     def _plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
-        """A plugin that the backlog asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
+        """A plugin that the queue asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
         what = plugin if plugin == QUEUE_AS_PLUGIN else f"plugin {plugin}"
         log.error("%s failed for a waiting pod", what, extra=once_per_bug(error, pod=key(pod)), exc_info=error)
         if plugin == QUEUE_AS_PLUGIN:

@@ -1,7 +1,7 @@
 """Deliveries: which state of each object has reached the engine, whoever brought it.
 
 Kopf brings most of them. It has two gaps that nobody would notice: a watcher that has died says nothing, and a list that it makes
-anew (after a 410) tells of no object that vanished meanwhile. So ``comparing`` lists both kinds from time to time and hands over what
+anew (after a 410) tells of no object that vanished meanwhile. So ``delivery_check`` lists both kinds from time to time and hands over what
 Kopf owes. Both ways end here, and an older state never follows a newer one.
 """
 

@@ -1,4 +1,4 @@
-"""Comparing: does Kopf deliver what the API server has?
+"""The delivery check: does Kopf deliver what the API server has?
 
 Lists are of metadata, by small pages, as an object may have a megabyte and a half; what is owed is read by its name.
 

@@ -1,4 +1,4 @@
-"""Registration: Kopf, embedded in our event loop, for the two custom resources and nothing else.
+"""The Kopf operator: Kopf, embedded in our event loop, for the two custom resources and nothing else.
 
 Only ``on.event`` handlers in a registry of our own: Kopf then writes nothing to the objects, neither finalizers nor annotations, and
 needs no more than list and watch on both kinds and on customresourcedefinitions (it notices when the CRDs come).
@@ -40,7 +40,7 @@ STOP_SECONDS = 5.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KopfConnection:
-    """The way to the API server. ``lend`` gives an aiohttp session that Kopf may close, with credentials that are kept fresh."""
+    """The way to the API server. ``new_client_session`` gives an aiohttp session that Kopf may close, with fresh credentials."""
 
     server: str
     new_client_session: Callable[[], Any]

@@ -3,16 +3,16 @@
 ::
 
     EdgeError
-    +-- Refused            the API server answered no
-    |   +-- Conflict       409: it changed meanwhile, or exists already
-    |   +-- NotFound       404: it is gone, or the API lacks this resource
-    |   +-- Forbidden      401, 403: a right is missing
-    |   +-- Protected      429 to an eviction: a disruption budget does not let the pod go now
-    |   +-- Invalid        any other 4xx: asking again cannot help
-    +-- Retryable          429, 5xx, time-outs, broken connections: ask again; ``outcome_unknown`` when it may have been done
-    +-- Fenced             not sent: our lease may have run out
-    +-- Expired            410: a list or watch has to start over
-    +-- MainLoopBusy       the side loop asked the main loop and had no answer in time
+    +-- Refused              the API server answered no
+    |   +-- Conflict         409: it changed meanwhile, or exists already
+    |   +-- NotFound         404: it is gone, or the API lacks this resource
+    |   +-- Forbidden        401, 403: a right is missing
+    |   +-- EvictionBlocked  429 to an eviction: a disruption budget does not let the pod go now
+    |   +-- Invalid          any other 4xx: asking again cannot help
+    +-- Retryable            429, 5xx, time-outs, broken connections: ask again; ``outcome_unknown`` when it may have been done
+    +-- Fenced               not sent: our lease may have run out
+    +-- ResourceExpired      410: a list or watch has to start over
+    +-- MainLoopBusy         the side loop asked the main loop and had no answer in time
 
 Adapters raise nothing else for what the network or the API server do; the cause is chained. A broken invariant of our own is no
 EdgeError and is not caught where these are.

@@ -1,4 +1,4 @@
-"""Events: what is told of an object where its users see it."""
+"""The event recorder: what is told of an object where its users see it."""
 
 from __future__ import annotations
 

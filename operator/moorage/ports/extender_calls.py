@@ -14,7 +14,7 @@ from moorage.ports.kube import PodRef
 
 
 class CandidateNodes(NamedTuple):
-    """The nodes that an extender is asked about; ``whole`` has their JSON by name unless names are enough for it."""
+    """The nodes that an extender is asked about; ``node_json`` has their JSON by name unless names are enough for it."""
 
     names: Sequence[str]
     node_json: Mapping[str, bytes]

@@ -1,8 +1,9 @@
 """Guards: what one object, one listener or one step raises is told with its name and ends there; everything else goes on.
 
-There are three, by what is to go on. ``guard`` stands around a block: what follows it runs. ``heard`` stands around a listener:
-whoever tells it goes on. ``going`` stands around a part that should run for ever: the part is begun anew. Where something must be put
-in order afterwards (a pod goes back to the queue, an object is set aside), the code there catches ``FAULTS`` itself.
+There are four, by what is to go on. ``guard`` stands around a block: what follows it runs. ``guarded_listener`` stands around a listener:
+whoever calls it goes on. ``guarded_port`` stands around each method of a port that is only told things. ``run_restarting`` stands around
+a part that should run for ever: the part is begun anew. Where something must be put in order afterwards (a pod goes back to the queue,
+an object is set aside), the code there catches ``FAULTS`` itself.
 
 Guarded code has no answer that anybody waits for, and may be left at any point: what it changes together it changes in one call of
 core that is all or nothing, or puts in order itself.

@@ -1,6 +1,6 @@
 """HTTP to the API server, as the adapters that speak to it share it: one call, one stream, and what a refusal means.
 
-``kube_session`` implements ``HttpSession``; feeds, writes, reads and events use it and never see an HTTP library.
+``kube_session`` implements ``HttpSession``; reflectors, writes, reads and events use it and never see an HTTP library.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _of(kind: type[T], value: object) -> T:
 
 
 def _seconds(value: Any) -> float:
-    """Seconds of a Retry-After, LONGEST at most; 0 for none and for a date, which the API server never sends."""
+    """Seconds of a Retry-After, MAX_RETRY_AFTER_SECONDS at most; 0 for none and for a date, which the API server never sends."""
     try:
         return min(MAX_RETRY_AFTER_SECONDS, max(0.0, float(value)))
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""The API server, as the engine sees it: feeds that come in, writes that go out.
+"""The API server, as the engine sees it: informers bring objects in, writes go out.
 
 All methods raise only what ``ports.errors`` lists.
 """
@@ -45,9 +45,9 @@ class UnreadableObject:
 
 
 class ReflectorSink(Protocol[T_contra]):
-    """Where a feed's objects go. Called on the event loop's thread; must be quick and must not raise for what an object holds.
+    """Where a reflector's objects go. Called on the event loop's thread; must be quick and must not raise for what an object holds.
 
-    A feed (re)lists page by page: ``list_started``, then ``put`` for each object, then ``list_ended`` until it gives False: whatever
+    A reflector (re)lists page by page: ``list_started``, then ``put`` for each object, then ``list_ended`` until it gives False: whatever
     was not put in between is gone, a piece with each call. A list that breaks off has no ``list_ended``; the next one begins with
     ``list_started`` again. Between lists it puts and deletes as the watch says. After a resume an object may come again in a state
     that was put before.
@@ -125,7 +125,7 @@ class UncachedReader(Protocol[T_co]):
         """What is looked at, as in ``pods``."""
 
     async def page(self, token: str) -> ListedPage:
-        """The first page for ""; Expired when a list took too long to go on with."""
+        """The first page for ""; ResourceExpired when a list took too long to go on with."""
 
     async def read(self, namespace: str, name: str) -> ObjectAtVersion[T_co]:
         """Read one object by name."""
@@ -211,7 +211,7 @@ class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
         """Delete it with its usual grace. Conflict: another pod has this name; NotFound: it may be gone."""
 
     async def evict_pod(self, pod: PodRef) -> None:
-        """As ``delete_pod``, if its disruption budget lets it go; Protected: it does not."""
+        """As ``delete_pod``, if its disruption budget lets it go; EvictionBlocked: it does not."""
 
     async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge-patch a SchedulerProfile's status (None removes a field)."""
@@ -226,7 +226,7 @@ class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
         """Delete a stored revision; one that is gone is fine."""
 
     async def delete_replica(self, identity: str) -> None:
-        """Delete what a replica announced that died without withdrawing (``Reads.dead_replicas``); one that is gone is fine."""
+        """Delete what a replica announced that died without withdrawing (``KubeReader.dead_replicas``); one that is gone is fine."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class ReplicaAnnouncement:
 
 
 class PodNode(NamedTuple):
-    """Where a live pod is; ``name`` is ``namespace/name``, ``node`` "" for none, ``going`` whether it is being deleted."""
+    """Where a live pod is; ``name`` is ``namespace/name``, ``node`` "" for none, ``terminating`` whether it is being deleted."""
 
     uid: str
     name: str
@@ -247,7 +247,7 @@ class PodNode(NamedTuple):
 
 
 class KubeReader(Protocol):
-    """Reads that are not feeds; none is fenced."""
+    """Reads beside the informers; none is fenced."""
 
     async def node_names(self) -> Sequence[str]:
         """The nodes that there are now."""

@@ -1,4 +1,4 @@
-"""Who leads: the Lease as it is stored, and what the engine sees of the election."""
+"""Leadership: the Lease as it is stored, and what the engine sees of the election."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quarantine: plugins from outside the tree that a replica hung in, written down where the next one sees it.
+"""The quarantine record: plugins from outside the tree that a replica hung in, written down where the next one sees it.
 
 The record stands in an annotation of the leader's Lease, so it outlives the process, and everybody who may lead may write it.
 """

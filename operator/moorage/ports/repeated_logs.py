@@ -1,7 +1,7 @@
-"""Repeats: of lines about one cause the first is logged, the others are counted, and the count is told as long as the cause goes on.
+"""Repeated logs: of lines about one cause the first is logged, the others are counted, and the count is told as long as the cause goes on.
 
-Whoever logs names the cause: ``log.warning("watching %s failed: %s", resource, error, extra=told_once(f"watch {resource}"))``. What
-belongs to the cause, so that a line with another of it is news, goes into its text; what may differ from line to line does not.
+Whoever logs names the cause: ``log.warning("watching %s failed: %s", resource, error, extra=once_per_cause(f"watch {resource}"))``.
+What belongs to the cause, so that a line with another of it is news, goes into its text; what may differ from line to line does not.
 Counts follow after a minute, then after two, four and so on up to an hour. A cause that was silent for such a time is forgotten.
 """
 

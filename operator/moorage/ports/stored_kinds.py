@@ -1,6 +1,6 @@
-"""The kinds of objects beside pods and nodes that decisions are made from: what the API calls each, and whom its changes may free.
+"""Stored kinds: those beside pods and nodes that decisions are made from, what the API calls each, and whom its changes may free.
 
-A plugin names the kinds that it reads by their structs (``kinds``). Namespaces are read for every decision; any other kind holds
+A plugin names the kinds that it reads by their structs (``required_kinds``). Namespaces are read for every decision; any other kind holds
 back only the profiles whose plugins read it, while it is not listed. An API that the server does not have holds nobody back: it has
 no objects. Beside the kinds below there are those that plugins from outside the tree declare: structs with a ``resource``.
 """

@@ -52,7 +52,7 @@ ResponseObserver = Callable[[str, str, str, float], None]
 
 
 class KubeSession:
-    """``ports.http_calls.Session``. Open it with ``KubeSession.open`` inside the event loop, close it at the end.
+    """``ports.http_calls.HttpSession``. Open it with ``KubeSession.open`` inside the event loop, close it at the end.
 
     The pool of connections has no limit: callers bound their own concurrency, so that a write that has passed the fence never waits
     for a connection. What a call has handed to the kernel is given up after so many seconds ``unacknowledged``.

@@ -331,7 +331,7 @@ def _header(head: bytes, name: bytes) -> bytes:
 
 
 def _length(head: bytes) -> int | None:
-    """How long the body is by its head: IN_CHUNKS, None up to the connection's end. Raises ValueError."""
+    """How long the body is by its head: CHUNKED, None up to the connection's end. Raises ValueError."""
     if head[9:12] in (b"204", b"304"):
         return 0
     if b"chunked" in _header(head, b"transfer-encoding"):

@@ -1,4 +1,4 @@
-"""List and watch of one resource, for as long as the process lives.
+"""The reflector: lists and watches one resource, for as long as the process lives.
 
 A list comes page by page, a watch line by line; each object is decoded once, straight into its struct, and handed to a sink. The
 loop is never held for longer than ``SLICE_SECONDS``: pods are placed and the lease is renewed between two slices of a long list.
@@ -59,7 +59,7 @@ MIN_STREAM_SECONDS = 1.0
 
 
 class Reflector(Generic[T]):
-    """``ports.kube.Feed`` for one resource; ``run`` it in a task of its own."""
+    """``ports.kube.Informer`` for one resource; ``run`` it in a task of its own."""
 
     def __init__(self, session: HttpSession, clock: Clock, watched: ListWatch[T], sink: ReflectorSink[T]) -> None:
         self._session = session
@@ -76,7 +76,7 @@ class Reflector(Generic[T]):
         self._waiters = VersionWaiters()
         self._catching_up = 0
         self._scope: asyncio.Timeout | None = None
-        """Of a long stream that is open, for catch_up to cut."""
+        """Of a long stream that is open, for ``wait_caught_up`` to cut."""
         self._list_requested = False
         """Whether a list was asked for."""
         self._has_synced = False
@@ -269,7 +269,7 @@ class Reflector(Generic[T]):
                 self._scope = scope if seconds > CATCH_UP_SECONDS else None
                 await self._follow(chunks)
         except TimeoutError:
-            return  # catch_up cut it
+            return  # wait_caught_up cut it
         except LineTooLong as error:
             raise Retryable(f"GET {url}: {error}") from error
         finally:

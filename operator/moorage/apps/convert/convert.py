@@ -1,4 +1,4 @@
-"""Converting: what kube-scheduler was configured with, found in files, turned into SchedulerProfiles and PluginConfigs.
+"""The conversion: what kube-scheduler was configured with, found in files, turned into SchedulerProfiles and PluginConfigs.
 
 A file may hold several documents: KubeSchedulerConfigurations, Policies, and objects that have them inside, as ConfigMaps do, in a field
 or as a text. Other documents are passed over. Nothing is printed for use when anything can't be converted.

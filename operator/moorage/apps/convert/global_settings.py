@@ -1,4 +1,4 @@
-"""What a KubeSchedulerConfiguration says of the whole scheduler: settings that profiles carry here, and those of the operator."""
+"""Global settings: what a KubeSchedulerConfiguration says of the whole scheduler, for profiles here or for the operator."""
 
 from __future__ import annotations
 

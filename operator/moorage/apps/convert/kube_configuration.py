@@ -1,6 +1,6 @@
 """KubeSchedulerConfiguration v1 as a document: its fields, their types and what they are when they are left out.
 
-Only what kube-scheduler refuses while it decodes is refused here; ``rules`` has the rest. As in Go, null is the same as absent and
+Only what kube-scheduler refuses while it decodes is refused here; ``validation`` has the rest. As in Go, null is the same as absent and
 the zero value of many fields means their default.
 """
 

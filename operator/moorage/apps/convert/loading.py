@@ -1,4 +1,4 @@
-"""Reading a KubeSchedulerConfiguration v1 as kube-scheduler 1.36 does when it starts: what it refuses, or what it comes to.
+"""Loading a KubeSchedulerConfiguration v1 as kube-scheduler 1.36 does when it starts: what it refuses, or what it comes to.
 
 It goes wrong in one of three ways, the first of which hides the others: the document can't be decoded, it breaks rules, or the
 profiles can't be built. Certificates of extenders are not opened.
@@ -50,7 +50,7 @@ class LoadedConfiguration:
 
 
 def read(document: object, registry: Registry) -> LoadedConfiguration:
-    """The configuration. ``registry`` has the arguments of plugins. Raises Refused."""
+    """The configuration. ``registry`` has the arguments of plugins. Raises ConfigurationRefused."""
     plain = without_nulls(document)
     if faults := list(_wrong_header(plain)):
         raise ConfigurationRefused("decodeError", faults)

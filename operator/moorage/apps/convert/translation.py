@@ -1,4 +1,4 @@
-"""Translating a KubeSchedulerConfiguration that kube-scheduler would start with into SchedulerProfiles and PluginConfigs.
+"""Translation of a KubeSchedulerConfiguration that kube-scheduler would start with into SchedulerProfiles and PluginConfigs.
 
 Most of a profile is pasted in as it is. What has no place in one, or would be refused there, is left out and remarked on; so is what
 our own resolver has to say of the result. Extenders become part of each profile; settings of the whole belong to the operator.

@@ -1,4 +1,4 @@
-"""What kube-scheduler refuses in a configuration that it could decode, arguments of plugins aside: its paths, its words."""
+"""Validation: what kube-scheduler refuses in a configuration that it could decode, arguments of plugins aside: its paths, its words."""
 
 from __future__ import annotations
 

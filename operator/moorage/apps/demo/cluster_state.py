@@ -1,4 +1,4 @@
-"""What the demo shows, made from what the API server has and what the operator logs. Pure; every text in it is printable."""
+"""The cluster state that the demo shows, from what the API server has and what the operator logs. Pure; all its texts are printable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's cluster: a control plane, and the operator with two replicas that come back when they die, as a Deployment's would."""
+"""The demo's control plane, and the operator with two replicas that come back when they die, as a Deployment's would."""
 
 from __future__ import annotations
 

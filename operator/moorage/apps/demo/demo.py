@@ -1,4 +1,4 @@
-"""The command: start everything, show it, end everything."""
+"""The demo's command: start everything, show it, end everything."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class KubeClient:
         self._connection = http.client.HTTPSConnection(host, timeout=TIMEOUT_SECONDS, context=context)
 
     def get(self, path: str) -> Any:
-        """What is there. Raises ApiError."""
+        """What is there. Raises KubeClientError."""
         return self.request("GET", path)
 
     def items(self, path: str) -> list[Any]:
@@ -73,7 +73,7 @@ class KubeClient:
         return self.request("PATCH", path, patch, MERGE_PATCH)
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, content_type: str = JSON) -> Any:
-        """The decoded answer. Raises ApiError."""
+        """The decoded answer. Raises KubeClientError."""
         data = None if body is None else json.dumps(body).encode()
         try:
             status, answer = self._once_more(method, path, data, {**self._headers, "Content-Type": content_type})

@@ -44,7 +44,7 @@ def path(kind: str, name: str = "", namespace: str = NAMESPACE) -> str:
 
 
 def put(api: KubeClient, wait: Callable[[], None]) -> None:
-    """Create all; ``wait`` is called between attempts while the API server does not serve our kinds yet. Raises ApiError."""
+    """Create all; ``wait`` is called between attempts while the API server does not serve our kinds yet. Raises KubeClientError."""
     for body in yaml.load_all(resources.crds(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         api.create(path(body["kind"]), body)
     for namespace in (SYSTEM_NAMESPACE, NAMESPACE):
@@ -110,7 +110,7 @@ class LoadGenerator:
         self._wave = itertools.cycle((*range(1, STEPS + 1), *range(STEPS - 1, -1, -1)))
 
     def move(self, now: float, nodes: int) -> None:
-        """Go a step further when it is time; ``now`` in seconds of any clock. Raises ApiError."""
+        """Go a step further when it is time; ``now`` in seconds of any clock. Raises KubeClientError."""
         if now < self._due:
             return
         self._due = now + LOAD_STEP_SECONDS

@@ -1,4 +1,4 @@
-"""Looking at the cluster now and then."""
+"""The watcher: looks at the cluster now and then."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ClusterWatcher:
         self.state = ClusterState()
 
     def look(self, period: float = PERIOD_SECONDS) -> ClusterState:
-        """The state, read again when the last time was so long ago. Raises ApiError."""
+        """The state, read again when the last time was so long ago. Raises KubeClientError."""
         started = time.monotonic()
         if started >= self._began + max(period, SHARE * self._took):
             self._began, self.state = started, self._read()

@@ -63,7 +63,7 @@ def tasks_check(state: ReplicaState) -> HealthCheck:
 
 
 def informer_check(feed: Informer) -> HealthCheck:
-    """Whether a feed has heard of the API server lately."""
+    """Whether an informer has heard of the API server lately."""
 
     def check() -> str | None:
         if not feed.has_synced:
@@ -87,7 +87,7 @@ class WatchHealth:
         return f"watches that cannot be opened again: {', '.join(self._broken)}" if self._broken else None
 
     async def run(self) -> None:
-        """Examine the feeds every half minute, until cancelled."""
+        """Examine the informers every half minute, until cancelled."""
         while True:
             await self._clock.sleep(EXAMINE_SECONDS)
             suspects = [feed.resource for feed in self._feeds if feed.age > FRESH_SECONDS and feed.failures >= STALE_FAILURES]

@@ -1,4 +1,4 @@
-"""Quarantining: writes into the leader's Lease which plugin hung (``ports.quarantine_record``), after the process that it hung is gone.
+"""The quarantine writer: writes into the leader's Lease which plugin hung (``ports.quarantine_record``), once the hung process is gone.
 
 Everybody who may lead may write there, so it takes no further right; the next replica sees it before it decides.
 """

@@ -1,4 +1,4 @@
-"""How far a replica is: the supervisor writes it, health checks read it, on the side."""
+"""The replica state, which says how far a replica is: the supervisor writes it, health checks read it, on the side."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Supervising: in which order the parts start, what ends the process, and how it ends.
+"""The supervisor: in which order the parts start, what ends the process, and how it ends.
 
 Lease, health and metrics run on the side loop (``side_loop``), all else on the main loop.
 
-1. Kopf starts; then our signal handlers are set, over Kopf's; then HTTP, feeds, events and the engine.
+1. Kopf starts; then our signal handlers are set, over Kopf's; then HTTP, informers, events and the engine.
 2. A standby does all of this and waits for the lease, with warm caches.
 3. With the lease: where the leader before did not give it back, wait until none of its writes can arrive any more; wait for the first
    lists, wait until the watches have reached what the API server held *then*, read the stored revisions anew, decide. Nothing is bound
@@ -52,7 +52,7 @@ CLOSE_SECONDS = 7.0
 """For all that is closed after the lease was given back."""
 POLL_SECONDS = 0.05
 CATCH_UP_SECONDS = 5.0
-"""For feeds that only some profiles need."""
+"""For informers that only some profiles need."""
 RETRY_SECONDS = 1.0
 REFUSED_SECONDS = 30.0
 """Until a refusal is believed: an API server that has just started refuses what it allows a moment later."""
@@ -71,8 +71,8 @@ class SupervisedParts:
 
     ``state`` is written here and read by health checks. ``elector`` and ``server`` live on the ``side``, all else on the main loop.
     ``background`` are further tasks that should run for ever, here or there; ``prepare`` is done before the lease is asked for;
-    ``warm`` opens connections ahead of the first bindings; ``sever`` drops what they still hold; ``led`` is told when this replica
-    leads; ``close`` ends the connections.
+    ``warm`` opens connections ahead of the first bindings; ``sever`` drops what they still hold; ``on_leading`` is told when this
+    replica leads; ``close`` ends the connections.
     """
 
     state: ReplicaState
@@ -201,7 +201,7 @@ class Supervisor:
 
     @property
     def _required(self) -> list[Informer]:
-        """The feeds without which nothing can be decided."""
+        """The informers without which nothing can be decided."""
         return [feed for feed in self._parts.feeds if not feed.optional]
 
     async def _catch_up(self, feed: Informer) -> None:
@@ -209,7 +209,7 @@ class Supervisor:
         self._parts.engine.caught_up(feed.resource)
 
     async def _wait_for_optional(self) -> None:
-        """Let the other feeds catch up too, but not wait long for one that fails: it holds back its profiles, not the rest."""
+        """Let the other informers catch up too, but not wait long for one that fails: it holds back its profiles, not the rest."""
         tasks = [task for feed, task in self._catching_up.items() if feed.optional and feed.has_synced]
         enough = asyncio.create_task(self._parts.clock.sleep(CATCH_UP_SECONDS))
         everybody = asyncio.create_task(asyncio.wait(tasks)) if tasks else enough

@@ -1,4 +1,4 @@
-"""Binding: what happens to a pod between the decision and the API server's yes.
+"""The binder: what happens to a pod between the decision and the API server's yes.
 
 Each placement is bound in a task of its own while the loop decides the next ones; a bound number of them run at a time of each
 profile. A placement was assumed, so exactly one of three things must happen here: it is confirmed (the watch will show it), it is
@@ -69,7 +69,7 @@ STAGE_LIMIT_SECONDS = {
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Binding:
-    """One placement on its way. ``news`` is the node's, as of the decision; ``since`` when the present step began, in seconds."""
+    """One placement on its way. ``node_generation`` is the node's at the decision; ``since`` when the present step began, in seconds."""
 
     entry: QueuedPodInfo
     placement: ScheduleResult

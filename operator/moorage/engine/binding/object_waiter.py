@@ -1,4 +1,4 @@
-"""Following: the objects that the watches bring, and a way to wait until one of them changes."""
+"""The object waiter: shows the objects that the watches bring, and waits until one of them changes."""
 
 from __future__ import annotations
 

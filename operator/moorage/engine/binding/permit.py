@@ -1,4 +1,4 @@
-"""Waiting at permit: pods that have their node and are held back until plugins let them go on.
+"""Permit: pods that have their node and are held back until plugins let them go on.
 
 A permit actor that answers with a ``PermitWait`` makes the pod wait, its node reserved. It goes on when every plugin that holds it has
 allowed it; the first rejection, or the first hold that is over, sends it back to the queue. Whoever has the registry may allow or
@@ -30,7 +30,7 @@ class PermitRejection:
 
 @dataclasses.dataclass(slots=True)
 class WaitingPod:
-    """A pod that is held; ``holders`` are the plugins that have not allowed it yet."""
+    """A pod that is held; ``pending_plugins`` are those that have not allowed it yet."""
 
     pod: Pod
     node: str

@@ -1,4 +1,4 @@
-"""Sending: the request that binds a pod, and what became of it.
+"""The sender: makes the request that binds a pod, and finds out what became of it.
 
 An answer that never came (time-out, reset), or that says what one answer cannot know (the pod is bound, or gone: a proxy may have
 said so), is settled by reading the pod, for as long as that takes: until then it may be on its node, so its place there is kept.

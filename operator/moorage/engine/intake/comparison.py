@@ -1,4 +1,4 @@
-"""Comparing: what the watches have told, beside what the API server has, and what they did not tell put right.
+"""The comparison: what the watches have told, beside what the API server has, and what they did not tell put right.
 
 The leader goes through all kinds, slowly: a list by pages of metadata, one after another, then a rest. What differs is looked at again
 a moment later, where it may have come by the watch; what differs still is read by name, and what is read goes into the sink as a line

@@ -1,4 +1,4 @@
-"""Nodes into the cache, and to the pods that a change of one may help."""
+"""The node sink: takes nodes into the cache, and wakes the pods that a change of one may help."""
 
 from __future__ import annotations
 

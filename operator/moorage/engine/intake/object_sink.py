@@ -1,4 +1,4 @@
-"""Objects as a watch brings them: kept, compared with what was there, and set aside where one cannot be used."""
+"""The object sink: keeps objects as a watch brings them, compares each with what was there, and sets aside what cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods into the cache, when they are on a node, and into the queue, when they wait for one of our profiles."""
+"""The pod sink: takes pods on a node into the cache, and those that wait for one of our profiles into the queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
 class PodSink(ObjectSink[Pod]):
-    """Pods: on a node (cache) or waiting for one (backlog)."""
+    """Pods: on a node (cache) or waiting for one (queue)."""
 
     resource, kind_name = "pods", "Pod"
 
@@ -29,7 +29,7 @@ class PodSink(ObjectSink[Pod]):
         self._backlog = backlog
         self._now = now
         self._queued = queued
-        """Told of each pod that came into the backlog."""
+        """Told of each pod that came into the queue."""
         self.left: Callable[[str], None] = lambda _: None
         """Told of the UID of a pod that wants no node any more: it is gone, it is going, or it has one."""
         self.came: Callable[[str], None] = lambda _: None

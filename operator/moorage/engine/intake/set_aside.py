@@ -48,7 +48,7 @@ class UnreadableObjects:
         return aside.whole if aside is not None and isinstance(aside.whole, Pod) and not aside.node_name else None
 
     def profiles_reconciled(self) -> None:
-        """Profiles were settled: waiting pods may be ours from now on."""
+        """Profiles were reconciled: waiting pods may be ours from now on."""
         self._pods.unreported.update({uid: aside for uid, aside in self._pods.aside.items() if self.waiting(uid) is not None})
 
     def report_due(self) -> None:

@@ -1,4 +1,4 @@
-"""All other objects that plugins read, into the store."""
+"""The stored object sink: takes all other objects that plugins read into the store."""
 
 from __future__ import annotations
 

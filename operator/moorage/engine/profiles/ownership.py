@@ -1,4 +1,4 @@
-"""Claims: profiles that somebody outside this installation has a better right to.
+"""Ownership: profiles that somebody outside this installation has a better right to.
 
 A profile's status says which installation serves it. That is a hint where to look: whoever may write the status may say anything
 there. What is believed is that installation's own Leases, if they are where tenants have none: in a namespace with the label

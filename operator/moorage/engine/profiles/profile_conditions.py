@@ -1,4 +1,4 @@
-"""Judging: what is to be said of a profile, as conditions: of its spec, its references, our rights to serve it, and who decides."""
+"""Profile conditions: what is to be said of a profile's spec, its references, our rights to serve it, and who decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reconciling: what the records say, written into the status of SchedulerProfiles and PluginConfigs by the leader.
+"""Profile status: what the records say, written into the status of SchedulerProfiles and PluginConfigs by the leader.
 
 Level-triggered: every round computes the whole status of each object and compares it with what was last written, and that with what
 the API server shows. Conditions, revisions and the leader are written at once, those of one object at least a second apart; queue

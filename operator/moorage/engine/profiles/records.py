@@ -1,6 +1,6 @@
 """Profile records: what is known of each SchedulerProfile, from its object to the revision that decides for it.
 
-Only ``swapping`` writes these records; ``reconciling`` turns them into status.
+Only ``swap`` writes these records; ``profile_status`` turns them into status.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class ProfileRecord:
     body: Body
     """The object as it is now."""
     reconciled: Body = dataclasses.field(default_factory=dict)
-    """The object as it was when it was last settled: what is said of it is about this."""
+    """The object as it was when it was last reconciled: what is said of it is about this."""
     stale: bool = True
     """Whether the object, or a PluginConfig that it references, has changed since."""
     resolution: Resolution | None = None
-    """Of ``settled``; None before the first."""
+    """Of ``reconciled``; None before the first."""
     conflicts: tuple[FieldError, ...] = ()
     """Why another profile or another scheduler serves its pods; while there are any, no revision of it decides."""
     active: ActiveRevision | None = None
@@ -51,7 +51,7 @@ class ProfileRecord:
     lost: str = ""
     """Why a revision that decided before cannot decide now; "" where there is none."""
     useless: tuple[str, ...] = ()
-    """Stored revisions that were all found to be of no use, since it was last settled."""
+    """Stored revisions that were all found to be of no use, since it was last reconciled."""
     waiting_reason: str = ""
     """Why a good revision is not swapped in yet."""
     missing_kinds: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class ProfileRecord:
 
     @property
     def generation(self) -> int:
-        """The generation that was last settled."""
+        """The generation that was last reconciled."""
         return bodies.generation(self.reconciled)
 
     @property

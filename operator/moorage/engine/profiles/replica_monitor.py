@@ -1,4 +1,4 @@
-"""Surveying: what a replica finds out, and tells, at its own pace: the other replicas and its own rights."""
+"""The replica monitor: what a replica finds out, and tells, at its own pace: the other replicas and its own rights."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Swapping: from changed objects to one new live revision, or to a refusal that leaves the last good one deciding.
+"""The swap: from changed objects to one new live revision, or to a refusal that leaves the last good one deciding.
 
-Objects that change within the debounce are settled together. Settling resolves every profile that may be concerned beside the live
+Objects that change within the debounce are reconciled together. Reconciling resolves every profile that may be concerned beside the live
 ones (nothing live is touched), stores what is new (the leader, as a ControllerRevision), and then swaps: one reference per profile
 and what follows from it, in one synchronous step. A profile whose spec is bad goes on with its last good revision, after a restart
 with the newest stored one. One whose pods are somebody else's to place (an older profile of that schedulerName, another
@@ -61,7 +61,7 @@ class ProfileSwapper:
         self._telemetry = around.telemetry
         self._ownership = claims
         self._gone: dict[str, str] = {}
-        """schedulerName -> profile, of those that went since the last settling."""
+        """schedulerName -> profile, of those that went since the last reconciliation."""
         self._dirty = asyncio.Event()
         self._ownership_due = 0.0
 
@@ -108,10 +108,10 @@ class ProfileSwapper:
             self._emit(record, "LeaderChanged", f"{identity} leads", warning=False)
         self._dirty.set()
 
-    # ---- settling ----------------------------------------------------------------------------------------------------------
+    # ---- reconciling -------------------------------------------------------------------------------------------------------
 
     async def run(self, debounce: float) -> None:
-        """Settle what changed, each time the debounce (seconds) has passed, until cancelled."""
+        """Reconcile what changed, each time the debounce (seconds) has passed, until cancelled."""
         while True:
             await self._dirty.wait()
             await self._clock.sleep(debounce)
@@ -305,7 +305,7 @@ class ProfileSwapper:
         return True
 
     def _apply_suspension(self, record: ProfileRecord) -> None:
-        """Let the backlog know what the profile's queue looks like now."""
+        """Tell the scheduling queue how the profile wants its pods queued now, if at all."""
         if record.active is None:
             return
         revision = record.active.revision

@@ -1,4 +1,4 @@
-"""Pods whose profile is missing: nobody has its name, it was deleted, or it has never been valid."""
+"""Unmatched pods, whose profile is missing: nobody has its name, it was deleted, or it has never been valid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 SLICE_SECONDS = 0.004
 """Seconds of telling before others get their turn."""
 MAX_REMEMBERED = 1000
-"""Names of deleted profiles, and verdicts about names, that are kept."""
+"""Names of deleted profiles, and explanations of names, that are kept."""
 
 
 class DeletedProfile(NamedTuple):
@@ -83,7 +83,7 @@ class UnmatchedPods:
             self._orphans.extend(entry.uid for entry in self._backlog.entries(scheduler_name))
 
     def pod_queued(self, pod: Pod) -> None:
-        """A pod came into the backlog."""
+        """A pod came into the queue."""
         if self._is_unmatched(pod.spec.scheduler_name):
             self._waiting.append((self._clock.boottime() + REPORT_AFTER_SECONDS, pod.metadata.uid))
 
@@ -166,7 +166,7 @@ class PodsOfInvalidProfiles:
         self._pod_conditions = failures
 
     def pod_queued(self, pod: Pod) -> None:
-        """A pod came into the backlog."""
+        """A pod came into the queue."""
         for record in self._invalid_profiles():
             if bodies.scheduler_name(record.body) == pod.spec.scheduler_name:
                 self._explain(pod, record)

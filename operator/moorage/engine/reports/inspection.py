@@ -1,4 +1,4 @@
-"""Inspecting: what cache and queue hold, as plain data, and where that differs from what the API server has.
+"""Inspection: what cache and queue hold, as plain data, and where that differs from what the API server has.
 
 Everything is given a few items at a time, so that a large cluster holds up nobody. What is found to differ is looked at again a
 moment later, with a new list: what only one side had not yet heard of is the same on both by then.
@@ -56,7 +56,7 @@ DIFFERENCE_KINDS = ("missed node", "redundant node", "missed pod", "redundant po
 
 
 class CacheInspector:
-    """Looks at cache and backlog; changes nothing. ``run`` it to have ``request`` answered in the log.
+    """Looks at cache and queue; changes nothing. ``run`` it to have ``request`` answered in the log.
 
     What it gives has no names that a log record has already (name, message).
     """
@@ -73,7 +73,7 @@ class CacheInspector:
     # ---- plain data --------------------------------------------------------------------------------------------------------
 
     async def nodes(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """The nodes, with what is on them and promised there, and at the end pods on nodes that are not there."""
+        """The nodes, with what is on them and nominated to them, and at the end pods on nodes that are not there."""
         table = self._cache.nodes
         async for name in _paced(sorted({*table.row_of, *self._cache.occupied, *self._cache.nominations.nodes}), ITEMS_PER_STEP):
             row = table.row_of.get(name)

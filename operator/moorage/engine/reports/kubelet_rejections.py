@@ -1,4 +1,4 @@
-"""Rejections: pods that a kubelet refused after they were bound to its node.
+"""Kubelet rejections: pods that a kubelet refused after they were bound to its node.
 
 Such a pod has failed, so the watch of live pods only says that it is gone; a second, small watch brings the failed ones. Each is
 counted once. Those that failed before this replica's first list are nobody's news; those that fail while a watch is broken come
@@ -75,7 +75,7 @@ class FailedPod(Struct, frozen=True):
 
 
 class KubeletRejections:
-    """``ports.kube.FeedSink`` for failed pods. It counts while ``leading``; of those that were refused it keeps the UIDs.
+    """``ports.kube.ReflectorSink`` for failed pods. It counts while ``leading``; of those that were refused it keeps the UIDs.
 
     ``profile(scheduler_name)`` gives the profile that has this schedulerName, None for a name of somebody else's;
     ``resources`` are the names of resources that nodes have, so that the reasons in metrics are bounded.

@@ -1,4 +1,4 @@
-"""Reporting: durations and sizes to telemetry, and how late the event loop is."""
+"""Metrics: durations and sizes to telemetry, and how late the event loop is."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Failures: what is said and written when a pod could not be placed.
+"""Pod conditions: what is said and written when a pod could not be placed.
 
 The pod is back in the queue at once; the event and the PodScheduled condition follow off the critical path. A condition is written
 only where it differs from what the pod has, the newest one wins, and a few are in flight at a time, never two of one pod. Of a pod
 that is gone or bound meanwhile nothing is said.
 
-Nominations are written here too, and nowhere else: what goes out is the node that the pod is promised at that moment, so that writes
+Nominations are written here too, and nowhere else: what goes out is the node that the pod is nominated to at that moment, so that writes
 of one pod cannot overtake each other.
 """
 
@@ -59,7 +59,7 @@ class PodConditionUpdate:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Writing:
-    """A verdict that is being written; ``over`` is set when that has ended."""
+    """An update that is being written; ``done`` is set when that has ended."""
 
     update: PodConditionUpdate
     done: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
@@ -72,7 +72,7 @@ def _unknown_nomination(_uid: str) -> str | None:
 class PodConditionWriter:
     """Says why pods wait. ``current(uid)`` gives the pod's newest state, None when it is gone or bound.
 
-    ``promised(uid)`` gives the node that it is promised now, "" for none, None when its status is to be left as it is.
+    ``nominated(uid)`` gives the node that it is nominated to now, "" for none, None when its status is to be left as it is.
     """
 
     def __init__(self, writes: KubeWriter, events: EventRecorder, clock: Clock, current: Callable[[str], Pod | None]) -> None:
@@ -111,7 +111,7 @@ class PodConditionWriter:
         return True
 
     def write_nomination(self, pod: Pod) -> None:
-        """The pod is promised another node, or none any more: have that written, and whatever else is yet to be said of it."""
+        """The pod is nominated to another node, or to none any more: have that written, and whatever else is yet to be said of it."""
         last = self._newest(pod.metadata.uid)
         self.write(last if last is not None else PodConditionUpdate(pod))
 

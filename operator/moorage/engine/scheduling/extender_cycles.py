@@ -1,4 +1,4 @@
-"""Asking extenders: runs the cycles of pods that extenders have a say about, while other pods are decided.
+"""Extender cycles: runs the cycles of pods that extenders have a say about, while other pods are decided.
 
 The decision is core's (``core.cycle.extender_cycle``); here its questions are put, each with the pod, and for extenders without a cache of
 their own the nodes, in full as the API server has them. A pod stays in flight until its cycle ends. So many of a profile are asked
@@ -88,7 +88,7 @@ class ExtenderCycleListener(Protocol):
 
 
 class ExtenderCycles:
-    """Runs such cycles, and tells the decider on the loop's thread."""
+    """Runs such cycles, and tells the listener on the loop's thread."""
 
     def __init__(self, scheduler: CycleContext, backlog: SchedulingQueue, around: Ports, decider: ExtenderCycleListener) -> None:
         self._scheduler = scheduler

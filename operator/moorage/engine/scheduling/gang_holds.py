@@ -1,4 +1,4 @@
-"""Holds: room that is kept free of pods of lower priority for the first gang that waits, so that a stream of these cannot starve it.
+"""Gang holds: room that is kept free of pods of lower priority for the first gang that waits, so that a stream of these cannot starve it.
 
 A gang holds nothing at first. One that has waited in vain for ``HOLD_AFTER_SECONDS`` seconds may hold room, one gang at a time, the most
 important one, the one that waits longest among equals; for ``MAX_HOLD_SECONDS`` seconds at most, and not again for as long. Its members are

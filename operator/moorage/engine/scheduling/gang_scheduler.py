@@ -1,4 +1,4 @@
-"""Gangs: attempts of pod groups, and what their members and their PodGroups are told.
+"""The gang scheduler: attempts of pod groups, and what their members and their PodGroups are told.
 
 ``core.queue.pod_group_members`` says which members go together, ``core.cycle.gang_cycle`` places them; here both are joined to the engine.
 """
@@ -64,7 +64,7 @@ class GangScheduler:
     def attempt(
         self, entry: QueuedPodInfo, place: MemberPlacer, broken: Callable[[], str]
     ) -> Generator[bool, bool | None, list[MemberOutcome]]:
-        """Place the group of a pod that came with companions, as ``core.cycle.gang_cycle.placing``; what became of each."""
+        """Place the group of a pod that came with companions, as ``core.cycle.gang_cycle.place_gang`` does; what became of each."""
         members = (entry, *entry.companions)
         group = self._groups.group_of_entry(entry)
         needed = self._groups.needed(group) + len(members)  # as they are in flight, they count as on their way

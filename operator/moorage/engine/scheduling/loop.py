@@ -59,7 +59,7 @@ class SchedulingAttempt:
 
 
 class SchedulingLoop:
-    """See the module's docstring. ``live`` maps a schedulerName to the revision that decides; swapping writes it."""
+    """See the module's docstring. ``live`` maps a schedulerName to the revision that decides; ``ProfileSwapper`` writes it."""
 
     def __init__(self, scheduler: CycleContext, backlog: SchedulingQueue, around: Ports, handover: CycleOutcomes) -> None:
         self.live: dict[str, Revision] = {}

@@ -1,13 +1,13 @@
-"""Promises: nominations kept true. A pod that was promised room on a node by preemption gets it, or is let go within a bounded time.
+"""The nomination controller keeps nominations true: a pod that preemption nominated to a node gets there, or is let go in bounded time.
 
-What ends a promise: the pod has its place or is gone; its next attempt finds otherwise; a pod of higher priority takes the node, or so
+What ends a nomination: the pod has its place or is gone; its next attempt finds otherwise; a pod of higher priority takes the node, or so
 much of it that the rest is not enough; the node is deleted. What makes the pod be tried again before its victims are gone: its node
 changes (a taint, another size); somebody else nominates it; victims do not die. Those who should have been gone
 ``NOMINATION_TIMEOUT_SECONDS`` ago, their grace over, are given up: nobody counts on their room any more, and the pod looks for another one.
 
-Statuses follow through ``PodConditionWriter``. Pods of schedulers that are not ours are promised room as well; their statuses are left
-alone. Nobody else ends such a promise, nor that of a pod which is gated: it lapses after ``NOMINATION_TIMEOUT_SECONDS``, and the grace of
-those that go there.
+Statuses follow through ``PodConditionWriter``. Pods of schedulers that are not ours are nominated as well; their statuses are left
+alone. Nobody else ends such a nomination, nor that of a pod which is gated: it lapses after ``NOMINATION_TIMEOUT_SECONDS``, and the grace
+of those that go there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TRIED_STATES = (QueueState.ACTIVE, QueueState.BACKOFF, QueueState.UNSCHEDULABLE
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NominationController:
-    """See the module's docstring. ``ours(scheduler_name)``: whether we lead and place such pods."""
+    """See the module's docstring. ``owns(scheduler_name)``: whether we lead and place such pods."""
 
     cache: Cache
     backlog: SchedulingQueue
@@ -51,7 +51,7 @@ class NominationController:
     clock: Clock
     owns: Callable[[str], bool]
     _since: dict[str, tuple[str, float]] = dataclasses.field(default_factory=dict)
-    """UID -> the node that the pod is promised and since when, as ``sweep`` has seen it."""
+    """UID -> the node that the pod is nominated to and since when, as ``check`` has seen it."""
     _lagging: dict[str, float] = dataclasses.field(default_factory=dict)
     """UID -> since when its status has lagged, or when it was written last."""
 
@@ -60,7 +60,7 @@ class NominationController:
         self.pod_conditions.nominated = self._nominated
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
-        """The pod is promised this node, or none (""); its status follows with the next word on it. ``held`` as in ``PodInfo``."""
+        """The pod is nominated to this node, or to none (""); its status follows with the next word on it. ``held`` as in ``PodInfo``."""
         entry = self.backlog.get(pod.metadata.uid)
         if entry is not None:  # else it is gone meanwhile, or has a node
             self.cache.nominations.nominate(entry.pod, node, held)
@@ -72,12 +72,12 @@ class NominationController:
                 self._end(other)
 
     def node_deleted(self, node: str) -> None:
-        """A node was deleted: what was promised there cannot be kept."""
+        """A node was deleted: nominations to it cannot be kept."""
         for pod in self._ours_on(node):
             self._end(pod)
 
     def pod_placed(self, node: str) -> None:
-        """A pod has come to a node: promises end for which there is no room there any more, even when all have gone that go.
+        """A pod has come to a node: nominations end for which there is no room there any more, even when all have gone that go.
 
         A pod in flight is left out: those that are to go for it may not have been told yet.
         """
@@ -89,7 +89,7 @@ class NominationController:
                 self._end(pod)
 
     def node_changed(self, node: str) -> None:
-        """A node is another: pods that are promised room there look whether it suits them still."""
+        """A node is another: pods that are nominated to it look whether it suits them still."""
         self.pod_placed(node)
         for pod in self._ours_on(node):
             self.backlog.retry(pod.metadata.uid, self.clock.boottime())
@@ -134,7 +134,7 @@ class NominationController:
         self._lagging.update(since)
 
     def _is_tried(self, pod: Pod) -> bool:
-        """Whether the pod has its turns with us, each of which says what it is promised."""
+        """Whether the pod has its turns with us, each of which says what it is nominated to."""
         entry = self.backlog.get(pod.metadata.uid)
         return entry is not None and entry.state in _TRIED_STATES and self.owns(pod.spec.scheduler_name)
 

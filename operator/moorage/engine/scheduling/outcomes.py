@@ -1,6 +1,6 @@
-"""Handover: what becomes of a pod once its cycle has ended.
+"""Outcomes: what becomes of a pod once its cycle has ended.
 
-A placement is bound; of the others, some have errands run or room made for them first, and all end in the queue, with a word on why.
+A placement is bound; of the others, some have actions run or room made for them first, and all end in the queue, with a word on why.
 Whatever takes time runs beside the loop and comes back here when it has ended. The pod is in flight until then.
 """
 
@@ -179,7 +179,7 @@ class CycleOutcomes:
         self._report(entry, diagnosis, seconds)
 
     def _report(self, entry: QueuedPodInfo, diagnosis: Diagnosis, seconds: float) -> None:
-        """Say why, and keep the promise of a node, or break it; the pod's status follows."""
+        """Say why, and keep the nomination, or end it; the pod's status follows."""
         refused = diagnosis.code in REJECTED
         pod, profile, node = diagnosis.pod, diagnosis.revision.scheduler_name, diagnosis.nominated_node
         if node is not None:

@@ -1,6 +1,6 @@
-"""Errands: what postFilter plugins want to be done for a pod that no node takes, beside evictions.
+"""Post-filter actions: what postFilter plugins want to be done for a pod that no node takes, beside evictions.
 
-The plugin decides, its actor does it, off the loop. The pod stays in flight meanwhile: what the errand changes wakes it when it is
+The plugin decides, its actor does it, off the loop. The pod stays in flight meanwhile: what the action changes wakes it when it is
 back in the queue, and not before.
 """
 
@@ -21,7 +21,7 @@ from moorage.ports.guards import FAULTS, log_bug
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PostFilterAction:
-    """What is under way for a pod: all the errands of its diagnosis. ``seconds``: how long the decision took."""
+    """What is under way for a pod: all the actions of its diagnosis. ``seconds``: how long the decision took."""
 
     entry: QueuedPodInfo
     diagnosis: Diagnosis
@@ -29,7 +29,7 @@ class PostFilterAction:
 
 
 ActionsCallback: TypeAlias = Callable[[PostFilterAction, str], None]
-"""Called on the loop's thread when a pod's errands have ended, whatever happened; "" when all are done, else why not."""
+"""Called on the loop's thread when a pod's actions have ended, whatever happened; "" when all are done, else why not."""
 
 
 class PostFilterActions:

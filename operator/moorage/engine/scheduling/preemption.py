@@ -1,4 +1,4 @@
-"""Preempting: evicts the pods that must go so that another one fits.
+"""Preemption: evicts the pods that must go so that another one fits.
 
 The decision is made (which victims, which node); here it is carried out, off the loop, while the pod itself stays in flight so that it
 is not tried again in between. First its status names the node, so that a replica that takes over in the middle knows whom the room is

@@ -1,4 +1,4 @@
-"""Work of others than the loop in slices: what a binding or an extender's answer makes necessary, while others have their turn."""
+"""Slices: work beside the loop, which a binding or an extender's answer makes necessary, done while others have their turn in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an actor is, and what it does things with."""
+"""The actors' contract: what an actor is, and what it does things with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from moorage.ports.kube import KubeReader, KubeWriter, PodRef
 class ActorTools:
     """What actors are made with; each keeps of it what it needs.
 
-    ``following`` shows the objects that the watches bring, ``waiting`` the pods that are held at permit.
+    ``objects`` shows what the watches bring, ``waiting_pods`` the pods that are held at permit.
     """
 
     writes: KubeWriter

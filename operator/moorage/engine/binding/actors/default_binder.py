@@ -1,4 +1,4 @@
-"""Binding as everybody does it."""
+"""The default binder: binds as everybody does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Having the resource claims of a pod allocated and reserved.
+"""The device binder: has the resource claims of a pod allocated and reserved.
 
 What was decided is written into the claims, and the pod waits until its devices say that they can be used. Devices are each given to
 one claim, but nothing in the API says so beside the claims themselves: what is written must stay known, until it is seen or taken
@@ -204,7 +204,7 @@ class DeviceBinder:
     async def _retry_until_answered(self, deed: Callable[[], Awaitable[T]]) -> T:
         """Do it, for as long as it takes the API server to answer: until then nobody knows who has the devices.
 
-        That a write finds nothing is no answer (a proxy may say so): the deed reads again what is there. A refusal is believed when it
+        That a write finds nothing is no answer (a proxy may say so): the write reads again what is there. A refusal is believed when it
         has lasted for a while: an API server that has just started refuses what it allows a moment later.
         """
         failures, began = 0, self._clock.boottime()

@@ -1,4 +1,4 @@
-"""Having the volumes of a pod bound or made.
+"""The volume binder: has the volumes of a pod bound or made.
 
 Volumes are set aside for claims, claims get the node where their volume is to be made; Kubernetes' volume controller and the drivers
 do the rest, and the pod waits for it. What was written stays when that fails: the pod's next attempt starts from there.
