@@ -1,4 +1,4 @@
-"""Clocks and change logs: that something changed, and which rows of the node table did, for whoever wants to catch up.
+"""Version counters and change logs: that something changed, and which rows of the node table did, for whoever wants to catch up.
 
 Each aspect has a log of row numbers. A reader keeps the position up to which it has read and asks for what came after; when the
 log was cut meanwhile, or so much changed that catching up costs more than starting over, the answer is "everything".
@@ -38,7 +38,7 @@ class Aspect(enum.IntEnum):
     OBJECT = 11
     """Anything of the node's own object that a plugin can see, annotations and conditions included."""
     NOMINATIONS = 12
-    """Which waiting pods are promised room there. The framework heeds it; plugins need not read it."""
+    """Which waiting pods are nominated there. The framework follows it; plugins need not read it."""
 
 
 class Versioned(Protocol):
@@ -69,7 +69,7 @@ _MIN_KEPT_CHANGES = 4096
 
 
 class ChangeLog:
-    """One aspect's log: row numbers in the order of change, of which the first ``base`` were cut off."""
+    """One aspect's log: row numbers in the order of change, of which the first ``_base`` were cut off."""
 
     __slots__ = ("_base", "_rows", "end")
 
@@ -81,7 +81,7 @@ class ChangeLog:
 
     @property
     def version(self) -> int:
-        """Moves with each entry, as a clock does."""
+        """Moves with each entry, as that of a ``VersionCounter`` does."""
         return self.end
 
     def add(self, row: int) -> None:

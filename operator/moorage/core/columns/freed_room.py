@@ -1,4 +1,4 @@
-"""Room: what hints may know of nodes, so that room that is freed wakes only pods which it may be enough for."""
+"""Freed room: what hints may know of nodes, so that room that is freed wakes only pods which it may be enough for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeping: what nominated pods are going to choose on their nodes, so that nobody else takes it before.
+"""Kept choices: what nominated pods are going to choose on their nodes, so that nobody else takes it before.
 
 Devices and volumes are chosen only when a pod is decided. So the choice is made for it beforehand, and made anew whenever something
 that it rests on is not as it was. Each pod, the most important one first, chooses from what those before it leave.

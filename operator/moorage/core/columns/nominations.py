@@ -1,8 +1,8 @@
-"""Nominations: which waiting pods are promised room on which node, by a preemption that made it.
+"""Nominations: which waiting pods are nominated to which node, where a preemption made room for them.
 
-Other pods of lower priority must leave that room alone until the pod is there. A promise comes from two sides, and the newer one
-counts: what we decide (``decide``) stands from then on, before the API server has shown it; what the pod's ``status.nominatedNodeName``
-says (``read``) counts whenever no decision of ours has yet to be written there. So in the end both are the same.
+Other pods of lower priority must leave that room alone until the pod is there. A nomination comes from two sides, and the newer one
+counts: what we decide (``nominate``) stands from then on, before the API server has shown it; what ``status.nominatedNodeName`` of
+the pod says (``observe_status``) counts whenever no decision of ours has yet to be written there. So in the end both are the same.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from moorage.core.structures.all_or_none import all_or_none
 
 _NO_PODS: dict[str, PodInfo] = {}
 MAX_NOMINATED_ELSEWHERE = 100
-"""Nominated pods that are heeded at most on other nodes than theirs, the most important ones."""
+"""Nominated pods that are taken into account at most on other nodes than theirs, the most important ones."""
 
 
 class Nominator:
-    """See the module's docstring. The rows of the node table where what is promised changes are in its log of NOMINATIONS."""
+    """See the module's docstring. The rows of the node table whose nominations change are in its log of NOMINATIONS."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
         self.freed: Callable[[Pod, str], None] = lambda _pod, _node: None
-        """Told of a pod, and of the node where it was promised room that it neither has nor is promised any more."""
+        """Told of a pod, and of the node that it was nominated to when it neither is there nor is nominated to it any more."""
         self.version = 0
-        """Moves with every change of what is promised."""
+        """Moves with every change of a nomination."""
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._records: dict[str, PodInfo] = {}
         self._by_priority: dict[int, dict[str, PodInfo]] = {}
@@ -89,10 +89,10 @@ class Nominator:
             if yields_to(pod, record):
                 yield record
 
-    # ---- what is promised --------------------------------------------------------------------------------------------------
+    # ---- nominations come and go ------------------------------------------------------------------------------------------
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
-        """From now on the pod is promised this node, or none (""); ``pod`` is its newest state, ``held`` as in ``PodInfo``."""
+        """From now on the pod is nominated to this node, or to none (""); ``pod`` is its newest state, ``held`` as in ``PodInfo``."""
         uid = pod.metadata.uid
         if node:
             self.add(pod, node, pod_requests(pod), held)

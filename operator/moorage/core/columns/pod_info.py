@@ -88,7 +88,7 @@ class PodState(enum.Enum):
 class PodInfo:
     """A pod on a node: the object, where it is, what it takes there and how we know; ``volumes`` are those that placement looks at.
 
-    ``leaving``: we had it told to go, which the watch may not show yet. ``stuck``: it was told to go long ago and does not, so nobody
+    ``preempted``: we had it told to go, which the watch may not show yet. ``stuck``: it was told to go long ago and does not, so nobody
     may count on its room. ``held``: nominated as a member of a gang that room is held for, which pods of its own priority may take.
     """
 

@@ -39,7 +39,7 @@ class Trial:
         self._new: dict[str, dict[str, PodInfo]] = {}
 
     def remove(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
-        """Try what would be without these pods of the herd (by place)."""
+        """Try what would be without these pods of the batch (by place)."""
         self._charge(herd, which, -1)
         for i in which.tolist():
             record = herd.records[i]
@@ -117,7 +117,7 @@ class Snapshot:
 
     @property
     def pod_counters(self) -> PodCounters:
-        """Counters of pods; only ``carried_against`` is for plugins, who ask ``matching`` here for the others."""
+        """Counters of pods; only ``existing_terms_matching`` is for plugins, who ask ``matching`` here for the others."""
         return self._cache.pod_counters
 
     @property
@@ -132,7 +132,7 @@ class Snapshot:
 
     @property
     def nominations(self) -> Nominator:
-        """Which waiting pods are promised room on which node; only its reading half is for plugins."""
+        """Which waiting pods are nominated to which node; only its reading half is for plugins."""
         return self._cache.nominations
 
     def matching(self, query: PodQuery) -> RowCounter:

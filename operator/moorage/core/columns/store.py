@@ -1,6 +1,6 @@
 """The store: every object that decisions read and that is neither pod nor node, by kind.
 
-Each kind has a clock, which moves with each change of an object of that kind, so that whoever computed something from objects
+Each kind has a version counter, which moves with each change of an object of that kind, so that whoever computed something from objects
 knows that it is out of date. One writer, one thread; plugins read through ``snapshot.store``.
 """
 
@@ -26,7 +26,7 @@ class Lister(Protocol):
     """The store's reading half."""
 
     def __hash__(self) -> int:
-        """By identity: what follows from a store at a version of a clock may be remembered under these."""
+        """By identity: what follows from a store at a version of a counter may be remembered under these."""
 
     def objects(self, kind: type[T]) -> Mapping[str, T]:
         """All objects of a kind by ``namespace/name`` (or name), in the order in which they came."""

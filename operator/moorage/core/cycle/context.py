@@ -1,4 +1,4 @@
-"""What a cycle works on, and what comes of it."""
+"""The context of a cycle: what it works on, and what comes of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class ScheduleResult:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The pod goes nowhere now. ``code`` ERROR: a fault, else a refusal by ``rejectors``; ``message`` is for the pod's condition."""
+    """The pod goes nowhere now.
+
+    ``code`` ERROR: a fault, else a rejection by ``unschedulable_plugins``. ``message`` is for the pod's condition.
+    """
 
     pod: Pod
     revision: Revision
@@ -53,7 +56,7 @@ class Diagnosis:
 
 
 class CycleContext:
-    """What a cycle works on: the cache, the runner over it, the sampler's place, the tie-break's seed."""
+    """What a cycle works on: the cache, the evaluator over it, the sampler's place, the tie-break's seed."""
 
     def __init__(self, cache: Cache, seed: int = 0, observer: Observer | None = None) -> None:
         self.cache = cache

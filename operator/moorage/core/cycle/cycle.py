@@ -1,6 +1,6 @@
 """The scheduling cycle: one pod, all nodes, one synchronous call.
 
-``decide`` looks and changes nothing; ``commit`` takes the decision for done (assume, reserve), all or nothing. The engine does the
+``decide`` looks and changes nothing; ``assume_and_reserve`` takes the decision for done, all or nothing. The engine does the
 rest: it binds what was placed and tells why what was not.
 """
 
@@ -27,7 +27,7 @@ NO_NODES = "no nodes available to schedule pods"
 
 
 def decide(pod: Pod, revision: Revision, scheduler: CycleContext) -> ScheduleResult | Diagnosis:
-    """Where the pod should go, or why it cannot go anywhere. Changes nothing but what the runner keeps."""
+    """Where the pod should go, or why it cannot go anywhere. Changes nothing but what the evaluator keeps."""
     # 1. preFilter and filter: catch up with what changed since this template was last looked at.
     blueprint = run_filters(pod, revision, scheduler)
     if isinstance(blueprint, Diagnosis):
@@ -80,7 +80,7 @@ def run_filters(pod: Pod, revision: Revision, scheduler: CycleContext) -> Evalua
 
 
 def run_scores(blueprint: Evaluation, revision: Revision, scheduler: CycleContext) -> Status:
-    """Have plugins score the nodes that filters let through, after ``look``; ERROR when one failed."""
+    """Have plugins score the nodes that filters let through, after ``run_filters``; ERROR when one failed."""
     scheduler.observer.begin(ExtensionPoint.SCORE)
     status = blueprint.refresh_scores(scheduler.snapshot)
     scheduler.observer.end(ExtensionPoint.SCORE, status.code.value, revision.scheduler_name)
@@ -88,7 +88,7 @@ def run_scores(blueprint: Evaluation, revision: Revision, scheduler: CycleContex
 
 
 def assume_and_reserve(placement: ScheduleResult, scheduler: CycleContext) -> ScheduleResult | Diagnosis:
-    """Assume the pod on its node (or raise with nothing changed), let plugins reserve; if one refuses or fails, all is taken back."""
+    """Assume the pod on its node (or raise with nothing changed), let plugins reserve; if one rejects or fails, all is taken back."""
     pod, revision = placement.pod, placement.revision
     scheduler.cache.assume(on_node(pod, placement.node), placement.node, pod_requests(pod))
     if not revision.points[ExtensionPoint.RESERVE]:
@@ -132,7 +132,7 @@ def recheck_node(placement: ScheduleResult, scheduler: CycleContext) -> str:
 
 
 def unreserve_and_forget(placement: ScheduleResult, cache: Cache) -> None:
-    """Take back what ``commit`` did, reservations in reverse order; safe to call again.
+    """Take back what ``assume_and_reserve`` did, reservations in reverse order; safe to call again.
 
     One that fails stops no other: the first failure is raised when everything else is taken back.
     """
@@ -151,7 +151,7 @@ def unreserve_and_forget(placement: ScheduleResult, cache: Cache) -> None:
 
 
 def _rejected_at_reserve(placement: ScheduleResult, plugin: str, status: Status) -> Diagnosis:
-    """A refusal at reserve speaks of the one node that was chosen."""
+    """A rejection at reserve speaks of the one node that was chosen."""
     if status.code not in REJECTED:
         return Diagnosis(placement.pod, placement.revision, Code.ERROR, status.message)
     message = fit_error_message(1, [(reason, 1) for reason in status.reasons])

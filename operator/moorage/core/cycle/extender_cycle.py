@@ -4,8 +4,8 @@ It yields what is to be asked and is resumed with the answer; meanwhile other po
 across a question are names of nodes, and whatever is decided is decided by the nodes as they are then: scores are added up after
 the last filter has answered, and of the best nodes the first is taken that plugins still let through. When none of them does any
 more, the cycle begins anew.
-Source: kube-scheduler's findNodesThatPassExtenders, prioritizeNodes and callExtenders (v1.36), scheduler-core.md §3, §7 and §12 in
-words of our own. Different on purpose: a node that an extender leaves out without a word has a reason all the same; of nodes that
+Source: kube-scheduler's findNodesThatPassExtenders, prioritizeNodes and callExtenders (v1.36), in words of our own.
+Different on purpose: a node that an extender leaves out without a word has a reason all the same; of nodes that
 an extender was not asked about nothing is believed.
 """
 
@@ -75,7 +75,7 @@ def extender_cycle(
 
 @dataclasses.dataclass(slots=True)
 class _ExtenderCycle:
-    """One pod's cycle. ``refused``: the nodes that extenders refused, and why."""
+    """One pod's cycle. ``rejected``: the nodes that extenders rejected, and why."""
 
     pod: Pod
     revision: Revision
@@ -147,7 +147,7 @@ class _ExtenderCycle:
     # ---- filter ------------------------------------------------------------------------------------------------------------
 
     def _ask_filters(self, names: tuple[str, ...]) -> Steps[tuple[str, ...] | ExtenderFailure]:
-        """Those of the nodes that all extenders let through; the others are ``refused``."""
+        """Those of the nodes that all extenders let through; the others are ``rejected``."""
         for extender in self.extenders:
             if not names or not extender.filter_verb:
                 continue
@@ -215,7 +215,7 @@ class _ExtenderCycle:
         return said.diagnosis(self.pod, self.revision, room)
 
     def _run_post_filters(self) -> Steps[PostFilterResult]:
-        """As ``making_room.make_room``, with the extenders' say about victims."""
+        """As ``post_filter.run_post_filters``, with the extenders' say about victims."""
         heard, passing = PostFilterResults(self.scheduler.observer), frozenset(self._feasible())
         for name, plugin in self.revision.at(ExtensionPoint.POST_FILTER):
             blueprint = self._run_filters()
@@ -237,7 +237,7 @@ class _ExtenderCycle:
         return heard.merged()
 
     def _node_codes(self, blueprint: Evaluation) -> npt.NDArray[np.int64]:
-        """``Attempt.node_codes``: those of plugins, and on the nodes that these let through those of extenders."""
+        """``FailedAttempt.node_codes``: those of plugins, and on the nodes that these let through those of extenders."""
         codes, row_of = blueprint.node_codes(self.scheduler.snapshot), self.scheduler.snapshot.nodes.row_of
         for name in self._feasible():
             reason, _ = self.rejected.get(name, (UNRESOLVABLE_BY_EXTENDER, ""))

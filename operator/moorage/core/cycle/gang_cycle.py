@@ -149,7 +149,7 @@ def _member_errors(gang: GangAttempt, outcomes: Sequence[ScheduleResult | Diagno
 def _member_diagnoses(gang: GangAttempt, outcomes: Sequence[ScheduleResult | Diagnosis]) -> list[Diagnosis]:
     """Why nobody was placed: those that did not fit for their own reason, the others for the first of these.
 
-    Whatever may free one of them may free them all: everybody that was not at fault is refused by all who refused one.
+    Whatever may free one of them may free them all: everybody that was not at fault is rejected by all who rejected one.
     """
     refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
     first = refusals[0]

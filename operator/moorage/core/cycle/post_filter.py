@@ -1,4 +1,4 @@
-"""When no node takes a pod: who refused it, and what the plugins that may make room for it say."""
+"""PostFilter: when no node takes a pod, who rejected it, and what the plugins that may make room for it say."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from moorage.core.objects.pods import Pod
 
 
 class FitError(NamedTuple):
-    """Who refused a pod on how many of the ``nodes``, and with which reasons; ``prefilter``: one for all of them."""
+    """Who rejected a pod on how many of the ``num_all_nodes``, and with which reasons; ``pre_filter_message``: one for all of them."""
 
     code: Code
     unschedulable_plugins: frozenset[str]
@@ -32,7 +32,7 @@ class FitError(NamedTuple):
     """Pods nominated to nodes that would take this one but for them."""
 
     def diagnosis(self, pod: Pod, revision: Revision, room: PostFilterResult) -> Diagnosis:
-        """These refusals, and what plugins that make room say."""
+        """These rejections, and what plugins that make room say."""
         message = fit_error_message(self.num_all_nodes, self.reason_counts, self.pre_filter_message, room.status.message)
         rejectors = self.unschedulable_plugins | room.unschedulable_plugins
         made = room.nominated_node, room.victims, room.by_eviction
@@ -40,7 +40,7 @@ class FitError(NamedTuple):
 
 
 def fit_error(blueprint: Evaluation, snapshot: Snapshot) -> FitError:
-    """What plugins said of all nodes; after ``look``."""
+    """What plugins said of all nodes; after ``run_filters``."""
     plugin, verdict = blueprint.pre_filter_status
     if verdict.code is not Code.SUCCESS:
         return FitError(verdict.code, frozenset({plugin}), len(snapshot.nodes), (), verdict.message)
@@ -51,7 +51,7 @@ def fit_error(blueprint: Evaluation, snapshot: Snapshot) -> FitError:
 def run_post_filters(pod: Pod, revision: Revision, scheduler: CycleContext, blueprint: Evaluation) -> PostFilterResult:
     """What the first postFilter plugin that makes room says, or else all of them; without any, a nomination is cleared.
 
-    ``errand`` has the errands of all plugins, by name.
+    ``action`` has the actions of all plugins, by name.
     """
     heard = PostFilterResults(scheduler.observer)
     plugins = list(revision.at(ExtensionPoint.POST_FILTER))
@@ -63,7 +63,7 @@ def run_post_filters(pod: Pod, revision: Revision, scheduler: CycleContext, blue
 
 
 def make_attempt(scheduler: CycleContext, blueprint: Evaluation, refused: npt.NDArray[np.int64]) -> FailedAttempt:
-    """What postFilter plugins are shown; ``refused`` as in ``Attempt.node_codes``."""
+    """What postFilter plugins are shown; ``refused`` as in ``FailedAttempt.node_codes``."""
     snapshot, memories = scheduler.snapshot, scheduler.row_caches
     beyond = (snapshot.nominations,) if blueprint.depends_on_far_nominations else ()
     return FailedAttempt(

@@ -42,7 +42,7 @@ class DeviceQuery:
     """A request, or one alternative of it, that devices are looked for.
 
     ``name`` is that of the request; ``alternative`` its place among the alternatives, None for a request that has none.
-    ``all_of``: the devices wanted, where all that match are.
+    ``all_devices``: the devices wanted, where all that match are.
     """
 
     name: str

@@ -76,8 +76,8 @@ class _Seen:
 class DeviceLedger:
     """See the module's docstring.
 
-    When a device comes, goes, changes, is taken or given back, ``clock`` moves and the nodes that reach it are noted in ``nodes``, once
-    that is set: whoever asks about nodes does so before.
+    When a device comes, goes, changes, is taken or given back, ``version_counter`` moves and the nodes that reach it are noted in
+    ``nodes``, once that is set: whoever asks about nodes does so before.
     """
 
     def __init__(self, store: Store) -> None:

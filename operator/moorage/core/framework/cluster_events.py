@@ -1,7 +1,7 @@
 """Cluster events: what changed in the cluster, as the queue sees it, and which of them can free a waiting pod.
 
-A plugin registers the events (``ClusterEventWithHint``) that may make a pod fit which it refused. Source: kube-scheduler framework
-``ClusterEvent`` and ``EventsToRegister`` (v1.36), scheduler-core.md §4.8 in words of our own.
+A plugin registers the events (``ClusterEventWithHint``) that may make a pod fit which it rejected. Source: kube-scheduler framework
+``ClusterEvent`` and ``EventsToRegister`` (v1.36), in words of our own.
 """
 
 from __future__ import annotations
@@ -112,14 +112,15 @@ QueueingHintFn = Callable[[Pod, ClusterEvent, Lister], bool]
 class ClusterEventWithHint:
     """A registration: these actions on this resource may free a pod, if ``hint`` (None: always) says so.
 
-    ``shared``: the hint goes by the pod's namespace, labels, spec and resource status alone (``templates.waiting_key``), or by what
-    its plugin says that it heeds (``interfaces.HeedingPlugin``), so that it is asked once for all waiting pods that agree in these.
-    It may tell the pod that the event is about from others, as that is asked about alone. A hint that looks at anything else of the
-    pod must not be shared, or pods would be left waiting.
+    ``shared_by_signature``: the hint goes by the pod's namespace, labels, spec and resource status alone
+    (``signatures.waiting_signature``), or by what its plugin says that its hints see of a pod
+    (``interfaces.HintSignaturePlugin.hint_signature``), so that it is asked once for all waiting pods that agree in these. It may tell
+    the pod that the event is about from others, as that is asked about alone. A hint that looks at anything else of the pod must not be
+    shared, or pods would be left waiting.
 
-    ``listens``, for events about pods: the hint says no unless one of these selectors, of the waiting pod's, selects the labels that
-    the event's pod has or had. ``selects``: waiting pods that one of these selectors, of the event's, selects are asked about alone,
-    so that what the plugin heeds may leave out labels. Both only save questions; the hint decides.
+    ``pod_selectors``, for events about pods: the hint says no unless one of these selectors, of the waiting pod's, selects the labels that
+    the event's pod has or had. ``event_selectors``: waiting pods that one of these selectors, of the event's, selects are asked
+    about alone, so that the plugin's ``hint_signature`` may leave out labels. Both only save questions; the hint decides.
     """
 
     resource: EventResource | str

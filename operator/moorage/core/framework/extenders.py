@@ -1,7 +1,7 @@
 """Extenders: services outside that have a say in decisions, as a profile that asks them knows them.
 
 They are asked in the profile's order, those whose failure does not matter (``ignorable``) last.
-Source: kube-scheduler's HTTPExtender (v1.36), scheduler-core.md §12 in words of our own.
+Source: kube-scheduler's HTTPExtender (v1.36), in words of our own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from moorage.core.framework.registry import RequiredAccess
 from moorage.core.objects.pods import Pod
 
 EXTENDER = "Extender"
-"""The name under which pods that extenders refused wait, beside names of plugins: in the queue and in metrics."""
+"""The name under which pods that extenders rejected wait, beside names of plugins: in the queue and in metrics."""
 EVENTS_TO_REGISTER: tuple[ClusterEventWithHint, ...] = (ClusterEventWithHint(EventResource.ANY, ActionType.ALL),)
 """What may free such a pod: nobody knows, so anything."""
 SECRETS = RequiredAccess(("get",), "", "secrets", own_namespace_only=True)
@@ -28,7 +28,7 @@ DEFAULT_TIMEOUT_SECONDS = 5.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Extender:
-    """One extender. A verb that is empty is not asked; ``timeout`` in seconds; ``managed`` names extended resources."""
+    """One extender. A verb that is empty is not asked; ``timeout`` in seconds; ``managed_resources`` names extended resources."""
 
     url: str
     filter_verb: str = ""
@@ -64,7 +64,7 @@ class Extender:
 
 
 class ExtenderFilterResult(NamedTuple):
-    """Which of the nodes pass, and what is said of others: removing pods may help (``failed``), or not (``hopeless``)."""
+    """Which of the nodes pass, and what is said of others: removing pods may help (``failed_nodes``), or not (``unresolvable_nodes``)."""
 
     passed: tuple[str, ...]
     failed_nodes: Mapping[str, str]
@@ -90,7 +90,7 @@ class ExtenderFailure:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AskFilter:
-    """Which of these nodes will do? Answer: Filtered or Fault."""
+    """Which of these nodes will do? Answer: ExtenderFilterResult or ExtenderFailure."""
 
     extender: Extender
     nodes: tuple[str, ...]
@@ -98,7 +98,7 @@ class AskFilter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AskPriorities:
-    """How good is each of these nodes? All extenders side by side. Answer: for each (node, priority) pairs, or Fault."""
+    """How good is each of these nodes? All extenders side by side. Answer: for each (node, priority) pairs, or ExtenderFailure."""
 
     extenders: tuple[Extender, ...]
     nodes: tuple[str, ...]
@@ -106,7 +106,7 @@ class AskPriorities:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AskVictims:
-    """Which of these pods may go, and from which nodes? Answer: node -> Spared, or Fault."""
+    """Which of these pods may go, and from which nodes? Answer: node -> MetaVictims, or ExtenderFailure."""
 
     extender: Extender
     victims: Mapping[str, Victims]

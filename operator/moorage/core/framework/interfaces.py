@@ -2,7 +2,7 @@
 
 A plugin is a frozen dataclass whose fields are its arguments; it opts into an extension point by having that method.
 The contract is columnar: ``filter`` and ``score`` answer for many nodes (rows of the node table) in one call with one integer
-array; text is made late, by ``explain``. The runner keeps these arrays and asks again only for rows that changed in an aspect
+array; text is made late, by ``explain``. The evaluator keeps these arrays and asks again only for rows that changed in an aspect
 that the plugin reads. Deciders live here in core: pure, synchronous, no clock, no I/O. What has to be *done* at permit, preBind,
 bind and postBind is the plugin's other half, an actor (``moorage.engine.binding.actors``), registered under the same name.
 
@@ -16,18 +16,18 @@ filter                    ``filter``/``explain``  for rows that changed since la
 postFilter                ``post_filter``         when no node fits
 preScore                  ``pre_score``           once per pod template, again when what it depends on changed
 score                     ``score``               for rows that changed since last time
-normalizeScore            ``normalize``           over the feasible rows, when they or their raw scores changed
-score and normalizeScore  ``rank``                instead of both, where a raw score depends on which other rows are feasible
+normalizeScore            ``normalize_score``     over the feasible rows, when they or their raw scores changed
+score and normalizeScore  ``score_feasible``      instead of both, where a raw score depends on which other rows are feasible
 reserve                   ``reserve``             after assume; gives a value for the actor and how to undo it
 permit … postBind         (actors)                asynchronously, after the decision
 ========================  ======================  =========================================================================
 
 Methods must be functions of their arguments alone, and states are values: whoever has one may keep it while another is made.
 Whatever ``pre_filter`` or ``pre_score`` returns as state is shared between all pods of one template (same namespace, spec and
-status as ``columns.templates.template_key`` sees them), so it must not depend on the pod's name, uid or labels, unless the plugin
-tells such pods apart by ``distinguish``. Answers that depend on more than the pod and the row say so: ``depends``.
+status as ``core.pods.signatures.pod_signature`` sees them), so it must not depend on the pod's name, uid or labels, unless the plugin
+tells such pods apart by ``sign_pod``. Answers that depend on more than the pod and the row say so: ``depends_on``.
 
-Sources: kube-scheduler framework interfaces (v1.36); house-style.md points 6-11.
+Source: kube-scheduler framework interfaces (v1.36).
 """
 
 from __future__ import annotations
@@ -85,13 +85,13 @@ class ExtensionPoint(enum.StrEnum):
 
 @runtime_checkable
 class Plugin(Protocol):
-    """What every decider is: a hashable value with a name (equal plugins have equal arguments and share their columns)."""
+    """What every decider is: a hashable value with a name (equal plugins have equal arguments and share their results)."""
 
     name: ClassVar[str]
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """The cluster events that may free a pod which this plugin refused; a ClassVar, unless hints need the arguments."""
+        """The cluster events that may free a pod which this plugin rejected; a ClassVar, unless hints need the arguments."""
 
 
 @runtime_checkable
@@ -101,7 +101,7 @@ class HintSignaturePlugin(Plugin, Protocol):
     def hint_signature(self, pod: Pod, /) -> Hashable:
         """Equal for pods that no shared hint tells apart, unless the event is about one of them or selects one by its labels.
 
-        Must be quick. Without this it is ``columns.templates.waiting_key``.
+        Must be quick. Without this it is ``core.pods.signatures.waiting_signature``.
         """
 
 
@@ -118,7 +118,7 @@ class PreEnqueuePlugin(Plugin, Protocol):
     """May keep a pod out of the queue (gated) until an event it registered comes."""
 
     def pre_enqueue(self, pod: Pod, store: Lister, /) -> Status:
-        """SUCCESS, or a refusal: the pod is gated."""
+        """SUCCESS, or a rejection: the pod is gated."""
 
 
 @runtime_checkable
@@ -133,10 +133,10 @@ class QueueSortPlugin(Plugin, Protocol):
 class PreFilterResult:
     """What ``pre_filter`` or ``pre_score`` found out once per template.
 
-    ``status``: SUCCESS; SKIP (the plugin's later method is left out); from pre_filter also a refusal of all nodes, or ERROR.
-    ``state``: handed to ``filter``/``explain`` or ``score``. ``names`` (pre_filter): the only nodes that can fit, None for all.
-    ``depends``: what the status, the state or the answers depend on beyond pod and row. When one of these moves, the template is
-    prepared again and every row asked again.
+    ``status``: SUCCESS; SKIP (the plugin's later method is left out); from pre_filter also a rejection of all nodes, or ERROR.
+    ``state``: handed to ``filter``/``explain`` or ``score``. ``node_names`` (pre_filter): the only nodes that can fit, None for
+    all. ``depends_on``: what the status, the state or the answers depend on beyond pod and row. When one of these moves, the
+    template is prepared again and every row asked again.
     """
 
     status: Status
@@ -188,7 +188,7 @@ class FallibleFilterPlugin(FilterPlugin, Protocol):
 class NodeRejection(NamedTuple):
     """One filter plugin's no to one row: what it said (``code``) and from which state, so that text can be made late.
 
-    ``place`` is the plugin's among the profile's filters.
+    ``filter_index`` is the plugin's place among the profile's filters.
     """
 
     filter_index: int
@@ -206,22 +206,22 @@ class DryRun(Protocol):
     """Asks nodes as they would be with other pods on them; what was tried is undone when its ``with`` block ends."""
 
     def remove(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
-        """Without these pods of the herd (by place)."""
+        """Without these pods of the batch (by place)."""
 
     def add(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """With them there (again)."""
 
     def run_filters(self, rows: npt.NDArray[np.intp]) -> Mapping[int, NodeRejection]:
-        """Who refuses these rows first; rows that pass are missing. Pods nominated there are heeded."""
+        """Who rejects these rows first; rows that pass are missing. Pods nominated there are taken into account."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FailedAttempt:
     """What became of a pod that no node takes, for whoever may make room.
 
-    ``refusals``: int64[rows] of 0 not refused, 1 unschedulable, 2 unresolvable. ``what_if`` begins to suppose; in its ``with`` block
-    nothing else may be asked. ``seed`` is the tie-break's. ``remembered(plugin, depends)``: what the plugin has put there by row in
-    earlier attempts for pods of this template; what no longer holds, as the row or one of ``depends`` changed, is gone from it.
+    ``node_codes``: int64[rows] of 0 not rejected, 1 unschedulable, 2 unresolvable. ``dry_run`` begins a dry run; in its ``with`` block
+    nothing else may be asked. ``seed`` is the tie-break's. ``row_cache(plugin, depends_on)``: what the plugin has put there by row in
+    earlier attempts for pods of this template; what no longer holds, as the row or one of ``depends_on`` changed, is gone from it.
     """
 
     snapshot: Snapshot
@@ -236,9 +236,9 @@ class PostFilterResult:
     """What a postFilter plugin proposes.
 
     ``nominated_node``: None leaves a nomination alone, "" clears it. ``victims`` are the pods that must go before the pod fits
-    there, the most important one first. ``errand`` is what else has to be done, by the plugin's own actor. ``rejectors``: plugins,
-    beside those that refused nodes, whose events may help the pod (the plugin itself, by its name). ``by_eviction``: the API server
-    is to be asked to evict the victims, and may refuse for a disruption budget's sake.
+    there, the most important one first. ``action`` is what else has to be done, by the plugin's own actor. ``unschedulable_plugins``:
+    plugins, beside those that rejected nodes, whose events may help the pod (the plugin itself, by its name). ``by_eviction``: the API
+    server is to be asked to evict the victims, and may refuse for a disruption budget's sake.
     """
 
     status: Status
@@ -254,7 +254,7 @@ class PostFilterPlugin(Plugin, Protocol):
     """Runs when nothing fits; may make room."""
 
     def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFilterResult:
-        """SUCCESS with a node that will have room; a refusal leaves it to the next plugin; UNRESOLVABLE and ERROR end it."""
+        """SUCCESS with a node that will have room, or UNSCHEDULABLE, which leaves it to the next plugin; all other codes end it."""
 
 
 class Victims(NamedTuple):
@@ -266,7 +266,7 @@ class Victims(NamedTuple):
 
 @runtime_checkable
 class PreemptionPlugin(PostFilterPlugin, Protocol):
-    """A postFilter plugin that extenders have a say with: its ``post_filter`` is ``candidates``, and then ``choose`` among them."""
+    """A postFilter plugin that extenders have a say with: ``find_candidates``, then ``select_candidate`` among them."""
 
     def find_candidates(self, pod: Pod, attempt: FailedAttempt) -> Mapping[str, Victims] | PostFilterResult:
         """Nodes that could take the pod without some pods, in an order that decides between equals; or why there are none."""
@@ -280,7 +280,7 @@ class PreScorePlugin(Plugin, Protocol):
     """Compiles what a template prefers, once."""
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """The state for ``score``; SKIP leaves the plugin's score out; a refusal is a fault here."""
+        """The state for ``score``; SKIP leaves the plugin's score out; a rejection is a fault here."""
 
 
 @runtime_checkable
@@ -326,7 +326,7 @@ class ResumableScorePlugin(ScorePlugin, Protocol):
 
 @runtime_checkable
 class FeasibleScorePlugin(Plugin, Protocol):
-    """A score plugin whose raw scores depend on which nodes are feasible; it has this instead of ``score`` and ``normalize``."""
+    """A score plugin whose raw scores depend on which nodes are feasible; it has this instead of ``score`` and ``normalize_score``."""
 
     def score_feasible(self, state: Any, rows: npt.NDArray[np.intp]) -> NodeScores:
         """Scores of the feasible rows; ``state`` is pre_score's.
@@ -357,7 +357,7 @@ class PreFilterExtensions(Plugin, Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReserveResult:
-    """``value`` goes, frozen, to the plugin's own actor; ``undo`` takes the reservation back (idempotent)."""
+    """``value`` goes, frozen, to the plugin's own actor; ``unreserve`` takes the reservation back (idempotent)."""
 
     status: Status
     value: Any = None
@@ -369,7 +369,7 @@ class ReservePlugin(Plugin, Protocol):
     """Keeps something of its own for the pod on the chosen node."""
 
     def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
-        """SUCCESS with a value and an undo, or a refusal: all reservations of this pod are undone in reverse order."""
+        """SUCCESS with a value and ``unreserve``, or a rejection: all reservations of this pod are undone in reverse order."""
 
 
 P = TypeVar("P")

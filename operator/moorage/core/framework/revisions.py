@@ -1,8 +1,8 @@
-"""Profiles: from what a user asks for to what runs, or to the list of everything that is wrong with it.
+"""Revisions of profiles: from what a user asks for to what runs, or to the list of everything that is wrong with it.
 
 ``resolve`` merges a profile with its preset, expands multiPoint, sets weights, makes the plugins and checks that the result can
 run. Nothing live is touched: the outcome is a new ``Revision``, or ``ProfileErrors`` with every fault found.
-Source: kube-scheduler's defaulting and multiPoint expansion (v1.36), scheduler-core.md §1.5 in words of our own.
+Source: kube-scheduler's defaulting and multiPoint expansion (v1.36), in words of our own.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class EnabledPlugins:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestedProfile:
-    """A profile as asked for. ``plugins`` is keyed by "multiPoint" or a Point's value; ``args`` maps a plugin to its arguments."""
+    """A profile as asked for. ``plugins`` is keyed by "multiPoint" or an ExtensionPoint; ``args`` maps a plugin to its arguments."""
 
     scheduler_name: str
     preset: str = "Default"

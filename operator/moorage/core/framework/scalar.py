@@ -1,6 +1,6 @@
 """Scalar plugins: one pod, one node at a time, for authors who need no more.
 
-``columnar`` makes of such a class one that the runner knows, by looping over the rows that it is asked for. A row is asked again
+``as_columnar`` makes of such a class one that the evaluator knows, by looping over the rows that it is asked for. A row is asked again
 when anything of the node's own object changed, or (``kinds``) an object of a kind that the plugin reads. Between two nodes the loop
 looks at the time: a plugin that takes too long fails that pod's attempt.
 """
@@ -35,7 +35,7 @@ class ScalarPlugin(Protocol):
 
     ``filter_node(pod, node)`` gives None where the node will do, else why not: a text (removing pods may help) or a ``Reason``.
     ``score_node(pod, node)`` gives an integer, 0..100. With ``prepare(pod, store)``, what that returns is their third argument.
-    Pods of one namespace, spec, owners and labels are taken for the same: whoever looks at more of them has ``distinguish``.
+    Pods of one namespace, spec, owners and labels are taken for the same: whoever looks at more of them has ``sign_pod``.
     """
 
     name: ClassVar[str]
@@ -74,7 +74,7 @@ class _State:
 
 
 class _Scalar:
-    """A scalar plugin as the runner knows plugins; two are equal when their plugins are."""
+    """A scalar plugin as the evaluator knows plugins; two are equal when their plugins are."""
 
     decider: ClassVar[type[Any]]
     guard: ClassVar[Guard]

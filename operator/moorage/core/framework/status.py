@@ -1,4 +1,4 @@
-"""Verdicts: the small closed set of answers that a plugin can give, and the reasons that go with a refusal.
+"""Statuses: the small closed set of answers that a plugin can give, and the reasons that go with a rejection.
 
 A plugin answers with codes; text is made late, when somebody reads it. Each ``Reason`` is one row of docs/conditions.md.
 Source: kube-scheduler framework ``Code`` and ``Status`` (v1.36), reduced to what a columnar contract needs.
@@ -20,11 +20,11 @@ class Code(enum.StrEnum):
     SKIP = "Skip"
     """The plugin has no say about this pod: its later half (filter, score) is left out of the cycle."""
     UNSCHEDULABLE = "Unschedulable"
-    """Refused; removing other pods may help. The pod waits for an event that the plugin registered."""
+    """Rejected; removing other pods may help. The pod waits for an event that the plugin registered."""
     UNSCHEDULABLE_AND_UNRESOLVABLE = "UnschedulableAndUnresolvable"
-    """Refused; removing pods cannot help here. The pod waits likewise."""
+    """Rejected; removing pods cannot help here. The pod waits likewise."""
     PENDING = "Pending"
-    """Refused until somebody outside acts; then retried without backoff."""
+    """Rejected until somebody outside acts; then retried without backoff."""
     ERROR = "Error"
     """A fault, never "does not fit": the attempt ends, the pod is retried after a backoff, no plugin is blamed."""
 
@@ -35,10 +35,10 @@ REJECTED = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, C
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a node, or all nodes, were refused.
+    """Why a node, or all nodes, were rejected.
 
     ``text`` is what administrators and tools read, exactly as kube-scheduler words it; ``{}`` in it stands for a detail
-    (a resource name, say). ``code`` is UNSCHEDULABLE or UNRESOLVABLE.
+    (a resource name, say). ``code`` is UNSCHEDULABLE or UNSCHEDULABLE_AND_UNRESOLVABLE.
     """
 
     id: str
@@ -68,7 +68,7 @@ SKIP = Status(Code.SKIP)
 
 
 def rejected(*reasons: Reason) -> Status:
-    """A refusal for these reasons; unresolvable if any of them is."""
+    """A rejection for these reasons; unresolvable if any of them is."""
     hopeless = any(reason.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE for reason in reasons)
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reason.text for reason in reasons))
 
@@ -84,7 +84,7 @@ def is_unresolvable(why: Why) -> bool:
 
 
 def rejected_for(why: Why) -> Status:
-    """A refusal for these reasons, with their details."""
+    """A rejection for these reasons, with their details."""
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_unresolvable(why) else Code.UNSCHEDULABLE, tuple(texts(why)))
 
 
@@ -97,7 +97,7 @@ def fit_error_message(nodes: int, counts: Iterable[tuple[str, int]], prefilter: 
     """The text of a pod that fits nowhere, as kube-scheduler's FitError words it (tools parse it).
 
     ``nodes`` is how many there are, ``counts`` pairs each reason with the number of nodes that gave it; ``prefilter`` replaces
-    the counts when every node was refused at once. Entries are sorted as whole strings, so "10 x" comes before "2 y".
+    the counts when every node was rejected at once. Entries are sorted as whole strings, so "10 x" comes before "2 y".
     """
     message = f"0/{nodes} nodes are available:"
     if prefilter:

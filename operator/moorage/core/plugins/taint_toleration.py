@@ -71,7 +71,7 @@ class TaintToleration:
         return PreFilterResult(SUCCESS, tuple(toleration for toleration in pod.spec.tolerations or () if toleration.effect in ("", *SOFT)))
 
     def score(self, state: tuple[Toleration, ...], snapshot: Snapshot, rows: Rows) -> Scores:
-        """How many soft taints are not tolerated: fewer are better, which ``normalize`` turns round."""
+        """How many soft taints are not tolerated: fewer are better, which ``normalize_score`` turns round."""
         nodes = snapshot.nodes
         return judge_each(nodes.taint_set[rows], lambda taints: len(list(untolerated_taints(nodes.taint_sets[taints], state, SOFT))))
 

@@ -52,7 +52,7 @@ class VolumeTopology(NamedTuple):
 
 
 def _topologies(labels: Labels | None) -> tuple[VolumeTopology, ...]:
-    """Where a volume with these labels is. A label with an empty part is not heeded."""
+    """Where a volume with these labels is. A label with an empty part is ignored."""
     found = []
     for key in _SUCCESSOR:
         values = frozenset(part.strip() for part in (labels or {}).get(key, "").split("__"))

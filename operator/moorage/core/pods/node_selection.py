@@ -1,6 +1,6 @@
 """Predicates on nodes that several plugins share: taints against tolerations, node selectors and node affinity.
 
-Here a node is its labels and its name, one at a time; ``columns.selecting`` asks the same of many rows at once.
+Here a node is its labels and its name, one at a time; ``columns.nodes.row_selection`` asks the same of many rows at once.
 Sources: Kubernetes component-helpers ``nodeaffinity`` and core/v1 ``ToleratesTaint`` (v1.36).
 """
 
@@ -123,7 +123,7 @@ def required_node_selector(pod: Pod) -> NodeSelector | None:
 
 
 def extent(terms: NodeTerms) -> int:
-    """The size of compiled terms, for ``remembered``."""
+    """The size of compiled terms, for ``memoized``."""
     return WORD_BYTES * sum(1 + len(one.values) for term in terms for one in term.labels + term.fields)
 
 

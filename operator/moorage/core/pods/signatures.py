@@ -1,11 +1,11 @@
-"""Templates: what makes two pods the same to the scheduler.
+"""Pod signatures: what makes two pods the same to the scheduler.
 
-Pods of one controller differ in name, uid and often in labels, but ask for the same. The key of a template is the encoded part of
-the pod that placement depends on; ``objects.PodSpec`` declares nothing else, so the whole spec goes in, less the volumes that
+Pods of one controller differ in name, uid and often in labels, but ask for the same. The signature of a template is the encoded part of
+the pod that placement depends on; ``objects.pods.PodSpec`` declares nothing else, so the whole spec goes in, less the volumes that
 placement does not depend on: an API server gives each pod's token volume a random name. Plugins whose answers depend on names or
-labels add to the key (``framework.interfaces.DistinguishingPlugin``).
+labels add to it (``framework.interfaces.SignPlugin``).
 
-A waiting pod is asked about more coarsely, by hints (``cluster_events.Wake.shared``), for which its labels are part of it.
+A waiting pod is asked about more coarsely, by hints (``ClusterEventWithHint.shared_by_signature``), for which its labels count too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The backoff queue: pods that are worth another try, but not at once, so that they take no turns from others.
 
-A refused pod waits the longer the more often it was refused; it may be tried early when nobody else is ready. A pod whose attempt
+A rejected pod waits the longer the more often it was rejected; it may be tried early when nobody else is ready. A pod whose attempt
 failed by a fault (an API server that does not answer, say) waits on a count of its own and is never tried early.
-Source: kube-scheduler (v1.36), scheduler-core.md §4.3 in words of our own.
+Source: kube-scheduler's ``backoffQueue`` (v1.36), in words of our own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from moorage.core.queue.queued_pod import QueuedPodInfo, QueueSortFn
 
 
 def backoff_end(entry: QueuedPodInfo, view: ProfileQueueConfig) -> float:
-    """When the pod's backoff is over: initial, twice that, … up to the maximum after ``queued_at``, then up to the next whole second.
+    """When the pod's backoff is over: initial, twice that, … up to the maximum after ``timestamp``, then up to the next whole second.
 
     Whole seconds, so that pods which are due about together go by the queue's order, not by milliseconds.
     """

@@ -1,4 +1,4 @@
-"""Rosters: which pods of a profile, or of all profiles, are in the backlog, and how many of them are where."""
+"""Entry indexes: which pods of a profile, or of all profiles, are in the queue, and how many of them are in which state."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class EntryIndex:
         self.entries: dict[str, QueuedPodInfo] = {}
         """By UID, in the order in which they came."""
         self._queued: OrderedDict[str, QueuedPodInfo] = OrderedDict()
-        """Those that could have been tried, in the order of ``first_queued_at``."""
+        """Those that could have been tried, in the order of ``initial_attempt_timestamp``."""
         self._sizes = dict.fromkeys(QueueState, 0)
         self._places: dict[str, QueueState] = {}
 
     def record_move(self, entry: QueuedPodInfo) -> None:
-        """An entry went to where it says it is; None stands for outside."""
+        """An entry has another state now; None stands for outside."""
         origin = self._places.pop(entry.uid, None)
         if origin is not None:
             self._sizes[origin] -= 1

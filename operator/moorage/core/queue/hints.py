@@ -1,4 +1,4 @@
-"""Profile views: what a live profile means to the queue, and the questions that the backlog puts to its plugins.
+"""Queueing hints: what a live profile means to the queue, and the questions that the queue puts to its plugins.
 
 A plugin that fails harms nobody but the pod it was asked about, and is reported.
 """
@@ -29,7 +29,7 @@ _MIN_GATE_RETRY_SECONDS = 1.0
 
 
 class PreEnqueueGate(Protocol):
-    """A preEnqueue plugin, as far as the backlog is concerned."""
+    """A preEnqueue plugin, as far as the queue is concerned."""
 
     @property
     def name(self) -> str: ...
@@ -40,9 +40,9 @@ class PreEnqueueGate(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProfileQueueConfig:
-    """A live profile. ``wakes``: plugin -> the events that may free a pod which it refused or gated. Backoffs in seconds.
+    """A live profile. ``hints``: plugin -> the events that may free a pod which it rejected or gated. Backoffs in seconds.
 
-    ``heeds``: plugin -> all that its shared hints see of a pod, where that is less than ``templates.waiting_key``.
+    ``hint_signatures``: plugin -> all that its shared hints see of a pod, where that is less than ``waiting_signature``.
     """
 
     pre_enqueue: tuple[PreEnqueueGate, ...] = ()
@@ -57,7 +57,7 @@ class ProfileQueueConfig:
 
 
 class QueueingHints:
-    """The views by schedulerName."""
+    """The queue's part of each live profile, by schedulerName."""
 
     def __init__(self, store: Lister, report: PluginErrorFn) -> None:
         self.configs: dict[str, ProfileQueueConfig] = {}

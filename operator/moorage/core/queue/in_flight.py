@@ -1,6 +1,6 @@
 """Pods in flight: those whose attempt is running, and the events that they might miss meanwhile.
 
-A pod that is refused for a reason which an event removed during its attempt must not wait for the next such event. So events are
+A pod that is rejected for a reason which an event removed during its attempt must not wait for the next such event. So events are
 noted while anything is in flight, the last few of them; a pod that was out for longer is taken to have missed everything.
 """
 

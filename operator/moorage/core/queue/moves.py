@@ -22,7 +22,7 @@ class IllegalTransition(RuntimeError):
 
 
 class SubQueue(Protocol):
-    """What holds the pods of one place."""
+    """What holds the pods of one state."""
 
     def add(self, entry: QueuedPodInfo) -> None:
         """Put a pod in."""

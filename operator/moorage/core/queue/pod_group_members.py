@@ -1,9 +1,9 @@
-"""Rosters of pod groups: which members wait, which are away, and whether there are enough of them to begin.
+"""Members of pod groups: which of them wait, which are away, and whether there are enough of them to begin.
 
 Members count while they wait and nothing but their group keeps them out, while they are in flight, and while they are placed; each
 once. As long as fewer than the group's minimum count, those that wait are gated (``POD_GROUP_GATE``). A minimum that was met stays met: of
 a group that has a member on a node, or had one since it came, each goes by itself. Groups whose count or minimum may have changed are only
-noted; ``turned``, which the backlog calls before the next pod is taken, looks at each of them once. So a member that comes, changes or goes
+noted; ``recheck``, which the queue calls before the next pod is taken, looks at each of them once. So a member that comes, changes or goes
 costs a few dictionary steps, and only a group that begins or ends to be complete moves its members.
 
 Members that name different schedulerNames are counted apart: nobody could place them together.
@@ -75,16 +75,16 @@ class PodGroupTracker:
     def __init__(self, store: Lister) -> None:
         self.listed = False
         self.changed: dict[PodGroupState, None] = {}
-        """Groups that are not complete and for which ``why`` may have a new text; whoever tells it takes them out."""
+        """Groups that are not complete and for which ``gating_message`` may have a new text; whoever reports it takes them out."""
         self.dirty: dict[PodGroupState, None] = {}
-        """Groups that ``turned`` has to look at."""
+        """Groups that ``recheck`` has to look at."""
         self._declared = store.objects(PodGroup)
         self._groups: dict[str, dict[str, PodGroupState]] = {}
 
     # ---- what comes in -----------------------------------------------------------------------------------------------------
 
     def record_move(self, entry: QueuedPodInfo) -> None:
-        """A member of a group is somewhere else now, or is not in the backlog any more."""
+        """A member of a group is somewhere else now, or is not in the queue any more."""
         group = self._group(entry.group, entry.scheduler_name)
         self.remove_member(entry)
         if entry.state is QueueState.IN_FLIGHT:
@@ -158,7 +158,7 @@ class PodGroupTracker:
                 yield group
 
     def gating_plugin(self, entry: QueuedPodInfo) -> str:
-        """GATE when the pod's group is not complete, else ""."""
+        """``POD_GROUP_GATE`` when the pod's group is not complete, else ""."""
         if not entry.group:
             return ""
         group = self._groups.get(entry.group, {}).get(entry.scheduler_name)

@@ -1,4 +1,4 @@
-"""Entries: a pod in the backlog, where it is and what became of its attempts."""
+"""Queued pods: a pod in the queue, which state it is in and what became of its attempts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class QueueState(enum.StrEnum):
     BACKOFF = "backoff"
     """Worth another try, but it failed just now: it waits a little."""
     UNSCHEDULABLE = "unschedulable"
-    """Refused: it waits for an event that a plugin which refused it has registered for."""
+    """Rejected: it waits for an event that a plugin which rejected it has registered for."""
     GATED = "gated"
     """Not to be tried until a preEnqueue plugin lets it in."""
     IN_FLIGHT = "inFlight"
@@ -54,12 +54,16 @@ ALLOWED_TRANSITIONS: Mapping[QueueState | None, tuple[QueueState | None, ...]] =
     _F: (_A, _B, _U, _G, _H, None),
     _H: (_A, _B, _G, None),
 }
-"""From each place (None: outside), where a pod can go: see the table in ``backlog``."""
+"""From each state (None: outside), where a pod can go: see the table in ``scheduling_queue``."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class QueuedPodInfo:
-    """A pod in the backlog. Times are seconds of the clock that gave ``now``. Only the backlog writes, ``started`` and ``told`` aside."""
+    """A pod in the queue.
+
+    Times are seconds of the clock that gave ``now``. The engine writes ``attempt_started``, ``last_reported`` and
+    ``report_suppressed_until``; all else only the queue writes.
+    """
 
     pod: Pod
     """Its newest state."""
@@ -67,18 +71,18 @@ class QueuedPodInfo:
     timestamp: float
     """When it came, or when its last attempt failed: the older goes first among equals."""
     initial_attempt_timestamp: float = math.inf
-    """When it could first have been tried; time spent gated or held before that does not count. inf: not yet."""
+    """When it could first have been tried; time spent gated or unserved before that does not count. inf: not yet."""
     state: QueueState | None = None
-    """None: not in the backlog (any more)."""
+    """None: not in the queue (any more)."""
     attempts: int = 0
     unschedulable_count: int = 0
-    """Attempts that ended in a refusal."""
+    """Attempts that ended in a rejection."""
     consecutive_errors_count: int = 0
-    """Attempts that ended in a fault, since the last refusal."""
+    """Attempts that ended in a fault, since the last rejection."""
     backoff_expiration: float = BACKOFF_NOT_COMPUTED
     """When its backoff ends, or ended."""
     unschedulable_plugins: frozenset[str] = frozenset()
-    """The plugins that refused it in its last attempt; empty after a fault."""
+    """The plugins that rejected it in its last attempt; empty after a fault."""
     pending: bool = False
     """They said PENDING: once freed, it goes on without backoff."""
     gating_plugin: str = ""
@@ -98,11 +102,11 @@ class QueuedPodInfo:
     attempt_started: float = 0.0
     """When its attempt began; kept here for the engine."""
     last_reported: object = None
-    """What kind of refusal it was last told of; kept here for the engine."""
+    """What kind of rejection was last reported for it; kept here for the engine."""
     report_suppressed_until: float = -math.inf
-    """As long as this nothing is said of the same kind again."""
+    """Until then nothing of the same kind is reported again."""
     uid: str = dataclasses.field(init=False)
-    """The pod's UID, by which the backlog knows it."""
+    """The pod's UID, by which the queue knows it."""
 
     def __post_init__(self) -> None:
         """All states of a pod have one UID."""
@@ -116,7 +120,7 @@ class QueuedPodInfo:
 
     @property
     def blocking_plugins(self) -> tuple[str, ...]:
-        """The plugins that can set it free: its gate, or else those that refused it. In a fixed order."""
+        """The plugins that can set it free: its gate, or else those that rejected it. In a fixed order."""
         return (self.gating_plugin,) if self.gating_plugin else tuple(sorted(self.unschedulable_plugins))
 
 

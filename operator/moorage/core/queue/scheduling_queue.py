@@ -7,20 +7,20 @@ outside         active                       a pod comes and every preEnqueue pl
 outside         gated                        … and one does not
 outside         unserved                     … and its profile is unknown or suspended
 active          in flight                    its turn (``pop``), or that of a member of its pod group
-backoff         active                       its backoff is over (``tick``)
-backoff         in flight                    nobody is active, and it was refused, not failed (``pop``); or a member's turn
+backoff         active                       its backoff is over (``flush``)
+backoff         in flight                    nobody is active, and it was rejected, not failed (``pop``); or a member's turn
 unschedulable   in flight                    a member's turn
-in flight       unschedulable                refused, and nothing happened meanwhile that could free it (``requeue``)
-in flight       backoff, active              it failed by a fault; or refused, but freed meanwhile
+in flight       unschedulable                rejected, and nothing happened meanwhile that could free it (``requeue``)
+in flight       backoff, active              it failed by a fault; or rejected, but freed meanwhile
 unschedulable   backoff, active              an event or a swap may free it; its own update does; or it was there for too long
 gated           active, backoff              likewise, and every preEnqueue plugin lets it in
 active,         gated                        a swap changed the preEnqueue plugins and one does not let it in (``set_profile``);
-backoff                                      or one shut in the meantime; its pod group is not complete any more (``tick``)
+backoff                                      or one shut in the meantime; its pod group is not complete any more (``flush``)
 unschedulable,
 in flight
-gated           active, backoff              its pod group is complete (``tick``)
+gated           active, backoff              its pod group is complete (``flush``)
 gated           gated                        another plugin gates it now
-gated           active, backoff              the preEnqueue plugin that failed was asked again, and lets it in (``tick``)
+gated           active, backoff              the preEnqueue plugin that failed was asked again, and lets it in (``flush``)
 all but         unserved                     its profile goes or is suspended (``set_profile``)
 in flight
 in flight       unserved                     … and then its attempt failed
@@ -28,8 +28,8 @@ unserved        active, backoff, gated       its profile is there again
 anywhere        outside                      the pod is gone or has a node (``remove``); its binding succeeded (``done``)
 ==============  ===========================  ==============================================================================
 
-Going on from a refusal or a fault means active if the backoff is over, else backoff. Everything costs O(log n) of the pods it
-moves, plus one question to the hint of a plugin that both refused pods and registered for the event: for each of these pods, or, if
+Going on from a rejection or a fault means active if the backoff is over, else backoff. Everything costs O(log n) of the pods it
+moves, plus one question to the hint of a plugin that both rejected pods and registered for the event: for each of these pods, or, if
 it is shared, for each template of them. Pods that an event or the clock sets free are moved in slices; until all have moved nobody
 is popped, so that they go by their order; but for no more than ``MAX_SLICES_WITHOUT_POP`` slices, so that nobody can keep everybody
 waiting.
@@ -38,8 +38,8 @@ Members of a pod group that has not enough of them yet are gated by ``POD_GROUP_
 placed at once, ``pop`` takes all of them that wait: the entry whose turn it is has the others as its ``companions``.
 
 Pure: ``now`` is an argument, in seconds of any clock that does not go back. One thread calls it.
-Source of the behaviour: kube-scheduler's scheduling queue (v1.36), scheduler-core.md §4 in words of our own. Different on purpose:
-a pod that was updated, or whose profile was swapped, during its attempt is simply tried again if it was refused; exact expiry of a
+Source: kube-scheduler's ``PriorityQueue`` (v1.36), in words of our own. Different on purpose:
+a pod that was updated, or whose profile was swapped, during its attempt is simply tried again if it was rejected; exact expiry of a
 backoff ends it.
 """
 
@@ -84,7 +84,7 @@ MOVES_PER_SLICE = 128
 MAX_SLICES_WITHOUT_POP = 32
 """Slices of moves for which nobody is popped, about a tenth of a second. Where so many pods move that it takes longer, others go on."""
 MAX_UNSCHEDULABLE_SECONDS = 300.0
-"""Seconds after which a refused pod is tried again without any event, in case one was missed."""
+"""Seconds after which a rejected pod is tried again without any event, in case one was missed."""
 
 QUEUE_AS_PLUGIN = "the queue"
 """Reported instead of a plugin where moving a pod failed: it is not in the queue any more."""
@@ -127,7 +127,7 @@ class SchedulingQueue:
         self._slices_pending = 0
         """How many slices there were since it was last known whose turn it is."""
         self.moves_pending = False
-        """Whether pods are due to be moved and waited for their slice: ``tick`` moves the next, nobody is popped before, for a time."""
+        """Whether pods are due to be moved and waited for their slice: ``flush`` moves the next, nobody is popped before, for a time."""
         self._queues: dict[QueueState, SubQueue] = {
             QueueState.ACTIVE: self._active,
             QueueState.BACKOFF: self._backoff,
@@ -135,7 +135,7 @@ class SchedulingQueue:
             QueueState.GATED: self._gated,
             QueueState.IN_FLIGHT: self._in_flight,
         }
-        """What holds the pods of a place; the held have nothing but their roster."""
+        """What holds the pods of a state; unserved ones are in the index of their profile alone."""
 
     # ---- pods come, change and go ------------------------------------------------------------------------------------------
 
@@ -177,9 +177,9 @@ class SchedulingQueue:
     def pop(
         self, now: float, early: bool = True, full: Collection[str] = (), late: Mapping[str, float] = NONE_LATE
     ) -> QueuedPodInfo | None:
-        """The pod whose turn it is, now in flight; None when nobody is ready, or while it is not known (``behind``).
+        """The pod whose turn it is, now in flight; None when nobody is ready, or while it is not known (``moves_pending``).
 
-        ``early``: when nobody is active, a refused pod may be tried before its backoff is over. ``full``: profiles that can take no
+        ``early``: when nobody is active, a rejected pod may be tried before its backoff is over. ``full``: profiles that can take no
         pod now; theirs are passed over and keep their place in the order. ``late``: profiles that had their turn already, and by how much
         more: theirs go when no others are active.
         """
@@ -200,11 +200,11 @@ class SchedulingQueue:
             self._move(entry, None, "")
 
     def serves(self, scheduler_name: str) -> bool:
-        """Whether pods of this profile are handed out; else they are held."""
+        """Whether pods of this profile are handed out; else they are unserved."""
         return scheduler_name in self._profiles.configs
 
     def requeue(self, entry: QueuedPodInfo, rejectors: frozenset[str], now: float, pending: bool = False) -> None:
-        """An attempt failed: refused by these plugins (``pending``: by PENDING), or by a fault when there are none.
+        """An attempt failed: rejected by these plugins (``pending``: by PENDING), or by a fault when there are none.
 
         Ignored when the pod was removed meanwhile. Raises IllegalTransition when it is not in flight.
         """
@@ -250,14 +250,14 @@ class SchedulingQueue:
         return 0 if self.moves_pending else self._move_slice(self._move_freed(now))
 
     def retry(self, uid: str, now: float) -> bool:
-        """What this refused pod was promised, or waits for, is another: try it again. Returns whether it moved."""
+        """The node that this rejected pod is nominated to, or what it waits for, is another: try it again. Returns whether it moved."""
         entry = self._all.entries.get(uid)
         if entry is not None and entry.state is QueueState.IN_FLIGHT:
             self._in_flight.requeue_anyway(entry)
         return entry is not None and entry.state is QueueState.UNSCHEDULABLE and self._enqueue(entry, NOMINATION_CHANGED, now)
 
     def move_rejected_by(self, scheduler_name: str, plugins: Collection[str], now: float) -> int:
-        """A swap changed these plugins: move the pods that one of them had refused, or the first of them. Returns how many moved.
+        """A swap changed these plugins: move the pods that one of them had rejected, or the first of them. Returns how many moved.
 
         Gated pods are no matter of this: ``set_profile`` has asked the new preEnqueue plugins already.
         """
@@ -270,9 +270,9 @@ class SchedulingQueue:
         return 0 if self.moves_pending else self._move_slice(self._move_freed(now))
 
     def set_profile(self, scheduler_name: str, view: ProfileQueueConfig | None, now: float) -> None:
-        """What is live under this name from now on. None: nothing is, or it is suspended, and its pods are held.
+        """What is live under this name from now on. None: nothing is, or it is suspended, and its pods are unserved.
 
-        Pods that a changed plugin had refused are not moved by this: ``wake_profile`` does that.
+        Pods that a changed plugin had rejected are not moved by this: ``move_rejected_by`` does that.
         """
         old = self._profiles.configs.pop(scheduler_name, None)
         if view is not None:
@@ -288,7 +288,7 @@ class SchedulingQueue:
                 self._enqueue(entry, PROFILE_UPDATED, now)
 
     def flush(self, now: float) -> int:
-        """Move the pods whose backoff is over, that were refused too long ago, or whose group has turned. Returns how many."""
+        """Move the pods whose backoff is over, that were rejected too long ago, or whose group has changed. Returns how many."""
         moved = self._move_slice(itertools.chain(self._move_freed(now), self._move_due(now)))
         if self.groups.dirty:
             for group in self.groups.recheck(now):
@@ -298,7 +298,7 @@ class SchedulingQueue:
         return moved
 
     def next_deadline(self, now: float) -> float | None:
-        """When ``tick`` will have something to do, not before ``now``; None when only events can make it so."""
+        """When ``flush`` will have something to do, not before ``now``; None when only events can make it so."""
         due = [now] if self.moves_pending else []
         if (waiting := self._backoff.first()) is not None:
             due.append(waiting.backoff_expiration)
@@ -336,7 +336,7 @@ class SchedulingQueue:
         return self._in_flight.counts()
 
     def unschedulable_counts(self) -> list[tuple[str, str, int]]:
-        """(scheduler name, plugin, how many unschedulable pods it refused), for those that refused any."""
+        """(scheduler name, plugin, how many unschedulable pods it rejected), for those that rejected any."""
         return self._unschedulable.blocked_counts()
 
     def gated_counts(self) -> dict[str, int]:
@@ -372,7 +372,7 @@ class SchedulingQueue:
             yield has_moved
 
     def _move_due(self, now: float) -> Iterator[bool]:
-        """Move the pods whose backoff is over, those that were refused too long ago, and those that a gate failed on, one by one."""
+        """Move the pods whose backoff is over, those that were rejected too long ago, and those that a gate failed on, one by one."""
         while (entry := self._backoff.first()) is not None and entry.backoff_expiration <= now:
             with self._dropping_on_error(entry):
                 self._move(entry, QueueState.ACTIVE, BACKOFF_COMPLETE)
@@ -441,7 +441,7 @@ class SchedulingQueue:
         self._report(QUEUE_AS_PLUGIN, entry.pod, error)
 
     def _is_group_ready(self, entry: QueuedPodInfo, now: float) -> bool:
-        """Whether a member's group may be placed now: plugins may have shut a gate since some of its members were refused."""
+        """Whether a member's group may be placed now: plugins may have shut a gate since some of its members were rejected."""
         for other in self.groups.companions(entry):
             if other.state is QueueState.UNSCHEDULABLE and self._profiles.gating_plugin(other, now):
                 self._enqueue(other, POD_GROUP_CHANGED, now)
@@ -463,7 +463,7 @@ class SchedulingQueue:
             self._enqueue(entry, POD_GROUP_CHANGED, now)
 
     def _move(self, entry: QueuedPodInfo, to: QueueState | None, event: str, gate: str = "") -> None:
-        """The only way from one place to another."""
+        """The only way from one state to another."""
         origin = entry.state
         if to not in ALLOWED_TRANSITIONS[origin]:
             raise IllegalTransition(f"pod {key(entry.pod)} cannot go from {origin} to {to}")
@@ -477,7 +477,7 @@ class SchedulingQueue:
             self._observe(to.value, event)
 
     def _record_move(self, entry: QueuedPodInfo) -> None:
-        """Whoever keeps count of where pods are is told."""
+        """Have the indexes, the gates and the pod's group record where the pod is now."""
         roster = self._by_profile[entry.scheduler_name]
         roster.record_move(entry)
         self._all.record_move(entry)

@@ -1,6 +1,6 @@
-"""Parked pods: refused or gated ones, found by what can set them free; those together that a plugin's hints see as one.
+"""Unschedulable pods: rejected or gated ones, found by what can set them free; those together that a plugin's hints see as one.
 
-An event asks only about pods that a plugin with an interest in it has parked, once for all that are alike; all others cost nothing.
+An event asks only about pods that a plugin with an interest in it blocks, once for all that are alike; all others cost nothing.
 Of an event about a pod only those are asked that listen to pods with such labels (``ClusterEventWithHint.pod_selectors``), or whose own
 labels it selects (``ClusterEventWithHint.event_selectors``).
 """
@@ -34,7 +34,7 @@ class EquivalenceClass:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class EquivalentPods:
-    """Parked pods of a profile that one plugin blocks and that its hints cannot tell apart; by UID, longest in first."""
+    """Pods of a profile that one plugin blocks and that its hints cannot tell apart; by UID, longest in first."""
 
     scheduler_name: str
     plugin: str
@@ -129,7 +129,7 @@ class UnschedulablePods:
         self._groups_of: dict[str, list[EquivalentPods]] = {}
 
     def add(self, entry: QueuedPodInfo) -> None:
-        """Put a pod in; they come in the order of ``queued_at``."""
+        """Put a pod in; they come in the order of ``timestamp``."""
         self._by_age[entry.uid] = entry
         self._file(entry)
 

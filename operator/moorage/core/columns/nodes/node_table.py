@@ -4,18 +4,18 @@ A row belongs to one node from ``put`` to ``remove``; then it is free and may be
 been used; arrays are longer (capacity) and grow by doubling, so fetch an array from the table each time and slice it by rows.
 All arrays are read-only views: only this module's methods write, and each write notes the row in the log of its aspect.
 
-===================  ==========  =====================  ==================================================================
-array                dtype       shape                  meaning of element ``[.., row]``
-===================  ==========  =====================  ==================================================================
-``live``             bool        [capacity]             the row has a node. Where False, all that follows is arbitrary.
-``allocatable``      int64       [BASIC, capacity]      status.allocatable of the resources that every node has; cpu in millicores,
-                                                        else in units of the resource (bytes, pieces)
-``requested``        int64       [BASIC, capacity]      sum over the node's pods, assumed ones included; PODS counts them
-``nonzero``          int64       [2, capacity]          cpu and memory requested with defaults for containers without
-``unschedulable``    bool        [capacity]             spec.unschedulable
-``taint_set``        int32       [capacity]             index into ``taint_sets``
-``tie_break``        uint64      [capacity]             a hash of the node's name, for ``framework.tie_breaking``
-===================  ==========  =====================  ==================================================================
+======================  ==========  =====================  ==================================================================
+array                   dtype       shape                  meaning of element ``[.., row]``
+======================  ==========  =====================  ==================================================================
+``live``                bool        [capacity]             the row has a node. Where False, all that follows is arbitrary.
+``allocatable``         int64       [BASIC, capacity]      status.allocatable of the resources that every node has; cpu in millicores,
+                                                           else in units of the resource (bytes, pieces)
+``requested``           int64       [BASIC, capacity]      sum over the node's pods, assumed ones included; PODS counts them
+``non_zero_requested``  int64       [2, capacity]          cpu and memory requested with defaults for containers without
+``unschedulable``       bool        [capacity]             spec.unschedulable
+``taint_set``           int32       [capacity]             index into ``taint_sets``
+``tie_break``           uint64      [capacity]             a hash of the node's name, for ``framework.tie_breaking``
+======================  ==========  =====================  ==================================================================
 
 Labels, host ports, images and all other resources have tables of their own that share the row numbers (``labels``, ``ports``,
 ``images``, ``resources``). ``amounts`` reads a resource wherever it is.
@@ -154,7 +154,7 @@ class NodeTable:
         self._free.append(row)
 
     def mark_devices_changed(self, names: Iterable[str]) -> None:
-        """The devices that these nodes can reach have changed (``columns.devices`` has them); unknown nodes are left out."""
+        """The devices that these nodes can reach have changed (``devices.ledger`` has them); unknown nodes are left out."""
         for name in names:
             if name in self.row_of:
                 self.logs[Aspect.DEVICES].add(self.row_of[name])

@@ -1,7 +1,7 @@
 """The order in which nodes are looked at when not all of them are: round the zones, one node of each in turn.
 
 Only a profile that samples (percentageOfNodesToScore) needs it, so the list is made when asked for.
-Source: kube-scheduler's node tree (v1.36), scheduler-core.md §3.6 in words of our own.
+Source: kube-scheduler's ``nodeTree`` (v1.36), in words of our own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What if: would these nodes take the pod, with some pods gone from them or others there?
+"""Dry runs: would these nodes take the pod, with some pods gone from them or others there?
 
 Preemption asks it, and so does every decision about nodes that pods are nominated to. Pods are tried on their own rows only; a
 plugin whose state spans nodes is told of each and answers with its state adjusted (``PreFilterExtensions``). Many rows are asked side
@@ -27,25 +27,25 @@ from moorage.core.objects.pods import Pod
 T = TypeVar("T")
 IntRows = npt.NDArray[np.intp]
 States = dict[int, Any]
-"""The state of an adjusting plugin, for each row where it differs from the template's."""
+"""The state of a plugin that has ``PreFilterExtensions``, for each row where it differs from the template's."""
 FarNominatedPods = Mapping[int, list[tuple[Pod, int]]]
-"""The far guests that each plugin whose state spans nodes (by place) is concerned with, and their rows."""
+"""The far nominated pods that each plugin whose state spans nodes (by place) is concerned with, and their rows."""
 _POD_ASPECTS = frozenset({Aspect.RESOURCES, Aspect.PORTS, Aspect.VOLUMES, Aspect.PODS})
 """What pods that are tried away or there change about a node."""
 
 
 class FilterDryRun:
-    """See the module's docstring. ``filters`` are a blueprint's filter columns, caught up; ``pod`` is the one to be placed.
+    """See the module's docstring. ``filters`` are an evaluation's filter results, caught up; ``pod`` is the one to be placed.
 
-    The pods nominated to a row that this pod must leave room for (other ones, of its priority or a higher one) are its guests. Those
-    that a plugin whose state spans nodes is concerned with are guests of all rows, ``far`` ones: what they need of a claim or of a
+    The pods nominated to a row that this pod must leave room for (other ones, of its priority or a higher one) count there. Those
+    that a plugin whose state spans nodes is concerned with (``far_nominated_pods``) count for all rows: what they need of a claim or of a
     domain nobody may take elsewhere either.
     """
 
     def __init__(self, pod: Pod, filters: Mapping[str, PluginResult], snapshot: Snapshot, far: FarNominatedPods | None = None) -> None:
         self._snapshot = snapshot
         self._filters: list[tuple[int, FilterPlugin, Any]] = [
-            (i, column.plugin, column.prepared.state)  # type: ignore[misc]  # filter columns have filter plugins
+            (i, column.plugin, column.prepared.state)  # type: ignore[misc]  # filter results have filter plugins
             for i, column in enumerate(filters.values())
             if column.applies or (len(snapshot.nominations) and _may_apply(column))
         ]
@@ -62,7 +62,7 @@ class FilterDryRun:
         self._far_nominated_pods = far
         self._nominated_pods: dict[int, list[PodInfo]] = {}
         self._states_with_far: States = {}
-        """By plugin: its state with the far guests there, where no row has a state of its own."""
+        """By plugin: its state with the far nominated pods there, where no row has a state of its own."""
 
     def __enter__(self) -> Self:
         self._trial = self._stack.enter_context(self._snapshot.trial())
@@ -74,7 +74,7 @@ class FilterDryRun:
             states.clear()
 
     def remove(self, herd: PodBatch, which: IntRows) -> None:
-        """Without these pods of the herd (by place)."""
+        """Without these pods of the batch (by place)."""
         self._trial.remove(herd, which)
         self._adjust(herd, which, -1)
 
@@ -84,9 +84,9 @@ class FilterDryRun:
         self._adjust(herd, which, 1)
 
     def run_filters(self, rows: IntRows) -> dict[int, NodeRejection]:
-        """Who refuses these rows first; a row that is missing in the answer passes.
+        """Who rejects these rows first; a row that is missing in the answer passes.
 
-        Rows must pass with their guests, the far ones too, and without them.
+        Rows must pass with the pods nominated to them, the far ones too, and without them.
         """
         if not len(self._snapshot.nominations):
             return self._run_filters(rows)
@@ -99,7 +99,7 @@ class FilterDryRun:
 
     @property
     def far_nominated_pods(self) -> FarNominatedPods:
-        """The far guests; looked for once, unless somebody else has done it."""
+        """The far nominated pods; looked for once, unless somebody else has done it."""
         if self._far_nominated_pods is None:
             self._far_nominated_pods = self._find_far_nominated_pods()
         return self._far_nominated_pods
@@ -124,7 +124,7 @@ class FilterDryRun:
 
     @contextlib.contextmanager
     def _with_nominated_pods(self, crowded: list[int]) -> Iterator[None]:
-        """With each far guest on its row, and the guests of these rows, which may be the same ones; these have each once."""
+        """With each far nominated pod on its row, and the pods nominated to these rows; a pod that is both is there once."""
         before = {i: dict(states) for i, states in self._adjusted.items()}
         guests = PodBatch([record for row in crowded for record in self.nominated_pods(row)], self._snapshot.nodes)
         everyone = np.arange(len(guests.records))

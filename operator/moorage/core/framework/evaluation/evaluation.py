@@ -1,7 +1,7 @@
-"""Blueprints: a template of pods compiled for a revision of a profile.
+"""Evaluations: a template of pods compiled for a revision of a profile.
 
-A blueprint joins the columns of the revision's plugins: which filter plugin refuses each row first, and the weighted total of each
-row that none refuses. Both arrays are kept from pod to pod and corrected where a column changed, so that a decision costs what
+An evaluation joins the results of the revision's plugins: which filter plugin rejects each row first, and the weighted total of each
+row that none rejects. Both arrays are kept from pod to pod and corrected where a result changed, so that a decision costs what
 changed since the last one, not what the cluster holds.
 """
 
@@ -35,15 +35,15 @@ from moorage.core.framework.status import REJECTED, SUCCESS, Code, Status, Why, 
 from moorage.core.objects.pods import Pod
 
 PASSES = -1
-"""In ``blame``: no filter refuses this row."""
+"""In ``rejected_by``: no filter rejects this row."""
 OUT_OF_SCOPE = -2
-"""In ``blame``: preFilter left this node out."""
+"""In ``rejected_by``: preFilter left this node out."""
 INFEASIBLE = -1
 """In ``totals``: not a candidate."""
 
 
 class ScoreResult:
-    """A score plugin in a blueprint. ``normalized`` is meaningful on feasible rows only."""
+    """A score plugin in an evaluation. ``normalized`` is meaningful on feasible rows only."""
 
     __slots__ = ("normalized", "normalizes", "result", "weight")
 
@@ -68,7 +68,7 @@ NO_NOMINATION, STALE = ("", -1), ("", -2)
 
 
 class ResultFollower:
-    """Tells which rows changed for any of several columns, and whether one of them was compiled anew."""
+    """Tells which rows changed for any of several results, and whether one of them was compiled anew."""
 
     def __init__(self, columns: Iterable[PluginResult], aspects: frozenset[Aspect] = frozenset({Aspect.MEMBERSHIP})) -> None:
         self.results = list(columns)
@@ -78,7 +78,7 @@ class ResultFollower:
 
     @property
     def stale(self) -> bool:
-        """Whether a column was compiled since the last ``catch_up``."""
+        """Whether a result was compiled since the last ``catch_up``."""
         return self._prepare_counts != [column.prepare_count for column in self.results]
 
     def catch_up(self, snapshot: Snapshot) -> ChangedRows:
@@ -90,10 +90,10 @@ class ResultFollower:
 
 
 class Evaluation:
-    """See the module's docstring. ``verdict`` is what preFilter said of all nodes at once, with the plugin's name.
+    """See the module's docstring. ``pre_filter_status`` is what preFilter said of all nodes at once, with the plugin's name.
 
     ``pod`` stands for all pods of the template. They differ on one row alone: where a pod is nominated itself, it need not leave room
-    for itself (``_own``).
+    for itself (``_own_nomination``).
     """
 
     def __init__(
@@ -107,19 +107,19 @@ class Evaluation:
         self.narrowed_by: tuple[str, ...] = ()
         self.rejected_by: npt.NDArray[np.int16] = np.zeros(0, np.int16)
         self.feasible_count = 0
-        """How many rows no plugin refuses."""
+        """How many rows no plugin rejects."""
         self._is_complete = False
-        """Whether ``blame`` is right for what was caught up with; not after a look that was broken off."""
+        """Whether ``rejected_by`` is right for what was caught up with; not after a look that was broken off."""
         self.error = ""
         """Why an attempt can't go on, although preFilter let it pass: a plugin could not judge a node."""
         self.nominated_rejections: dict[int, NodeRejection] = {}
-        """Rows refused where pods are nominated, with them or without: what counts there instead of the columns."""
+        """Rows rejected where pods are nominated, with them or without: what counts there instead of the results."""
         self.totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._node_names: frozenset[str] | None = None
         self._own_nomination = self._scored_for = NO_NOMINATION
-        """The pod (UID) and the row where it is nominated that ``blame`` was last corrected for, and ``totals``."""
+        """The pod (UID) and the row where it is nominated that ``rejected_by`` was last corrected for, and ``totals``."""
         self._far_nominated_pods: FarNominatedPods = {}
-        """The pods nominated elsewhere that ``blame`` heeds."""
+        """The pods nominated elsewhere that ``rejected_by`` takes into account."""
         self._far_checked_for: tuple[int, int, object] = (-1, 0, NO_NOMINATION)
         """The version of the nominations and of what plugins read, and the pod, that this was last looked at for."""
         self._fallible_filters = [(i, column) for i, column in enumerate(filters.values()) if is_a(column.plugin, FallibleFilterPlugin)]
@@ -131,7 +131,7 @@ class Evaluation:
     # ---- catching up -------------------------------------------------------------------------------------------------------
 
     def refresh_filters(self, snapshot: Snapshot) -> None:
-        """Bring ``verdict`` and, unless that refuses all nodes, ``blame`` up to date."""
+        """Bring ``pre_filter_status`` and, unless that rejects all nodes, ``rejected_by`` up to date."""
         nodes = snapshot.nodes
         for column in self._filter_follower.results:
             column.prepare(snapshot)
@@ -197,7 +197,7 @@ class Evaluation:
         return self.pre_filter_status[1].code is Code.SUCCESS and self.feasible_count > 0
 
     def feasible(self) -> npt.NDArray[np.intp]:
-        """The rows that no plugin refuses."""
+        """The rows that no plugin rejects."""
         return np.flatnonzero(self.rejected_by == PASSES)
 
     def totals_among(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
@@ -208,7 +208,7 @@ class Evaluation:
         return totals
 
     def reason_counts(self, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-        """(reason text, number of nodes that gave it) over all refused nodes, for the diagnosis."""
+        """(reason text, number of nodes that gave it) over all rejected nodes, for the diagnosis."""
         counts: dict[str, int] = {}
         for why, rows in self._rejections():
             for text in texts(why):
@@ -219,7 +219,7 @@ class Evaluation:
         yield from counts.items()
 
     def node_codes(self, snapshot: Snapshot) -> npt.NDArray[np.int64]:
-        """int64[capacity]: 0 not refused, 1 refused (removing pods may help), 2 unresolvable, out of scope or refused at preFilter."""
+        """int64[capacity]: 0 not rejected, 1 rejected (removing pods may help), 2 unresolvable, out of scope or rejected at preFilter."""
         if self.pre_filter_status[1].code is not Code.SUCCESS:
             return np.full(snapshot.nodes.live.size, 2)
         refusals = np.where(self.rejected_by == OUT_OF_SCOPE, 2, 0)
@@ -228,9 +228,9 @@ class Evaluation:
         return refusals
 
     def dry_run(self, snapshot: Snapshot, without: Collection[str] = ()) -> FilterDryRun:
-        """Suppose other pods on nodes; after ``refresh_filters``. Where preFilter refused all nodes, no filter is prepared to be asked.
+        """A dry run with other pods on nodes; after ``refresh_filters``.
 
-        ``without``: plugins that are not to be asked.
+        Where preFilter rejected all nodes, no filter is prepared to be asked. ``without``: plugins that are not to be asked.
         """
         filters = self.filters if self.pre_filter_status[1].code is Code.SUCCESS else {}
         if filters and not without:
@@ -238,7 +238,7 @@ class Evaluation:
         return FilterDryRun(self.pod, {name: column for name, column in filters.items() if name not in without}, snapshot)
 
     def unschedulable_plugins(self) -> frozenset[str]:
-        """The plugins that refused a node, or narrowed the choice of nodes."""
+        """The plugins that rejected a node, or narrowed the choice of nodes."""
         names = list(self.filters)
         return frozenset({names[i] for i in np.unique(self.rejected_by).tolist() if i >= 0} | set(self.narrowed_by))
 
@@ -256,7 +256,7 @@ class Evaluation:
         return list(near.values())
 
     def rejection(self, row: int) -> tuple[str, Status] | None:
-        """Who refused this row and why; None when nobody did. A node out of scope has no plugin's name."""
+        """Who rejected this row and why; None when nobody did. A node out of scope has no plugin's name."""
         i = int(self.rejected_by[row])
         if i == PASSES:
             return None
@@ -270,7 +270,7 @@ class Evaluation:
     # ---- inside ------------------------------------------------------------------------------------------------------------
 
     def _first_rejections(self, snapshot: Snapshot, rows: Rows, active: list[tuple[int, PluginResult]]) -> npt.NDArray[np.int16]:
-        """``blame`` of these rows, nominations left aside."""
+        """``rejected_by`` of these rows, nominations left aside."""
         nodes = snapshot.nodes
         live = nodes.live[rows]
         blame = np.where(live, np.int16(PASSES), np.int16(OUT_OF_SCOPE))
@@ -319,7 +319,7 @@ class Evaluation:
         )
 
     def _apply_nominations(self, snapshot: Snapshot, rows: Rows) -> None:
-        """Correct ``blame`` of those of these rows that pods are nominated to."""
+        """Correct ``rejected_by`` of those of these rows that pods are nominated to."""
         nodes, nominations = snapshot.nodes, snapshot.nominations
         if isinstance(rows, slice):
             self.nominated_rejections = {}

@@ -1,6 +1,6 @@
-"""The runner: evaluates a pod against all nodes for a revision, and keeps what can be used again for the next pod.
+"""The evaluator: evaluates a pod against all nodes for a revision, and keeps what can be used again for the next pod.
 
-It owns the templates (an LRU with a byte budget) with their columns and blueprints. It decides nothing: ``cycle`` does.
+It owns the templates (an LRU with a byte budget) with their results and evaluations. It decides nothing: ``core.cycle`` does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from moorage.core.pods.signatures import pod_signature
 BYTE_BUDGET = 64 * 2**20
 Key = tuple[bytes, tuple[tuple[str, bytes], ...]]
 _OWN_ARRAYS = 2
-"""Arrays of a blueprint's own, blame and totals, counted as if int64."""
+"""Arrays of an evaluation's own, ``rejected_by`` and ``totals``, counted as if int64."""
 _BYTES_PER_KEY_BYTE = 24
 """Bytes that a byte of a template's key costs: the pod, and what plugins compile of it."""
 _OVERHEAD_BYTES = 1200
@@ -69,7 +69,7 @@ class NullObserver:
 
 @dataclasses.dataclass(slots=True)
 class PodTemplateState:
-    """Pods that ask for the same: their columns by (point, plugin) and their blueprints by revision."""
+    """Pods that ask for the same: their results by (point, plugin) and their evaluations by revision."""
 
     pod: Pod
     results: dict[tuple[ExtensionPoint, Plugin], PluginResult] = dataclasses.field(default_factory=dict)
@@ -90,7 +90,7 @@ class PodTemplateState:
 
 
 class Evaluator:
-    """See the module's docstring. ``hits`` and ``misses`` count lookups of blueprints."""
+    """See the module's docstring. ``hits`` and ``misses`` count lookups of evaluations."""
 
     def __init__(self, cache: Cache, byte_budget: int = BYTE_BUDGET) -> None:
         self.snapshot = Snapshot(cache)
@@ -104,7 +104,7 @@ class Evaluator:
         self._retired: weakref.WeakSet[Revision] = weakref.WeakSet()
 
     def evaluation(self, pod: Pod, revision: Revision) -> Evaluation:
-        """The blueprint of the pod's template; not yet caught up. Raises TooLarge."""
+        """The evaluation of the pod's template; not yet caught up. Raises TooLarge."""
         key = self._key(pod, revision)
         template = self._templates.get(key)
         if template is None:
@@ -128,7 +128,7 @@ class Evaluator:
     def retire(self, revision: Revision) -> None:
         """Nobody will ask for this revision again.
 
-        What only it used goes when its template is compiled for another revision, which takes over the columns that did not change,
+        What only it used goes when its template is compiled for another revision, which takes over the results that did not change,
         or with the template: going through all of them now would hold up a swap.
         """
         self._retired.add(revision)
@@ -177,7 +177,7 @@ def _compile(template: PodTemplateState, revision: Revision) -> Evaluation:
 
 
 def _filter_result(template: PodTemplateState, plugin: Any) -> PluginResult:
-    """A column shared by pre_filter and filter; a plugin with pre_filter alone passes every row."""
+    """A result shared by pre_filter and filter; a plugin with pre_filter alone passes every row."""
     key = (ExtensionPoint.FILTER, plugin)
     if key not in template.results:
         prepare = plugin.pre_filter if is_a(plugin, PreFilterPlugin) else None

@@ -1,7 +1,7 @@
-"""A plugin's column: its answer for every row, for one template of pods, kept from pod to pod.
+"""Plugin results: a plugin's answer for every row, for one template of pods, kept from pod to pod.
 
 What a template asks for is compiled once (``prepare``); after that only rows that changed in an aspect which the plugin reads are
-asked again. A column belongs to a template and a plugin value, so profiles and revisions that enable the same plugin with the same
+asked again. A result belongs to a template and a plugin value, so profiles and revisions that enable the same plugin with the same
 arguments share it, and a swap recomputes only what it changed.
 """
 
@@ -55,7 +55,7 @@ class PluginResult:
         self._depends_on: tuple[Versioned, ...] = ()
         self._versions: list[int] | None = None
         self.prepare_count = 0
-        """How often the template was compiled: whoever keeps something made from this column compares it."""
+        """How often the template was compiled: whoever keeps something made from this result compares it."""
 
     @property
     def nbytes(self) -> int:

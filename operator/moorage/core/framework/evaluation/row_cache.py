@@ -1,8 +1,8 @@
-"""Row memories: what a postFilter plugin found out about single rows, kept as long as it is true.
+"""Row caches: what a postFilter plugin found out about single rows, kept as long as it is true.
 
-Nodes change one by one while many pods of one template find no room, so most of what the last attempt found still holds. A memory
+Nodes change one by one while many pods of one template find no room, so most of what the last attempt found still holds. A cache
 forgets the rows that changed in any aspect, and everything when a filter was prepared anew or when something else moved that the
-plugin depends on. Only the memories used last are kept: one may hold something for every row.
+plugin depends on. Only the caches used last are kept: one may hold something for every row.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.evaluation.evaluation import Evaluation, ResultFollower
 
 MAX_ROW_CACHES = 16
-"""Memories that are kept."""
+"""Caches that are kept."""
 
 
 class RowCache:
-    """What is remembered by row, for one plugin and one blueprint."""
+    """What is remembered by row, for one plugin and one evaluation."""
 
     def __init__(self, blueprint: Evaluation) -> None:
         columns = {**blueprint.pre_filters, **blueprint.filters}
@@ -43,13 +43,13 @@ class RowCache:
 
 
 class RowCaches:
-    """All memories, by blueprint (which they do not keep) and plugin."""
+    """All caches, by evaluation (which they do not keep) and plugin."""
 
     def __init__(self) -> None:
         self._caches: OrderedDict[tuple[weakref.ref[Evaluation], str], RowCache] = OrderedDict()
 
     def of(self, blueprint: Evaluation, plugin: str) -> RowCache:
-        """The plugin's memory for a blueprint, empty if it was not used lately."""
+        """The plugin's cache for an evaluation, empty if it was not used lately."""
         key = weakref.ref(blueprint), plugin
         memory = self._caches.get(key)
         if memory is None:

@@ -35,7 +35,7 @@ encode = msgspec.msgpack.Encoder().encode
 
 
 class PodVariable(NamedTuple):
-    """``template``: whether it is the same for all pods of a template (``columns.templates``)."""
+    """``template``: whether it is the same for all pods of a template (``pods.signatures``)."""
 
     kind: VariableType
     get: Callable[[Pod], Any]

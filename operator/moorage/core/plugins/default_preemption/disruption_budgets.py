@@ -1,7 +1,7 @@
 """Disruption budgets: whom they protect, as kube-scheduler's preemption sees it and as the API server does when asked to evict.
 
 The two differ in details: kube-scheduler leaves out a budget that selects everything, and charges all budgets of a pod; the API server
-evicts no pod that has several, and heeds none for a pod that does not run (yet, or any more).
+evicts no pod that has several, and applies none to a pod that does not run (yet, or any more).
 Source: kube-scheduler DefaultPreemption (v1.36), kube-apiserver's pods/eviction (v1.36).
 """
 

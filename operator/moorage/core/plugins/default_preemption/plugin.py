@@ -5,7 +5,7 @@ all lower pods of each are taken away, then put back one by one, those first tha
 still fits; who cannot be put back is a victim. Where kube-scheduler draws at random (where to begin, which of equals to take), a
 function of (seed, pod, node) decides here. Source: kube-scheduler DefaultPreemption (v1.36).
 
-``disruptionPolicy`` is ours. BestEffort is kube-scheduler's way: budgets are heeded where there is a choice, and do not stop it. With
+``disruptionPolicy`` is ours. BestEffort is kube-scheduler's way: budgets are respected where there is a choice, and do not stop it. With
 RespectPDB no pod goes that a budget does not let go: such nodes are no candidates, and victims are evicted instead of deleted.
 
 Cost: nothing while pods fit; a pod that does not costs a dry run on nodes with pods of lower priority, remembered until they

@@ -1,9 +1,9 @@
 """DynamicResources: a pod goes where its claims can be used, and those that have no devices yet can get some.
 
 Whether claims can be allocated on a node depends on what the node offers, names aside; so it is asked once for each *shape* of what
-nodes offer (``columns.devices``), and again for the chosen node when the pod is reserved for, with names.
+nodes offer (``devices.ledger``), and again for the chosen node when the pod is reserved for, with names.
 
-Core has no clock. ``filterTimeout`` is therefore a number of devices tried, ``_TRIES_A_SECOND`` for each second; and that a device
+Core has no clock. ``filterTimeout`` is therefore a number of devices tried, ``_TRIES_PER_SECOND`` for each second; and that a device
 took longer than ``bindingTimeout`` to become usable is found by whoever waits for it, who gives the claim up then.
 Cost: nothing for pods without claims; else a search for devices on each node that has any, the dearest thing a profile can do.
 Source: kube-scheduler DynamicResources (v1.36). Deviations: docs/adr/0006.
@@ -210,7 +210,8 @@ class ClaimRelease(NamedTuple):
 class DynamicResourcesState:
     """A pod's wants, and texts about faults: code -1 - i stands for ``faults[i]``, by which nothing could be judged.
 
-    Code ``_MOST + i`` stands for ``excluded[i]``, which only excluded alternatives; these name no node's devices. Both lists only grow.
+    Code ``_FIRST_EXCLUSION_CODE + i`` stands for ``excluded[i]``, which only excluded alternatives; these name no node's devices.
+    Both lists only grow.
     """
 
     demand: DeviceDemand
@@ -221,7 +222,7 @@ class DynamicResourcesState:
     late: int | None = None
     """While nodes are gone through: that a search took too long, so that no other one is begun."""
     kept: tuple[KeptDevices, ...] = ()
-    """What is kept for other pods; ``wanted`` heeds the devices."""
+    """What is kept for other pods; ``demand`` takes the devices into account."""
 
     def without_kept(self, kept: KeptDevices) -> DynamicResourcesState:
         """The same, with this kept too. What came of searches, they share: it goes by what is left."""

@@ -26,7 +26,7 @@ _decode = msgspec.msgpack.Decoder(tuple[tuple[tuple[str, str], ...], LabelSelect
 
 
 def default_selector(pod: Pod, store: Lister) -> bytes:
-    """The content of the pod's default selector (equal bytes, equal selectors), for ``compiled``; NOBODY: it has none."""
+    """The content of the pod's default selector (equal bytes, equal selectors), for ``compiled``; NO_SELECTOR: it has none."""
     labels = store.index(ServiceSelectors).merged(pod.metadata.namespace, pod.metadata.labels)
     selector = None
     for owner in pod.metadata.owner_references or ():

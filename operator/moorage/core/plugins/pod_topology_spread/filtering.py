@@ -29,7 +29,7 @@ from moorage.core.plugins.pod_topology_spread.constraints import (
 
 FITS, NO_DOMAIN, TOO_UNEVEN = range(3)
 UNCOUNTED = 2**62
-"""In ``Spread.counts``: no node of this domain counts. More than any number of pods, so that it is never the least."""
+"""In ``ConstraintCounts.counts``: no node of this domain counts. More than any number of pods, so that it is never the least."""
 
 
 class ConstraintCounts(NamedTuple):

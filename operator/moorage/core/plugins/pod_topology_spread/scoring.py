@@ -50,7 +50,7 @@ class SpreadScoreState(NamedTuple):
 def spread_score_state(
     pod: Pod, constraints: Constraints, all_keys: bool, snapshot: Snapshot
 ) -> tuple[SpreadScoreState, tuple[Versioned, ...]]:
-    """What ``rank`` needs, and what it depends on. ``all_keys``: nodes that lack a topology's label are ignored."""
+    """What ``score_feasible`` needs, and what it depends on. ``all_keys``: nodes that lack a topology's label are ignored."""
     nodes = snapshot.nodes
     eligible = with_all_keys(constraints, nodes, nodes.all_rows) if all_keys else nodes.live[nodes.all_rows]
     included = Included.by(pod)

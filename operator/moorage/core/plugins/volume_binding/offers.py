@@ -26,7 +26,7 @@ from moorage.core.volumes.reach import affinity_of
 
 
 class VolumeRequest(NamedTuple):
-    """What a claim asks for: at least ``least`` bytes of a class, and labels of the volume (None: any)."""
+    """What a claim asks for: at least ``min_size`` bytes of a class, and labels of the volume (None: any)."""
 
     claim: PersistentVolumeClaim
     storage_class: str
@@ -43,7 +43,7 @@ class _Sort(NamedTuple):
 
 
 class VolumeOffers:
-    """Volumes and claims. ``clock`` moves when one changes, is assumed or released."""
+    """Volumes and claims. ``version_counter`` moves when one changes, is assumed or released."""
 
     def __init__(self, store: Store) -> None:
         self.version_counter = VersionCounter()

@@ -1,4 +1,4 @@
-"""Shelves: sized things that can be reached from some nodes, found by node, or counted for all nodes at once.
+"""Reach indexes: sized things that can be reached from some nodes, found by node, or counted for all nodes at once.
 
 Most volumes and storage capacities are reached by one label: a node's name, a zone. These stand under that label's values, so that
 thousands of local volumes are no more work than thousands of nodes.

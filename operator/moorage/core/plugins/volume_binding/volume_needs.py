@@ -65,8 +65,8 @@ class ClaimToProvision(NamedTuple):
 class PodVolumeClaims(NamedTuple):
     """What ``filter`` looks at.
 
-    ``promised``: claims whose volume is to be made on a node that was chosen before, ``nodes`` the names of these. ``wants``: claims
-    that take a free volume or, where none will do, get one made; the smallest first. ``making``: how, by the claim's key.
+    ``provisioning``: claims whose volume is to be made on a node that was chosen before, ``nodes`` the names of these. ``to_bind``: claims
+    that take a free volume or, where none will do, get one made; the smallest first. ``to_provision``: how, by the claim's key.
     ``kept``: volumes that are kept for other pods. ``waits``: one of these is to have a claim bound that this pod wants too.
     """
 
