@@ -157,7 +157,7 @@ def test_a_look_inside(rig: ControlPlane, place: Client, operator: Operator) -> 
     until(lambda: "Insufficient cpu" in scheduled(found(place, "inside-big")), "a reason")
 
     def waiting() -> dict[str, Any] | None:
-        return next((p for p in json.loads(operator.fetched("/debug/queue")) if p["pod"] == f"{PLACE}/inside-big" and p["why"]), None)
+        return next((p for p in json.loads(operator.fetched("/debug/queue")) if p["pod"] == f"{PLACE}/inside-big" and p["message"]), None)
 
     entry = until(waiting, "the pod with its reason in the queue")
     assert (entry["state"], entry["profile"], entry["unschedulablePlugins"][-1]) == ("unschedulable", "inside", "NodeResourcesFit")
