@@ -35,7 +35,7 @@ class Server:
         self.reviews = ApiReviews(self.call, self.clock)
 
     async def call(self, call: HttpCall) -> bytes:
-        """``ports.http_calls.Session.call``."""
+        """``ports.http_calls.HttpSession.call``."""
         spec = json.loads(call.body or b"{}").get("spec", {})
         self.asked.append((call.path, spec))
         await self.held.wait()

@@ -15,7 +15,7 @@ SMALL: Final = {
     "core.expressions:_environment": "one",
     "core.expressions:_environment_of": "by our own variables",
 }
-"""All others are ``core.structures.remembering.remembered``, which bounds the sum of sizes."""
+"""All others are ``core.structures.remembering.memoized``, which bounds the sum of sizes."""
 _BY_NUMBER = ("functools.lru_cache", "functools.cache", "lru_cache", "cache")
 
 

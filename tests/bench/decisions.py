@@ -1,7 +1,7 @@
 """How long a decision takes: ``python -m tests.bench.decisions [--nodes N] [--assigned A,B,C] [--workloads X,Y]``.
 
 No API server, no I/O: a cluster in memory, the Default preset, pods of one template decided and assumed one after another, the
-first ones not counted (the blueprint is warm). One line per workload: for each number of assigned pods the median and the 99th
+first ones not counted (the evaluation is warm). One line per workload: for each number of assigned pods the median and the 99th
 percentile in milliseconds. Workloads have the names and shapes that Kubernetes' own scheduler benchmark has.
 """
 

@@ -28,7 +28,7 @@ POD_GONE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=make_
 
 
 def parked(wakes: tuple[ClusterEventWithHint, ...]) -> SchedulingQueue:
-    """A backlog with so many pods that NodeResourcesFit refused; their backoff is over at 10."""
+    """A scheduling queue with so many pods that NodeResourcesFit refused; their backoff is over at 10."""
     backlog = SchedulingQueue(PrioritySort().sort_key, Store(), lambda *_: None, lambda *_: None)
     backlog.set_profile("test", ProfileQueueConfig((), {"NodeResourcesFit": wakes}), 0.0)
     for i in range(PODS):

@@ -84,7 +84,7 @@ class World:
         self.cache.remove(uid)
 
     def nominate(self, waiting: Pod, where: str) -> None:
-        """A pod that waits is promised a node, or (at "") is not any more; one that is on a node already is left alone."""
+        """A pod that waits is nominated to a node, or (at "") is not any more; one that is on a node already is left alone."""
         uid = waiting.metadata.uid
         if uid not in self.pods and where:
             self.nominated[uid] = waiting, where
@@ -293,7 +293,7 @@ class Events(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(POD_NAMES), spec=specs, where=st.sampled_from([*SOMEWHERE, ""]), profile=profiles)
     def nominate(self, name: str, spec: int, where: str, profile: str) -> None:
-        """A waiting pod is promised a node that may not be there, or loses it; then it is judged itself."""
+        """A waiting pod is nominated to a node that may not be there, or loses it; then it is judged itself."""
         waiting = pod(name, self.specs[spec])
         self.world.nominate(waiting, where)
         if waiting.metadata.uid not in self.world.pods:

@@ -311,5 +311,5 @@ class Events(RuleBasedStateMachine):
 
 
 def test_random_histories() -> None:
-    """Columns, assumptions and what-ifs agree with the naive twins after any events."""
+    """Columns, assumptions and dry runs agree with the naive twins after any events."""
     run_state_machine_as_test(Events, settings=settings(max_examples=40, stateful_step_count=15, deadline=None))

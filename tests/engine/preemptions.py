@@ -52,7 +52,7 @@ async def contested(*profiles: dict[str, Any], nodes: int = 1) -> AsyncIterator[
 
 
 def in_order(world: Running) -> None:
-    """No pod is lost, promises are what statuses say, nobody was told twice to go, and who was told goes."""
+    """No pod is lost, nominations are what statuses say, nobody was told twice to go, and who was told goes."""
     cache, backlog = world.engine.scheduler.cache, world.engine.backlog
     for uid, pod in world.kube.pods.items():
         if pod.status.phase in ("Succeeded", "Failed"):
@@ -74,7 +74,7 @@ def going(world: Running) -> list[str]:
 
 
 def nominated_node(world: Running, name: str = "high") -> str:
-    """The node that a pod is promised, as its status says."""
+    """The node that a pod is nominated to, as its status says."""
     return world.kube.pods[f"uid-{name}"].status.nominated_node_name
 
 

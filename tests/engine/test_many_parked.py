@@ -55,7 +55,7 @@ def test_whom_a_pods_anti_affinity_kept_away_is_freed_when_it_goes() -> None:
 
 
 def test_a_replica_that_does_not_lead_catches_up_too() -> None:
-    """It decides on nobody, and its loop sleeps; its backlog is up to date all the same."""
+    """It decides on nobody, and its loop sleeps; its queue is up to date all the same."""
 
     async def scenario() -> None:
         async with Running().leading(a_body("test")) as world:

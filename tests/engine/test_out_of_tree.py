@@ -75,7 +75,7 @@ def moody(method: str, good: Any, mood: Mood) -> type[Plugin]:
 
 
 async def look_around(running: Running) -> None:
-    """What the surveyor does every 20 s, and what follows from it."""
+    """What the replica monitor does every 20 s, and what follows from it."""
     await running.clock.advance(30)
     await running.engine.replica_monitor.check_once(running.engine.swapper, running.engine.profile_status)
     await running.clock.advance(3)

@@ -6,7 +6,7 @@ Whatever blows, four things hold at every moment, and one more when all is calm 
 * nobody is bound twice;
 * no node has more of our pods than it has room;
 * nobody goes for a pod that is not of higher priority;
-* in the end every pod is bound or waits with a true reason, nothing is assumed, promised or under way in vain, and nobody waits
+* in the end every pod is bound or waits with a true reason, nothing is assumed, nominated or under way in vain, and nobody waits
   behind a pod of lower priority.
 """
 

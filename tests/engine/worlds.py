@@ -1,4 +1,4 @@
-"""What the tests of the engine share: an engine's parts with plain surroundings, and how objects of every kind of harm look."""
+"""What the tests of the engine share: an engine's parts with plain ports, and how objects of every kind of harm look."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class HeldPreemptor(Preemptor):
 
 
 class HeldActions(PostFilterActions):
-    """Does nothing: a test ends each errand as it wants."""
+    """Does nothing: a test ends each post-filter action as it wants."""
 
     def __init__(self) -> None:
         super().__init__({})
@@ -129,7 +129,7 @@ class HeldActions(PostFilterActions):
 
 @dataclasses.dataclass
 class Bench:
-    """Intake, backlog and loop without any task: every step is a call. Profile ``test`` is live with the Default preset."""
+    """Intake, queue and loop without any task: every step is a call. Profile ``test`` is live with the Default preset."""
 
     kube: InMemoryKube = dataclasses.field(default_factory=InMemoryKube)
     clock: ManualClock = dataclasses.field(default_factory=ManualClock)

@@ -17,7 +17,7 @@ async def settle(rounds: int = 20) -> None:
 
 
 class ManualClock:
-    """``ports.surroundings.Clock`` whose time passes only in ``advance``."""
+    """``ports.clock.Clock`` whose time passes only in ``advance``."""
 
     def __init__(self, boottime: float = 1000.0) -> None:
         self._start = self._boottime = boottime

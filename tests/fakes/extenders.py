@@ -26,9 +26,9 @@ class ExtenderCall:
 
 
 class ScriptedExtenderClient:
-    """``ports.extender_calls.Extenders``: lets everything through and gives no priority, unless ``says[verb]`` has another answer.
+    """``ports.extender_calls.ExtenderClient``: lets everything through and gives no priority, unless ``answers[verb]`` has another answer.
 
-    ``says[verb]`` is called with the question; what it returns is the answer, what it raises is raised. ``fail`` raises errors
+    ``answers[verb]`` is called with the question; what it returns is the answer, what it raises is raised. ``fail`` raises errors
     first, ``hold`` keeps answers back until the event is set.
     """
 

@@ -274,7 +274,7 @@ class InMemoryKube:
         """Forget it."""
         await self._write("delete_replica", lambda: self.announced.pop(identity, None), identity)
 
-    # ---- ports.kube.VolumeWrites and ClaimWriter ----------------------------------------------------------------------------
+    # ---- ports.kube.VolumeWriter and ClaimWriter ----------------------------------------------------------------------------
 
     async def bind_volume(self, volume: PersistentVolume) -> None:
         """Only in the state that was seen."""
@@ -553,7 +553,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 class InMemoryUncachedReader:
-    """``ports.kube.Look`` at an InMemoryKube's objects of a kind. Pages have two objects; ``page`` and ``read`` can be scripted there."""
+    """``ports.kube.UncachedReader`` of an InMemoryKube's objects of a kind. Pages have two; ``page`` and ``read`` can be scripted there."""
 
     def __init__(self, kube: InMemoryKube, kind: type[Any]) -> None:
         self.resource = kind.__name__
@@ -582,7 +582,7 @@ class InMemoryUncachedReader:
 
 
 class ScriptedInformer:
-    """``ports.kube.Feed`` that a test moves by hand."""
+    """``ports.kube.Informer`` that a test moves by hand."""
 
     def __init__(self, resource: str, optional: bool = False) -> None:
         self.resource = resource
@@ -605,7 +605,7 @@ class ScriptedInformer:
 
 
 class ScriptedHttp:
-    """``ports.http_calls.Session`` that answers from a script and keeps the calls; a call without an answer fails the test."""
+    """``ports.http_calls.HttpSession`` that answers from a script and keeps the calls; a call without an answer fails the test."""
 
     def __init__(self) -> None:
         self.calls: list[Any] = []

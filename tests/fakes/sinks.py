@@ -10,7 +10,7 @@ from moorage.ports.event_recorder import Event
 
 
 class FakeEventRecorder:
-    """``ports.surroundings.EventSink``: keeps what was emitted, in order."""
+    """``ports.event_recorder.EventRecorder``: keeps what was recorded, in order."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -25,7 +25,7 @@ class FakeEventRecorder:
 
 
 class NullTelemetry:
-    """``ports.surroundings.Telemetry`` that measures nothing."""
+    """``ports.telemetry.Telemetry`` that measures nothing."""
 
     def attempt(self, result: str, profile: str, seconds: float) -> None:
         """Nothing."""

@@ -1,4 +1,4 @@
-"""What a cache and a backlog hold, as plain values that can be compared: by the names of nodes, not by rows; by values, not by numbers.
+"""What a cache and a queue hold, as plain values that can be compared: by the names of nodes, not by rows; by values, not by numbers.
 
 The attributes are discovered. One that is not told of below is compared as it is; one whose value nobody knows how to compare (an
 array, say) fails, and so does one that is added to a class of ``MEANINGS``. So there is nothing that is left out by accident.
@@ -51,7 +51,7 @@ UNTOLD: dict[type[Any], tuple[str, ...]] = {
     VersionCounter: ("version",),
     ChangeLog: ("_rows", "_base", "end"),
     PodInfo: ("preempted", "stuck"),  # what we did, which no object says
-    DeviceLedger: ("_beside",),  # by what is promised just then; each looks at the ledger itself
+    DeviceLedger: ("_beside",),  # by what is nominated just then; each looks at the ledger itself
     PausedAllocations: ("_kept",),  # each is looked at before it is gone on with
     DeviceFacts: ("_results",),
     TurnHeap: ("_numbers",),

@@ -134,7 +134,7 @@ class World:
             self._end_attempts()
 
     def land(self) -> None:
-        """One binding ends, one eviction and one errand."""
+        """One binding ends, one eviction and one post-filter action."""
         binder, held = self.bench.binder, self.bench.preemptor.held
         if binder.under_way:
             uid = self.chance.choice(list(binder.under_way))
@@ -252,7 +252,7 @@ class World:
                 yield record.pod, record.node, PodState.OBSERVED
 
     def _promise(self, fresh: Cache) -> None:
-        """What pods' statuses and our decisions promise."""
+        """The nominations of pods' statuses and of our decisions."""
         mine = self.bench.cache.nominations
         for uid, pod in self.bench.pods.objects.items():
             if not self._waits(pod) or fresh.pod_info(uid) is not None or pod.metadata.deletion_timestamp is not None:
@@ -318,7 +318,7 @@ class World:
             assert group.complete or all(entry.state not in (QueueState.ACTIVE, QueueState.BACKOFF) for entry in group.waiting.values())
 
     def rebuilt(self) -> SchedulingQueue:
-        """Another backlog, where the same pods are put where they are."""
+        """Another queue, where the same pods are put where they are."""
         live = self.bench.backlog
         other = SchedulingQueue(live.sort, self.bench.cache.store, live._observe, live._report)
         other.groups.listed = True
@@ -339,7 +339,7 @@ class World:
         return other
 
     def described(self, backlog: SchedulingQueue) -> Any:
-        """A backlog as values, beside the cache's store."""
+        """A scheduling queue as values, beside the cache's store."""
         return Description(self.bench.cache, self.bench.cache.store).of(backlog)
 
     def check_decisions(self, fresh: Cache, number: int) -> None:

@@ -93,7 +93,7 @@ class Server:
 
 
 class Bench:
-    """A Comparing with a server, a clock and a Kopf that delivers what the test says."""
+    """A DeliveryCheck with a server, a clock and a Kopf that delivers what the test says."""
 
     def __init__(self) -> None:
         self.server, self.clock = Server(), Timeline()
@@ -107,7 +107,7 @@ class Bench:
         self.kind.deliver(self.server.body(name), deleted=False)
 
     async def run(self, seconds: float) -> None:
-        """Run until so much time has passed. Raises what ``Comparing.run`` raises."""
+        """Run until so much time has passed. Raises what ``DeliveryCheck.run`` raises."""
         task = asyncio.get_running_loop().create_task(self.comparing.run())
         while self.clock.time < seconds and not task.done():
             await asyncio.sleep(0)

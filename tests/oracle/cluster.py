@@ -16,7 +16,7 @@ T = TypeVar("T")
 class Cluster:
     """``nodes`` in the order in which they came; ``pods`` with the name of the node that each is on; all ``others``.
 
-    ``nominated``: pods that wait, with the node that each is promised.
+    ``nominated``: pods that wait, with the node that each is nominated to.
     """
 
     nodes: Sequence[Node]
@@ -29,7 +29,7 @@ class Cluster:
         return [pod for pod, where in self.pods if where == node.metadata.name]
 
     def promised(self, pod: Pod) -> str:
-        """The node that a pod is promised, "" for none."""
+        """The node that a pod is nominated to, "" for none."""
         return next((node for one, node in self.nominated if one.metadata.uid == pod.metadata.uid), "")
 
     def of_kind(self, kind: type[T]) -> list[T]:

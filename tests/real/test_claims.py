@@ -221,7 +221,7 @@ def test_an_extended_resource_is_had_from_devices(client: Client) -> None:
 
 
 def test_a_claim_whose_node_is_gone_gives_its_device_back(client: Client) -> None:
-    """The errand of a pod that no node takes: the claim gets a device that can be used."""
+    """The post-filter action of a pod that no node takes: the claim gets a device that can be used."""
     a_device_claim(client, "a")
     client.merge(f"{DEVICES}/a", {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}})
     only = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}]}

@@ -1,4 +1,4 @@
-"""Preemption on a real API server: what victims and pods show, with budgets and without, and what ends a promise.
+"""Preemption on a real API server: what victims and pods show, with budgets and without, and what ends a nomination.
 
 No kubelets and no controllers run: pods are said to be running, and budgets to allow so many disruptions, by the tests themselves; a pod
 with a grace stays terminating until a test lets it die.

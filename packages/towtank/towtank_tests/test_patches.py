@@ -224,7 +224,7 @@ def test_an_empty_patch_changes_nothing(old: Body) -> None:
 
 @given(BODIES, st.lists(OPERATIONS, max_size=6) | st.lists(VALUES, max_size=3) | VALUES)
 def test_any_json_patch_is_done_or_refused(old: Body, patch: Any) -> None:
-    """There is no exception but Problem."""
+    """There is no exception but ApiError."""
     before = copy.deepcopy((old, patch))
     done, _ = outcome(lambda: json_patch(old, patch))
     assert done in (200, 400, 422)

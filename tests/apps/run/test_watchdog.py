@@ -171,7 +171,7 @@ def test_faults_are_counted() -> None:
 
 
 class OneLease:
-    """``ports.http_calls.Session`` to an API server with at most one Lease."""
+    """``ports.http_calls.HttpSession`` to an API server with at most one Lease."""
 
     def __init__(self, annotations: dict[str, str] | None) -> None:
         self.lease: dict[str, Any] | None = None

@@ -94,7 +94,7 @@ def world(*objects: HasMetadata) -> CycleContext:
 
 
 def nominate(scheduler: CycleContext, pod: Pod, node: str = "n0") -> None:
-    """The pod waits, and is promised this node."""
+    """The pod waits, and is nominated to this node."""
     scheduler.cache.nominations.add(pod, node, pod_requests(pod))
 
 
@@ -245,7 +245,7 @@ def made(shape: Shape) -> list[HasMetadata]:
 @settings(max_examples=25)
 @given(OBJECTS, STEPS)
 def test_guests_count_as_if_they_had_been_placed(shape: Shape, steps: list[tuple[str, tuple[str, str, int, str]]]) -> None:
-    """Nodes pass that would take the pod in a fresh cluster where the guests, one after another, got what they need."""
+    """Nodes pass that would take the pod in a fresh cluster where the nominated pods, one after another, got what they need."""
     objects = made(shape)
     kept, there, guests = world(*objects), dict[str, ScheduleResult](), dict[str, tuple[Pod, str]]()
     for what, (name, kind, priority, node) in steps:

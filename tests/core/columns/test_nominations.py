@@ -1,4 +1,4 @@
-"""Nominations: one node a pod, gone with it, and a version that moves when what is promised changes.
+"""Nominations: one node a pod, gone with it, and a version that moves when what is nominated changes.
 
 Decisions and statuses: the newer one counts, and in the end they say the same.
 """
@@ -83,7 +83,7 @@ def test_it_goes(nominations: Nominator) -> None:
 
 
 def test_rows_change_with_what_is_promised_there(nominations: Nominator, nodes: NodeTable) -> None:
-    """Both rows of a pod that is promised another one; a new state of it that asks for the same changes nothing."""
+    """Both rows of a pod that is nominated to another one; a new state of it that asks for the same changes nothing."""
     reader = nodes.reader(frozenset({Aspect.NOMINATIONS}))
     assert reader.catch_up(100) is None  # the first time it is everything
     newer = msgspec.structs.replace(POD, metadata=msgspec.structs.replace(POD.metadata, resource_version="9"))
@@ -147,7 +147,7 @@ def test_a_decision_stands_until_the_status_says_it() -> None:
 
 
 def test_none_is_a_decision_too() -> None:
-    """A promise that was broken does not come back with an older status."""
+    """A nomination that was ended does not come back with an older status."""
     them = Nominator(NodeTable())
     read(them, "n1")
     them.nominate(showing("n1"), "")

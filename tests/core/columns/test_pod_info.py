@@ -1,4 +1,4 @@
-"""Herds: whether pods have room beside others."""
+"""Pods on nodes: whether pods have room beside others."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_a_clock_that_moved_makes_all_rows_stale() -> None:
 
 
 def test_two_revisions_share_columns_and_see_every_change() -> None:
-    """A column that one blueprint refreshed is not stale in another's eyes."""
+    """A plugin's result that one evaluation refreshed is not stale in another's eyes."""
     them = scheduler("n1", "n2")
     one, two = revision(), revision(weights={"Rank": 9})
     for rules in (one, two):
@@ -160,7 +160,7 @@ def test_the_byte_budget_counts_what_pods_say() -> None:
 
 
 def test_memories_do_not_keep_blueprints() -> None:
-    """A blueprint holds its pod; what was found out about rows goes with it."""
+    """An evaluation holds its pod; what was found out about rows goes with it."""
     memories = RowCaches()
     blueprint = Evaluation(make_pod("a"), {}, {}, {})
     memory = memories.of(blueprint, "x")

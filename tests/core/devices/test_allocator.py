@@ -117,7 +117,7 @@ def claims(draw: st.DrawFn, name: str, sizes: tuple[int, int]) -> ResourceClaim:
 
 
 def looking(wish: ExactDeviceRequest, admin: bool | None) -> ExactDeviceRequest:
-    """The wish, to look on only."""
+    """The query, to look on only."""
     return ExactDeviceRequest("", wish.device_class_name, None, wish.allocation_mode, wish.count, wish.tolerations, wish.capacity, admin)
 
 

@@ -1,4 +1,4 @@
-"""A backlog with plain plugins: each test says which of them refuse or gate its pods."""
+"""A scheduling queue with plain plugins: each test says which of them refuse or gate its pods."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def view(
 
 
 class Rig:
-    """A backlog with a clock of its own, and what it told."""
+    """A scheduling queue with a clock of its own, and what it told."""
 
     def __init__(self, *gates: PreEnqueueGate, max_unschedulable: float = 300.0, **wakes: tuple[ClusterEventWithHint, ...]) -> None:
         self.now = 0.0
@@ -144,7 +144,7 @@ class Rig:
         return entry
 
     def place(self, name: str) -> QueueState | None:
-        """Where a pod is; None when it is not in the backlog."""
+        """Where a pod is; None when it is not in the queue."""
         entry = self.backlog.get(f"uid-{name}")
         return entry.state if entry is not None else None
 

@@ -1,4 +1,4 @@
-"""The backlog written down naively: one list of pods, everything found by looking at all of them. Slow and plain."""
+"""The queue written down naively: one list of pods, everything found by looking at all of them. Slow and plain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, the backlog and the naive one agree on where every pod is, and why."""
+"""Whatever happens in whatever order, the queue and the naive one agree on where every pod is, and why."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def same_places(self) -> None:
-        """Every pod is where the naive backlog has it, with the same history."""
+        """Every pod is where the naive queue has it, with the same history."""
         got = {entry.uid: (entry.state, entry.gating_plugin, entry.attempts) for entry in self.backlog.entries()}
         assert got == {uid: (it.place, it.gate, it.attempts) for uid, it in self.naive.pods.items()}
         for entry in self.backlog.entries():

@@ -14,7 +14,7 @@ from tests.core.queue.helpers import NODE_ADDED, Rig
 
 
 class Fussy(Rig):
-    """A backlog whose queueSort plugin comes to dislike pods."""
+    """A scheduling queue whose queueSort plugin comes to dislike pods."""
 
     def __init__(self) -> None:
         super().__init__()

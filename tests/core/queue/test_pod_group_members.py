@@ -1,4 +1,4 @@
-"""Pod groups in the backlog: who is gated, who goes with whom, and that no member goes alone while others are needed."""
+"""Pod groups in the queue: who is gated, who goes with whom, and that no member goes alone while others are needed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def declared(least: int, name: str = "g") -> PodGroup:
 
 
 class Groups(Rig):
-    """A backlog whose PodGroups are listed."""
+    """A scheduling queue whose PodGroups are listed."""
 
     def __init__(self, *gates: PreEnqueueGate, listed: bool = True) -> None:
         super().__init__(*gates)

@@ -500,7 +500,7 @@ def test_the_time_that_devices_have_counts_from_their_allocation() -> None:
     asyncio.run(story())
 
 
-# ---- errands -----------------------------------------------------------------------------------------------------------------
+# ---- post-filter actions -----------------------------------------------------------------------------------------------------
 
 
 def elsewhere(world: Running) -> None:

@@ -1,4 +1,4 @@
-"""Intake: whatever the watches say, in whatever order, cache and backlog end up as the cluster is."""
+"""Intake: whatever the watches say, in whatever order, cache and queue end up as the cluster is."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from tests.fakes.sinks import FakeEventRecorder
 
 
 class Alarm:
-    """In a backlog's place: keeps the events."""
+    """In a scheduling queue's place: keeps the events."""
 
     def __init__(self) -> None:
         self.rung: list[ClusterEvent] = []

@@ -113,7 +113,7 @@ async def test_metrics_that_fail_cost_nobody_anything(monkeypatch: pytest.Monkey
 
 
 class Deaf(SchedulingQueue):
-    """A backlog that fails on each event, as a plugin's registration may make it."""
+    """A scheduling queue that fails on each event, as a plugin's registration may make it."""
 
     def move_on_event(self, event: ClusterEvent, now: float) -> int:
         """Raise."""

@@ -165,7 +165,7 @@ def test_a_transition_time_is_kept_as_long_as_the_status_is() -> None:
 
 
 def test_the_status_of_a_profile() -> None:
-    """All that api.md promises."""
+    """All the fields of a profile's status."""
     world = World()
     world.engine.node_sink.put(versioned(make_node("n1")))
     body = referring("c", schedulerName="named", preset="BinPack", weights={"NodeAffinity": 7})

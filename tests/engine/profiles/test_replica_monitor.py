@@ -38,7 +38,7 @@ class CountingKube(InMemoryKube):
 
 
 class Survey:
-    """A leader's surveyor, its API server, and what it tells status."""
+    """A leader's replica monitor, its API server, and what it tells status."""
 
     def __init__(self) -> None:
         self.kube, self.clock = CountingKube(), ManualClock()

@@ -28,7 +28,7 @@ OURS, THEIRS = "moorage-system/moorage", "elsewhere/moorage"
 
 
 class World(Bench):
-    """A bench whose live revisions a swapper keeps, leading; nothing is live in the beginning."""
+    """A bench whose live revisions a profile swapper keeps, leading; nothing is live in the beginning."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,7 +65,7 @@ class World(Bench):
 
     @property
     def deciding(self) -> dict[str, str]:
-        """schedulerName -> the profile whose revision decides; the loop, the backlog and the records have to agree."""
+        """schedulerName -> the profile whose revision decides; the loop, the queue and the records have to agree."""
         named = {r.active.revision.scheduler_name: r for r in self.swapper.records.values() if r.active is not None}
         assert {name: r.active.revision for name, r in named.items() if r.active is not None} == self.loop.live
         assert len(named) == sum(r.active is not None for r in self.swapper.records.values())

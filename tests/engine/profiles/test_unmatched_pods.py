@@ -1,4 +1,4 @@
-"""Strangers: pods whose profile is gone, or whose schedulerName nobody here has, are told so; other schedulers' pods are left alone."""
+"""Unmatched pods: pods whose profile is gone, or whose schedulerName nobody here has, are told so; other schedulers' are left alone."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Gauge(NullTelemetry):
 
 @dataclasses.dataclass
 class World:
-    """Intake and backlog that hear of an API server, unless ``deaf``."""
+    """Intake and queue that hear of an API server, unless ``deaf``."""
 
     bench: Bench = dataclasses.field(default_factory=Bench)
     gauge: Gauge = dataclasses.field(default_factory=Gauge)

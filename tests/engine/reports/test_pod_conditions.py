@@ -36,7 +36,7 @@ class World:
         return pod if pod is not None and not pod.spec.node_name else None
 
     def report(self, pod: Pod, message: str, reason: str = UNSCHEDULABLE, nominated: str | None = None) -> None:
-        """An attempt has failed; from now on the pod is promised this node."""
+        """An attempt has failed; from now on the pod is nominated to this node."""
         self.promised[pod.metadata.uid] = nominated
         self.failures.report(PodConditionUpdate(pod, reason, message))
 
@@ -261,7 +261,7 @@ def test_nothing_is_said_of_pods_that_are_gone_or_bound(fate: str, when: str) ->
 
 
 def test_what_a_pod_was_told_is_not_told_again() -> None:
-    """``report_once``: neither while it is being written nor afterwards; something else is told."""
+    """``report_if_new``: neither while it is being written nor afterwards; something else is told."""
 
     async def scenario() -> None:
         async with World().writing() as world:

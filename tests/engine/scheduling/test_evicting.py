@@ -291,7 +291,7 @@ def test_a_victim_that_is_only_being_prepared_goes_back_to_the_queue(step: str) 
 
 
 def test_a_leader_that_takes_over_in_the_middle_starts_no_second_round() -> None:
-    """One of three victims was told when the old leader died: the node stays promised, and the same pods go."""
+    """One of three victims was told when the old leader died: the node stays nominated, and the same pods go."""
 
     async def story() -> None:
         old = Running()
@@ -335,7 +335,7 @@ def test_budgets_are_asked_for() -> None:
 
 
 def test_a_budget_that_is_used_up_meanwhile() -> None:
-    """The promise is taken back and the pod told; it goes on once the budget lets a pod go."""
+    """The nomination is taken back and the pod told; it goes on once the budget lets a pod go."""
 
     async def story() -> None:
         async with contested(RESPECTFUL) as world:

@@ -14,7 +14,7 @@ from tests.engine.scheduling.test_gang_scheduler import come, condition, group, 
 
 
 def held(world: Running) -> dict[str, str]:
-    """Which pods are promised which nodes, by the operator and by their status alike."""
+    """Which pods are nominated to which nodes, by the operator and by their status alike."""
     nominations = world.engine.scheduler.cache.nominations
     promised = {record.pod.metadata.name: record.node for record in nominations}
     waiting = [pod for pod in world.kube.pods.values() if not pod.spec.node_name]

@@ -1,4 +1,4 @@
-"""Promises: nominations heal. Whatever becomes of the node, the victims or the pod itself, nobody waits for what will not come."""
+"""The nomination controller: nominations heal. Whatever becomes of node, victims or the pod, nobody waits for what will not come."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def dying(world: Running, name: str, grace: int) -> None:
 
 
 async def nominate(world: Running, *pods: Pod) -> None:
-    """These are there, and the pod has been promised n1."""
+    """These are there, and the pod has been nominated to n1."""
     for pod in pods:
         world.kube.put(pod)
     world.kube.put(high())
@@ -45,7 +45,7 @@ async def nominate(world: Running, *pods: Pod) -> None:
 
 
 def test_a_promise_ends_with_its_node() -> None:
-    """The pod is not said to be promised a node that is not there, and is ready for what comes."""
+    """The pod is not said to be nominated to a node that is not there, and is ready for what comes."""
 
     async def story() -> None:
         async with contested(nodes=2) as world:
@@ -147,7 +147,7 @@ COMES = [
 
 @pytest.mark.parametrize("urgent", COMES)
 def test_a_promise_ends_when_there_is_not_room_enough_left(urgent: Pod) -> None:
-    """A pod takes what is free now: the rest is not enough, whatever becomes of the victim. Who was promised it looks elsewhere."""
+    """A pod takes what is free now: the rest is not enough, whatever becomes of the victim. Who was nominated to it looks elsewhere."""
 
     async def story() -> None:
         async with contested() as world:
@@ -283,7 +283,7 @@ def test_the_room_of_a_pod_that_does_not_come_is_free(fate: str) -> None:
 
 
 def test_a_pod_that_is_placed_elsewhere_frees_its_room() -> None:
-    """Another node has room for it first; a smaller pod was kept out of the promised one."""
+    """Another node has room for it first; a smaller pod was kept out of the nominated one."""
 
     async def story() -> None:
         async with contested() as world:
@@ -301,7 +301,7 @@ def test_a_pod_that_is_placed_elsewhere_frees_its_room() -> None:
 
 
 def test_a_pod_that_asks_for_less_keeps_less_room() -> None:
-    """Its promise follows its spec."""
+    """Its nomination follows its spec."""
 
     async def story() -> None:
         async with contested() as world:
@@ -361,7 +361,7 @@ def test_a_lower_pod_loses_its_promise_and_looks_elsewhere() -> None:
 
 
 def test_writes_of_one_pod_do_not_overtake_each_other() -> None:
-    """A promise is broken while the status that tells of it is being written, slowly and with faults: in the end it is broken."""
+    """A nomination ends while the status that tells of it is being written, slowly and with faults: in the end it has ended."""
 
     async def story() -> None:
         async with contested() as world:
@@ -431,7 +431,7 @@ def test_somebody_elses_victims_have_their_grace() -> None:
 
 
 def test_a_standby_lets_no_nomination_lapse() -> None:
-    """When it leads, what was promised before counts; it is the leader's to end."""
+    """When it leads, what was nominated before counts; it is the leader's to end."""
 
     async def story() -> None:
         async with Running().leading(nodes=1, lead=False) as world:

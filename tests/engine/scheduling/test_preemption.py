@@ -161,7 +161,7 @@ def test_when_a_victim_cannot_be_told(error: Callable[[], EdgeError], times: int
 
 
 def test_a_pod_of_lower_priority_loses_its_nomination() -> None:
-    """The one that was promised the node is not any more."""
+    """The one that was nominated to the node is not any more."""
 
     async def story() -> None:
         world = Running()

@@ -93,7 +93,7 @@ def herd_of(cache: Cache, *names: str) -> PodBatch:
 
 
 def every(herd: PodBatch) -> Any:
-    """All places of a herd."""
+    """All places of a batch."""
     return np.arange(len(herd.records))
 
 
@@ -104,7 +104,7 @@ def refused(supposed: FilterDryRun, *rows: int) -> dict[int, str]:
 
 
 def nominated(name: str, node: str, cpu: str, priority: int) -> Pod:
-    """A waiting pod that is promised a node."""
+    """A waiting pod that is nominated to a node."""
     pod = make_pod(name, cpu=cpu, priority=priority)
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node))
 

@@ -78,7 +78,7 @@ def cluster(*pods: Pod) -> Cache:
 
 
 def nominate(cache: Cache, guest: Pod, node: str) -> None:
-    """The pod waits, and is promised this node."""
+    """The pod waits, and is nominated to this node."""
     cache.nominations.add(guest, node, pod_requests(guest))
 
 
@@ -124,7 +124,7 @@ def crowd(node: str, priority: int = 0) -> list[Pod]:
 
 
 def test_nodes_that_are_guarded_have_no_score() -> None:
-    """Though nothing changed on them, nor on the node of the guest, which takes nobody anyway."""
+    """Though nothing changed on them, nor on the node of the nominated pod, which takes nobody anyway."""
     cache = cluster(*crowd("n0"), *crowd("n2")[:2], *crowd("n3")[:2])
     nominate(cache, pod("nobody", priority=-1), "n3")  # so that there is a nomination all the time
     scheduler, waiting, where = CycleContext(cache), pod("new"), []
@@ -140,7 +140,7 @@ def test_nodes_that_are_guarded_have_no_score() -> None:
 
 
 def test_what_preemption_remembers_of_nodes_ends_with_a_guest_elsewhere() -> None:
-    """The node where it would do least harm is in the domain that the guest fills."""
+    """The node where it would do least harm is in the domain that the nominated pod fills."""
     cache = cluster(*crowd("n0", 1), *crowd("n1", 0), *crowd("n2", 1), *crowd("n3", 1))
     nominate(cache, pod("nobody", priority=-1), "n3")
     scheduler, waiting, where = CycleContext(cache), pod("new", "spread", 5), []
@@ -174,7 +174,7 @@ STEPS = st.one_of(
 @settings(max_examples=25)
 @given(st.lists(STEPS, min_size=2, max_size=10))
 def test_a_scheduler_that_has_seen_it_all_agrees_with_real_pods(steps: list[tuple[str, Pod]]) -> None:
-    """Nodes pass that would take the pod in a fresh cluster where the guests are there, and in one without them."""
+    """Nodes pass that would take the pod in a fresh cluster where the nominated pods are there, and in one without them."""
     cache, there, guests = cluster(), dict[str, Pod](), dict[str, tuple[Pod, str]]()
     kept = CycleContext(cache)
     for what, one in steps:

@@ -52,7 +52,7 @@ def pod(name: str, cpu: str, priority: int, node: str = "", app: str = "x", **sp
 
 WAITING = (pod("one", "2", 5), pod("eins", "2", 5), pod("two", "3", 1, app="y"), pod("three", "2", 5, topologySpreadConstraints=[SPREAD]))
 NOMINEES = (*WAITING[:2], *(pod(f"guest{level}", "2", level) for level in (0, 5, 9)))
-"""Pods that room is promised to, among them two that are decided themselves."""
+"""Pods that are nominated, among them two that are decided themselves."""
 
 
 def step(cache: Cache, action: str, *given: Any) -> None:

@@ -196,7 +196,7 @@ def going(*conditions: dict[str, str]) -> Pod:
 
 
 def nominated(pod: Pod, node: str, scheduler: CycleContext) -> CycleContext:
-    """The pod is promised this node, if any, which its status does not say yet."""
+    """The pod is nominated to this node, if any, which its status does not say yet."""
     scheduler.cache.nominations.nominate(pod, node)
     return scheduler
 
@@ -354,7 +354,7 @@ def test_a_pod_that_does_not_die_is_no_victim_any_more() -> None:
 
 
 def test_a_node_where_nobody_goes_is_no_candidate() -> None:
-    """The promise of it is over."""
+    """Its nomination is over."""
     scheduler = nominated(HIGH, "n1", scheduler_of(NODE, [going(BY_US)]))
     scheduler.cache.mark_stuck("uid-low")
     found = diagnosis(HIGH, scheduler)

@@ -1,4 +1,4 @@
-"""Shelves count and find what a walk over all things finds."""
+"""Reach indexes count and find what a walk over all things finds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What controllers see and do: reads and writes by the verbs that HTTP calls too, and objects by what they say.
 
-``Index`` is told of every change, so a controller that looks after ten pods does not read ten thousand to find them.
+``OwnerIndex`` is told of every change, so a controller that looks after ten pods does not read ten thousand to find them.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class ControllerClient:
             raise LookupError(f"no resource {key} is served")
         return RequestTarget(resource, body["metadata"].get("namespace", ""), body["metadata"].get("name", ""), subresource)
 
-    # ---- writing; each raises Problem ----------------------------------------------------------------------------------------
+    # ---- writing; each raises ApiError ---------------------------------------------------------------------------------------
 
     def create(self, key: str, body: Body, manager: str = MANAGER) -> Body:
         """Create; the body may have parts of others."""

@@ -44,7 +44,7 @@ class DiscoveryHandler:
         self._openapi = openapi
 
     def answer(self, request: ApiRequest) -> ApiResponse | None:
-        """The answer, or None. Raises ApiError and Unserved."""
+        """The answer, or None. Raises ApiError and NotServed."""
         path = request.path.rstrip("/") or "/"
         found = self._at(path, request)
         if found is not None and request.method not in ("GET", "HEAD"):

@@ -1,4 +1,4 @@
-"""Requests to answers: the path says what, the method says which verb, and the rest is options."""
+"""Requests to responses: the path says what, the method says which verb, and the rest is options."""
 
 from __future__ import annotations
 

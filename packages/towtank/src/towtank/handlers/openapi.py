@@ -29,7 +29,7 @@ class OpenAPIHandler:
         self._find = find
 
     def answer(self, parts: list[str], accept: str) -> ApiResponse:
-        """What is behind /openapi/ and these parts. Raises Unserved. v2 is empty: kubectl looks there for kinds that v3 has not."""
+        """What is behind /openapi/ and these parts. Raises NotServed. v2 is empty: kubectl looks there for kinds that v3 has not."""
         match parts:
             case ["v2"] if _V2 in accept:
                 return ApiResponse(200, b"\n\x032.0", content_type=f"application/{_V2}.v1.0+protobuf")

@@ -18,7 +18,7 @@ from towtank.wire import accept, bodies, options
 
 
 class WriteHandlers:
-    """Each method answers one request about one target. All raise Problem."""
+    """Each method answers one request about one target. All raise ApiError."""
 
     def __init__(self, verbs: Verbs, reading: ReadHandlers) -> None:
         self._verbs = verbs

@@ -1,7 +1,7 @@
 """Refusals: what an API server answers with a metav1.Status instead of an object.
 
-Code that decides raises a ``Problem``; the web layer writes it. The constructors below name each kind that Kubernetes' clients tell apart
-(k8s.io/apimachinery, api/errors): its HTTP code, its reason, and a message with the words that administrators search for.
+Code that decides raises an ``ApiError``; the HTTP front end writes it. The constructors below name each kind that Kubernetes' clients tell
+apart (k8s.io/apimachinery, api/errors): its HTTP code, its reason, and a message with the words that administrators search for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kinds: what is served, and what a kind does beyond its schema.
 
-``Resource`` describes one plural name of one API version. Its ``Strategy`` holds what Kubernetes' own code does for that kind: further
+``APIResource`` describes one plural name of one API version. Its ``Strategy`` holds what Kubernetes' own code does for that kind: further
 defaults, fields that only the server sets, rules that look at more than one field. Strategies are pure: bodies in, causes out.
 """
 
@@ -53,7 +53,7 @@ class Strategy:
     orphans: str = ""
     """What who deletes an object is told when they do not say what becomes of what it owns."""
     selectable: Mapping[str, Callable[[Body], str]] = MappingProxyType({})
-    """What a field selector may name besides metadata.name and metadata.namespace, and how to read it (``choosing.at``)."""
+    """What a field selector may name besides metadata.name and metadata.namespace, and how to read it (``field_readers``)."""
 
     def name(self, name: str) -> Sequence[str]:
         """What is wrong with an object's name."""
@@ -121,8 +121,8 @@ class ScaleSubresource:
 class StorageMapping:
     """Objects that are stored as another resource's and shown here in another form: events.k8s.io's of core's Events.
 
-    Reading asks for the resource itself, whose ``key`` is that of ``stored``; writing asks the verbs for ``stored``. The layer that
-    answers turns bodies: ``inward`` what came, ``outward`` what goes. Neither changes the body that it is given.
+    Reading asks for the resource itself, whose ``key`` is that of ``stored``; writing asks the verbs for ``stored``. The handlers
+    turn bodies: ``to_stored`` what came, ``to_served`` what goes. Neither changes the body that it is given.
     """
 
     stored: APIResource
@@ -164,7 +164,7 @@ class APIResource:
     """Whether who deletes an object for good is shown it, and not a Status."""
     mapping: StorageMapping | None = None
     error_group: str = ""
-    """The group that refusals name, where that is another one's than the resource's own: of what a ``Form`` is stored as."""
+    """The group that refusals name, where that is another one's than the resource's own: of what a ``StorageMapping`` stores it as."""
 
     @property
     def key(self) -> str:

@@ -1,6 +1,6 @@
-"""Requests and answers: HTTP without HTTP.
+"""Requests and responses: HTTP without HTTP.
 
-The web layer makes a ``Request`` of what came over the wire and writes the ``Answer``; everything in between is synchronous and pure.
+The HTTP front end makes an ``ApiRequest`` of what came over the wire and writes the ``ApiResponse``; what is in between is synchronous.
 """
 
 from __future__ import annotations

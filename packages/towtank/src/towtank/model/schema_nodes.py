@@ -1,4 +1,4 @@
-"""Node: one place of a schema, read-only and compiled.
+"""SchemaNode: one place of a schema, read-only and compiled.
 
 Built-in kinds bring theirs in ``data/``, CustomResourceDefinitions in their own text; from here on nobody asks which.
 """

@@ -152,7 +152,7 @@ class RuleProgram:
         self.result = compiled.result
 
     def evaluate(self, value: Any, priors: Sequence[Any]) -> Any:
-        """What it says of a value, as ``seen``; ``priors`` holds the old one, if there is one. Raises CELExpressionError."""
+        """What it says of a value, as ``as_cel_value`` gives it; ``priors`` holds the old one, if any. Raises CELExpressionError."""
         if self._loops.exceeded([value, *priors]):
             raise CELExpressionError(SPENT)
         self._meter.left = self._meter.MAX_COST

@@ -1,4 +1,4 @@
-"""Parsing: schemas as they are written into Nodes, of custom resources and of the built-in kinds in ``data/``.
+"""Parsing: schemas as they are written into SchemaNodes, of custom resources and of the built-in kinds in ``data/``.
 
 ``data/resources.json`` is a list of {group, version, plural, kind, singular, namespaced, shortNames, categories, verbs, subresources};
 ``data/schemas.json`` maps definitions' names to OpenAPI v3 schemas whose references are such names, and under "kinds" maps

@@ -1,4 +1,4 @@
-"""Structural schemas: what a CustomResourceDefinition's OpenAPI schema must look like before it is compiled to a ``Node``.
+"""Structural schemas: what a CustomResourceDefinition's OpenAPI schema must look like before it is compiled to a ``SchemaNode``.
 
 Source: Kubernetes apiextensions-apiserver/pkg/apiserver/schema and pkg/apis/apiextensions/validation (v1.36).
 """

@@ -2,7 +2,7 @@
 
 Each is one synchronous call, so between reading and writing nobody else comes in. A write goes these steps:
 
-1. the body is decoded (``objects.decoded``) and gets the metadata that only the server writes;
+1. the body is decoded (``object_meta.decoded``) and gets the metadata that only the server writes;
 2. what the verb may not touch is put back: status by the main resource, all but status by the status subresource;
 3. admission (on creation) and the kind's strategy have their say;
 4. it is validated: metadata, schema, rules, strategy;

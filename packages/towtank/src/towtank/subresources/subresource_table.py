@@ -1,6 +1,6 @@
 """Subresources and reviews: what is asked beside an object, or of nobody's object at all.
 
-``Subresources.find`` is the table. The status subresource is not in it: that is plain ``update`` and ``patch`` of ``verbs``.
+``SubresourceTable.find`` is the table. The status subresource is not in it: that is plain ``update`` and ``patch`` of ``verbs``.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class MalformedProtobuf(Exception):
 
 
 def read(data: bytes) -> Body:
-    """An object. Raises Malformed."""
+    """An object. Raises MalformedProtobuf."""
     if not data.startswith(_MAGIC):
         raise MalformedProtobuf("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     unknown = dict(_wire(data[len(_MAGIC) :]))

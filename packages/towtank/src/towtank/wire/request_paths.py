@@ -11,7 +11,7 @@ _OF_NAMESPACES = ("status", "finalize")
 
 
 def target(catalogue: Catalogue, path: str) -> tuple[RequestTarget, bool]:
-    """What a path names, and whether it is one of the old paths that say ``watch`` themselves. Raises ApiError 404 and Unserved."""
+    """What a path names, and whether it is one of the old paths that say ``watch`` themselves. Raises ApiError 404 and NotServed."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]

@@ -71,7 +71,7 @@ def plain(text: str) -> Any:
 
 
 class KubernetesYamlLoader(yaml.CSafeLoader):
-    """A loader for all that comes in; ``twice`` is what is said of keys."""
+    """A loader for all that comes in; ``duplicate_keys`` is what is said of keys."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's way of saying it
         "<": [(f"{_TAG}merge", re.compile("<<$"))],
