@@ -1,4 +1,4 @@
-"""List and watch over real HTTP: how streams end, what lines may hold, how far the feed has come."""
+"""List and watch over real HTTP: how streams end, what lines may hold, how far the reflector has come."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def feeding(
     early: list[asyncio.Task[None]] | None = None,
     path: str = PATH,
 ) -> AsyncIterator[tuple[Reflector[Pod], Sink, StubApiServer]]:
-    """A running feed of pods; a watch that hangs is added at the end. ``early`` gets a caller of catch_up from before it runs."""
+    """A running reflector of pods; a watch that hangs is added at the end. ``early`` gets a caller of catch_up from before it runs."""
     hanging = asyncio.Event()
     clock, sink = EagerClock(), Sink()
     async with api_server() as server:
@@ -279,7 +279,7 @@ def test_faults_wait_and_resume(fault: Answer, least: float) -> None:
 
 
 def test_what_a_list_did_not_have_goes_piece_by_piece() -> None:
-    """The sink is asked until it has taken everything out, others have their turn, and only then the feed is synced."""
+    """The sink is asked until it has taken everything out, others have their turn, and only then the reflector is synced."""
 
     async def scenario() -> None:
         async with feeding([pods(7, pod("a", 1))], []) as (feed, sink, _server):
@@ -336,7 +336,7 @@ def test_a_broken_object_harms_itself_only(caplog: pytest.LogCaptureFixture) -> 
     ids=["labels", "containers", "status"],
 )
 def test_every_kind_of_damage_keeps_name_and_node(damage: dict[str, Any]) -> None:
-    """Broken labels, spec or status: name, UID, version and node are still read, and the feed goes on from that version."""
+    """Broken labels, spec or status: name, UID, version and node are still read, and the reflector goes on from that version."""
 
     async def scenario() -> None:
         async with feeding([pods(7)], [streams(line("MODIFIED", damage)), streams(line("ADDED", pod("c", 11)), 0.2)]) as (_, sink, server):
@@ -641,7 +641,7 @@ def test_a_sink_that_fails_does_not_end_the_feed(caplog: pytest.LogCaptureFixtur
 
 
 def test_looking_beside_the_watch() -> None:
-    """Pages of metadata and single objects, by the feed's own selection; what cannot be read is named, what is no list is an error."""
+    """Pages of metadata and single objects, by the reflector's own selection; what cannot be read is named, what is no list is an error."""
 
     async def story() -> None:
         async with api_server() as server:

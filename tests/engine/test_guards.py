@@ -100,7 +100,7 @@ class Day:
         self.raised = 0
 
     def feed(self, *steps: Callable[[], object]) -> None:
-        """What feeds and handlers do, each behind the guard that it has there; what raised comes again with the next list."""
+        """What informers and handlers do, each behind the guard that it has there; what raised comes again with the next list."""
         for step in steps:
             try:
                 step()

@@ -75,7 +75,7 @@ def on_node(pod: Pod, node: str) -> Pod:
 
 
 def unreadable(obj: Pod | Node) -> UnreadableObject:
-    """The object as a feed hands it over when it could not be decoded."""
+    """The object as an informer hands it over when it could not be decoded."""
     partial = PartialObject(msgspec.structs.replace(obj.metadata))
     return UnreadableObject(partial, obj.spec.node_name if isinstance(obj, Pod) else "", "spec: expected `object`, got `array`")
 

@@ -1,4 +1,4 @@
-"""Without a reachable cluster the log fills: a line per cause and feed and second."""
+"""Without a reachable cluster the log fills: a line per cause and informer and second."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""A world of odd objects: the bench with a feed for each kind, and the same cluster told to another cache from the beginning."""
+"""A world of odd objects: the bench with an informer for each kind, and the same cluster told to another cache from the beginning."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Edge:
 
     @contextlib.asynccontextmanager
     async def feeding(self, watched: ListWatch[Any]) -> AsyncIterator[tuple[Reflector[Any], Sink]]:
-        """A running feed that has listed."""
+        """A running reflector that has listed."""
         sink = Sink()
         feed = Reflector(self.session, SystemClock(), watched, sink)
         task = asyncio.create_task(feed.run())
@@ -168,7 +168,7 @@ def test_catch_up_where_nothing_happens(run: Run, resource: str, kind: type[Any]
 
 @pytest.mark.real_only  # what is in memory does not outlive its process
 def test_a_restarted_api_server_is_watched_on(rig: Rig, run: Run) -> None:
-    """The API server goes away and comes back: the feed goes on, and what happened meanwhile comes."""
+    """The API server goes away and comes back: the reflector goes on, and what happened meanwhile comes."""
 
     async def scenario(edge: Edge) -> None:
         async with edge.feeding(ListWatch("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")) as (feed, sink):

@@ -212,7 +212,7 @@ class Slow:
 
 @dataclasses.dataclass
 class Beside:
-    """An engine with real feeds, reads and writes in this process, without Lease and Kopf; it decides for profile ``ours``."""
+    """An engine with real reflectors, reads and writes in this process, without Lease and Kopf; it decides for profile ``ours``."""
 
     session: KubeSession
     writes: CheckedWrites

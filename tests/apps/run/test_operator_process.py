@@ -182,7 +182,7 @@ def test_the_limit_of_files_is_raised() -> None:
 
 
 def test_an_api_server_that_cannot_be_reached_is_told_of_once() -> None:
-    """Not by each feed, each second: what it is, and counts after a minute."""
+    """Not by each informer, each second: what it is, and counts after a minute."""
     with operator("--secure-port=0") as process:
         logged(process, "health and metrics are served")
         time.sleep(5)

@@ -424,7 +424,7 @@ def test_a_feed_that_only_some_profiles_need_holds_nobody_else_back(caplog: pyte
 
 
 def test_late_writes_of_the_leader_before_are_waited_for(caplog: pytest.LogCaptureFixture) -> None:
-    """And what arrived is caught up with then: no feed has been asked before."""
+    """And what arrived is caught up with then: no informer has been asked before."""
 
     async def scenario(parts: FakeParts) -> None:
         clock = parts.clock

@@ -29,7 +29,7 @@ PODS_NAMED, NODES_NAMED = st.sampled_from("abc"), st.sampled_from(NODES)
 
 @dataclasses.dataclass(frozen=True)
 class Truth:
-    """A pod or node as the API server has it: the object, and whether a feed can decode it."""
+    """A pod or node as the API server has it: the object, and whether an informer can decode it."""
 
     obj: Any
     decodable: bool = True
@@ -105,7 +105,7 @@ class Machine(RuleBasedStateMachine):
         """A node goes."""
         self.nodes.pop(name, None)
 
-    # ---- what the feeds tell -----------------------------------------------------------------------------------------------
+    # ---- what the informers tell -------------------------------------------------------------------------------------------
 
     @rule(random=st.randoms(use_true_random=False), share=st.sampled_from((0.3, 1.0)))
     def watch(self, random: Random, share: float) -> None:

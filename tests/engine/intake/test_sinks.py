@@ -273,7 +273,7 @@ def test_ports_of_a_deleted_pod_are_free_again() -> None:
     bench.pods.put(versioned(make_pod("new", containers=(container,))))
     bench.attempt()
     assert bench.backlog.totals().unschedulable == 1
-    bench.pods.delete(make_pod("old"))  # whatever the feed hands over, its newest known state counts
+    bench.pods.delete(make_pod("old"))  # whatever the informer hands over, its newest known state counts
     assert bench.backlog.totals().unschedulable == 0
 
 

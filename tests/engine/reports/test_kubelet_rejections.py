@@ -31,7 +31,7 @@ def failed(name: str, reason: str = "OutOfcpu", message: str = "", profile: str 
 
 @dataclasses.dataclass
 class World:
-    """The feed's sink with profile ``test``, which leads and has an empty list in."""
+    """The informer's sink with profile ``test``, which leads and has an empty list in."""
 
     clock: ManualClock = dataclasses.field(default_factory=ManualClock)
     events: FakeEventRecorder = dataclasses.field(default_factory=FakeEventRecorder)
