@@ -334,6 +334,6 @@ async def _race(rig: Rig) -> Counts:
                     break
         assert counts.unschedulable > 0
         overtaken = sum(
-            float(line.split()[-1]) for line in beside.telemetry.render().decode().splitlines() if line.startswith("moorage_overtaken")
+            float(line.split()[-1]) for line in beside.telemetry.render().decode().splitlines() if line.startswith("moorage_stale_bindings")
         )
         return Counts(sum(beside.writes.sent.values()), int(overtaken), beside.writes.too_much)
