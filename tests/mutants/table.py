@@ -194,8 +194,8 @@ MUTANTS: Final = (
     Mutant(
         name="budget: an attempt is never set down",
         file="core/structures/budget.py",
-        old="return self._now() > self._until",
-        new="return False",
+        old="        if self._now() > self._until:\n",
+        new="        if False:\n",
         tests=("tests/engine/scheduling/test_slices.py",),
     ),
     Mutant(
