@@ -65,3 +65,12 @@ def test_a_distribution_asks_for_ours_that_it_imports(name: str) -> None:
     project = tomllib.loads((ROOT / "packages" / name / "pyproject.toml").read_text())["project"]
     asked = {requirement.partition("=")[0] for requirement in project["dependencies"] if "==" in requirement}
     assert imported & {"kubefacts", "towtank", "moorage"} - {name} == asked
+
+
+@pytest.mark.parametrize("name", ["README.md", "Makefile"])
+def test_a_clone_installs_all_distributions(name: str) -> None:
+    """One that is left out would be looked for on the package index, where it need not be."""
+    packages = sorted(path.parent.relative_to(ROOT) for path in ROOT.glob("packages/*/pyproject.toml"))
+    wanted = f"{' '.join(f'-e {package}' for package in packages)} -e ."
+    assert packages
+    assert wanted in (ROOT / name).read_text()
