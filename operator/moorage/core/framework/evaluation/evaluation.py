@@ -275,7 +275,9 @@ class Evaluation:
         live = nodes.live[rows]
         blame = np.where(live, np.int16(PASSES), np.int16(OUT_OF_SCOPE))
         for i, column in reversed(active):
-            blame[(column.values[rows] != 0) & live] = i
+            codes = column.values[rows]
+            if np.count_nonzero(codes):  # most plugins reject no row: to count is all that they cost
+                blame[(codes != 0) & live] = i
         if self._node_names is not None:
             inside = np.zeros(nodes.live.size, bool)
             inside[[nodes.row_of[name] for name in self._node_names if name in nodes.row_of]] = True
@@ -383,7 +385,7 @@ class Evaluation:
                 part.normalized[rows] = scores
             else:
                 scores = part.normalized[rows]
-            if scores.min() < 0 or scores.max() > MAX_NODE_SCORE:
+            if scores.astype(np.int64, copy=False).view(np.uint64).max() > MAX_NODE_SCORE:  # without its sign, a negative score is a huge one
                 wrong = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
                 return error_status(
                     f'plugin "{name}" returns an invalid score {wrong}, it should be in the range of [0, 100] after normalizing'
